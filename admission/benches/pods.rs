@@ -32,7 +32,13 @@ fn request() -> Request {
 
 fn main() {
     let sets = LookupResult::SidecarSets(Sets::of((0..SETS).map(set)).into());
-    let lookups = Lookups::from_iter([(Lookup::SidecarSets, sets)]);
+    let lookups = Lookups::from_iter([
+        (Lookup::SidecarSets, sets),
+        (
+            Lookup::Budgets("shop".to_owned()),
+            LookupResult::Budgets(Vec::new()),
+        ),
+    ]);
     let request = request();
     let mut times: Vec<Duration> = (0..PODS)
         .map(|_| {

@@ -42,6 +42,6 @@ pub use error::Error;
 pub use kinds::{sidecarset, wrong_types};
 pub use lookup::{Lookups, Outcome};
 pub use options::Options;
-pub use refused::Refused;
+pub use refused::{BY_BUDGET, BY_LABEL, Refused};
 pub use request::{Operation, Request};
 pub use response::Response;

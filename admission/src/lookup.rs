@@ -8,13 +8,16 @@
 //! Add a variant to [`Lookup`], say which [`LookupResult`] answers it, and read it with the accessor of that result. The
 //! caches and the requests that answer lookups match on every variant: the compiler names them.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use kruise_api::meta::StringMap;
+use kruise_api::{meta::StringMap, podunavailablebudget::PodUnavailableBudget};
+use kruise_plan_kit::ledger::Workload;
+use kruise_views::PodView;
 use serde_json::Value;
 
 use crate::Response;
 use crate::deletion::dependants::{Counted, Dependants};
+use crate::disruption::Charge;
 pub use crate::pod::sidecars::Revision;
 use crate::pod::sidecars::Sets;
 use crate::refused::Refused;
@@ -27,8 +30,12 @@ pub enum Outcome {
     Response(Response),
     /// It depends on these, and has to be made again with their results.
     Missing(Vec<Lookup>),
-    /// It is decided, but the response must not be sent before a webhook is called for more requests.
-    Widen(Box<Widening>, Response),
+    /// It is decided, but the response must not be sent before webhooks are called for more requests.
+    Widen(Vec<Widening>, Response),
+    /// It is allowed once this is stored. If somebody else was faster, it has to be made again with the object as it is then.
+    Write(Box<Charge>),
+    /// It depends on somebody else's write, and has to be made again after this time with new results of these lookups.
+    Retry(Duration, Vec<Lookup>),
     /// It is refused, which is to be counted and logged.
     Refused(Box<Refused>, Response),
 }
@@ -73,6 +80,40 @@ pub enum Lookup {
     },
     /// How many dependants an object has: [`LookupResult::Count`].
     Dependants(Dependants),
+    /// A pod as a cache has it, or as the server has it if the cache lacks it: [`LookupResult::View`].
+    Pod(ObjectName),
+    /// A pod as the server has it now: [`LookupResult::View`].
+    LivePod(ObjectName),
+    /// A PodUnavailableBudget: [`LookupResult::Budget`].
+    Budget(ObjectName),
+    /// All PodUnavailableBudgets of a namespace: [`LookupResult::Budgets`].
+    Budgets(String),
+    /// The workloads that a new pod belongs to, from its controller upwards: [`LookupResult::Workloads`].
+    Workloads {
+        /// Namespace of the pod.
+        namespace: String,
+        /// Controller of the pod.
+        controller: Workload,
+    },
+}
+
+/// An object in a namespace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectName {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl ObjectName {
+    /// The object of this name.
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
 }
 
 /// What a lookup found.
@@ -90,6 +131,14 @@ pub enum LookupResult {
     Text(String),
     /// So many, or why they cannot be counted.
     Count(Result<u64, String>),
+    /// A pod.
+    View(Arc<PodView>),
+    /// A budget, or why it cannot be read.
+    Budget(Result<Arc<PodUnavailableBudget>, String>),
+    /// The budgets of a namespace that can be read.
+    Budgets(Vec<Arc<PodUnavailableBudget>>),
+    /// Workloads.
+    Workloads(Vec<Workload>),
     /// The object does not exist, or the setting is not there.
     NotFound,
     /// The server would store the object.
@@ -132,6 +181,11 @@ impl Lookups {
         self.0.insert(lookup, result);
     }
 
+    /// Forgets a result.
+    pub fn remove(&mut self, lookup: &Lookup) {
+        self.0.remove(lookup);
+    }
+
     /// Is there a result?
     pub fn contains(&self, lookup: &Lookup) -> bool {
         self.0.contains_key(lookup)
@@ -152,6 +206,44 @@ impl Lookups {
             Some(LookupResult::SidecarSets(sets)) => Ok(sets),
             _ => Err(Lookup::SidecarSets),
         }
+    }
+
+    /// A pod, live or not; `None` if it does not exist.
+    pub(crate) fn pod(&self, lookup: Lookup) -> Result<Option<&Arc<PodView>>, Lookup> {
+        self.read(lookup, |result| match result {
+            LookupResult::View(pod) => Some(pod),
+            _ => None,
+        })
+    }
+
+    /// A budget, or why it cannot be read; `None` if it does not exist.
+    pub(crate) fn budget(
+        &self,
+        lookup: Lookup,
+    ) -> Result<Option<&Result<Arc<PodUnavailableBudget>, String>>, Lookup> {
+        self.read(lookup, |result| match result {
+            LookupResult::Budget(budget) => Some(budget),
+            _ => None,
+        })
+    }
+
+    /// The budgets of a namespace. None if they cannot be looked up.
+    pub(crate) fn budgets(&self, namespace: &str) -> Result<&[Arc<PodUnavailableBudget>], Lookup> {
+        let lookup = Lookup::Budgets(namespace.to_owned());
+        let budgets = self.read(lookup, |result| match result {
+            LookupResult::Budgets(budgets) => Some(budgets.as_slice()),
+            _ => None,
+        });
+        budgets.map(Option::unwrap_or_default)
+    }
+
+    /// The workloads that a pod belongs to. None if they cannot be looked up.
+    pub(crate) fn workloads(&self, lookup: Lookup) -> Result<&[Workload], Lookup> {
+        let workloads = self.read(lookup, |result| match result {
+            LookupResult::Workloads(workloads) => Some(workloads.as_slice()),
+            _ => None,
+        });
+        workloads.map(Option::unwrap_or_default)
     }
 
     /// An object or list; `None` if it does not exist.

@@ -4,7 +4,8 @@
 //!
 //! Pods that use none of our features do not depend on us: the pod webhook is called only for pods a Kruise workload
 //! made that still lack the readiness gate, which our own controllers set themselves, and for pods that ask for an order
-//! of their containers. So creation of other pods survives an outage of every manager. Likewise a CloneSet that is not
+//! of their containers. So creation of other pods survives an outage of every manager. Nothing else of a pod depends on us
+//! unless it names a budget, but for evictions in a namespace that holds a budget. Likewise a CloneSet that is not
 //! protected from deletion can be deleted meanwhile, by hand or with its namespace; a protected one cannot. The same holds
 //! for every kind that can be protected. The label can be removed without a manager.
 
@@ -18,6 +19,7 @@ use crate::deletion::{
     dependants::Protected,
     kinds::{KINDS, ProtectedKind},
 };
+use crate::disruption::{self, Requests};
 use crate::kinds::KindWebhooks;
 pub use crate::table::MUTATE_POD;
 use crate::table::{Phase, Subject, Webhook, webhooks};
@@ -28,8 +30,8 @@ pub const MUTATING: &str = "kruise-mutating-webhook-configuration";
 pub const VALIDATING: &str = "kruise-validating-webhook-configuration";
 /// Name of the service in front of the managers.
 pub const SERVICE: &str = "kruise-webhook-service";
-/// Name of the entry for pods that SidecarSets are injected into. A running manager adds it while there is such a set,
-/// with the match condition of [`crate::pod::sidecars::condition`].
+/// Name of the entry for pods that SidecarSets are injected into or that budgets cover. A running manager adds it while
+/// there is such a set or budget, with the match condition of [`crate::pod::sidecars::condition`].
 pub const PODS_OF_SETS: &str = "mpod-sidecars.kb.io";
 
 /// Both configurations, for a manager in `namespace`. The annotation `template` is empty, so that a running manager
@@ -70,6 +72,7 @@ fn configuration(kind: &str, name: &str, webhooks: &[Value]) -> Value {
 fn entry(webhook: &Webhook, namespace: &str, all_pods: bool) -> Value {
     let has_effect = match webhook.subject {
         Subject::Pods | Subject::Deletions(_) | Subject::ProtectionLabel => false,
+        Subject::Disruptions(_) => true,
         Subject::Kind(kind) => kind.has_effect(webhook.phase),
     };
     let mut entry = json!({
@@ -85,6 +88,7 @@ fn entry(webhook: &Webhook, namespace: &str, all_pods: bool) -> Value {
     });
     let own = match webhook.subject {
         Subject::Pods => pods(all_pods),
+        Subject::Disruptions(requests) => disruptions(requests),
         Subject::Kind(kind) => objects(kind, webhook.phase),
         Subject::Deletions(kind) => deletions(kind),
         Subject::ProtectionLabel => labels(),
@@ -105,16 +109,41 @@ pub fn is_in_reach(namespace: &str, control_plane: Option<&str>) -> bool {
     namespace != SYSTEM && control_plane != Some(OURS)
 }
 
+fn outside_of_systems() -> Value {
+    json!({"matchExpressions": [
+        {"key": CONTROL_PLANE, "operator": "NotIn", "values": [OURS]},
+        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [SYSTEM]},
+    ]})
+}
+
+fn pod_rule(resource: &str, operations: &[&str]) -> Value {
+    json!({
+        "apiGroups": [""], "apiVersions": ["v1"], "resources": [resource], "operations": operations,
+        "scope": "Namespaced",
+    })
+}
+
+/// What makes a pod unavailable that names a budget. Only an administrator may resize by another resource than the pod, so
+/// that is a rule of its own.
+fn disruptions(requests: Requests) -> Value {
+    let rules = match requests {
+        Requests::OfPods => vec![
+            pod_rule("pods", &["UPDATE", "DELETE"]),
+            pod_rule("pods/resize", &["UPDATE"]),
+        ],
+        Requests::Evictions => vec![pod_rule("pods/eviction", &["CREATE"])],
+    };
+    json!({
+        "rules": rules,
+        "namespaceSelector": outside_of_systems(),
+        "matchConditions": disruption::conditions(requests),
+    })
+}
+
 fn pods(all_pods: bool) -> Value {
     let mut pods = json!({
-        "rules": [{
-            "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"],
-            "scope": "Namespaced",
-        }],
-        "namespaceSelector": {"matchExpressions": [
-            {"key": CONTROL_PLANE, "operator": "NotIn", "values": [OURS]},
-            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [SYSTEM]},
-        ]},
+        "rules": [pod_rule("pods", &["CREATE"])],
+        "namespaceSelector": outside_of_systems(),
         "reinvocationPolicy": "Never",
     });
     if let (false, Some(pods)) = (all_pods, pods.as_object_mut()) {
@@ -302,10 +331,16 @@ mod tests {
             let only_warns = webhook["name"] == LABEL_WEBHOOK;
             let policy = if only_warns { "Ignore" } else { "Fail" };
             assert_eq!(webhook["failurePolicy"], policy);
-            let widens = webhook["name"] == "vsidecarset.kb.io";
+            let writes = [
+                "vsidecarset.kb.io",
+                "vpodunavailablebudget.kb.io",
+                "vpod.kb.io",
+                "vpodeviction.kb.io",
+            ];
+            let has_effect = writes.iter().any(|name| webhook["name"] == *name);
             assert_eq!(
                 webhook["sideEffects"],
-                if widens { "NoneOnDryRun" } else { "None" }
+                if has_effect { "NoneOnDryRun" } else { "None" }
             );
             assert_eq!(webhook["admissionReviewVersions"], json!(["v1", "v1beta1"]));
         }
@@ -422,6 +457,47 @@ mod tests {
             condition.contains("!(request.kind.kind != 'Service' && request.kind.kind != 'Ingress')"),
             "{condition}"
         );
+    }
+
+    #[test]
+    fn disruptions_are_registered_as_upstream_does_and_resizes_too() {
+        let all = entries(true);
+        let named = |name: &str| all.iter().find(|webhook| webhook["name"] == name).unwrap();
+        let rules = |name: &str| {
+            let rules = named(name)["rules"].as_array().unwrap().iter();
+            let texts = rules.map(|rule| format!("{} {}", rule["operations"], rule["resources"][0]));
+            texts.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            rules("vpod.kb.io"),
+            ["[\"UPDATE\",\"DELETE\"] \"pods\"", "[\"UPDATE\"] \"pods/resize\""]
+        );
+        assert_eq!(rules("vpodeviction.kb.io"), ["[\"CREATE\"] \"pods/eviction\""]);
+        for name in ["vpod.kb.io", "vpodeviction.kb.io"] {
+            let webhook = named(name);
+            assert_eq!(webhook["clientConfig"]["service"]["path"], "/validate-pod");
+            assert_eq!(webhook["failurePolicy"], "Fail");
+            assert_eq!(webhook["namespaceSelector"], outside_of_systems());
+        }
+        let conditions = &named("vpodeviction.kb.io")["matchConditions"];
+        assert_eq!(
+            *conditions,
+            json!([{"name": "where-a-budget-is", "expression": "true"}])
+        );
+    }
+
+    #[test]
+    fn a_gate_that_is_off_takes_its_operations_away() {
+        let webhook = |name: &str| webhooks().find(|webhook| webhook.name == name).unwrap();
+        let (pods, evictions) = (webhook("vpod.kb.io"), webhook("vpodeviction.kb.io"));
+        for (deletions, updates) in [(true, false), (false, true), (false, false)] {
+            let mut options = crate::Options::DEFAULT;
+            (options.budgets.deletions, options.budgets.updates) = (deletions, updates);
+            assert_eq!(pods.is_needed("DELETE", options), deletions);
+            assert_eq!(evictions.is_needed("CREATE", options), deletions);
+            assert_eq!(pods.is_needed("UPDATE", options), updates);
+            assert_eq!(pods.is_needed("*", options), deletions || updates);
+        }
     }
 
     #[test]

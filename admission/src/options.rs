@@ -1,5 +1,7 @@
 //! Feature gates and flags that admission heeds.
 
+use kruise_plan_kit::ledger::Gates;
+
 /// What is switched on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -33,8 +35,9 @@ pub struct Options {
     pub workload_spread: bool,
     /// CPU and memory of running containers may change: gate `InPlaceWorkloadVerticalScaling`.
     pub vertical_scaling: bool,
-    /// There may be budgets of unavailable pods: either of their gates.
-    pub budgets: bool,
+    /// What budgets of unavailable pods limit: gates `PodUnavailableBudgetDeleteGate`, `PodUnavailableBudgetUpdateGate` and
+    /// `InPlacePodVerticalScaling`.
+    pub budgets: Gates,
     /// Kinds that no controller of the manager acts on.
     pub without_controller: &'static [&'static str],
 }
@@ -57,9 +60,16 @@ impl Options {
         patch_metadata_by_default: false,
         workload_spread: true,
         vertical_scaling: false,
-        budgets: true,
+        budgets: Gates::DEFAULT,
         without_controller: &[],
     };
+}
+
+impl Options {
+    /// May there be budgets: is either of their gates on?
+    pub(crate) fn has_budgets(&self) -> bool {
+        self.budgets.deletions || self.budgets.updates
+    }
 }
 
 impl Default for Options {

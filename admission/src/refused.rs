@@ -1,9 +1,16 @@
 //! Refusals that are counted and logged, beside the response to the client.
 
+use kruise_plan_kit::PodRef;
+use kruise_views::PodView;
 use serde_json::Value;
 
 use crate::Request;
 use crate::json::text;
+
+/// The guard that is a label, as the protection log names it.
+pub const BY_LABEL: &str = "DeletionProtection";
+/// The guard that is a budget, as the protection log names it.
+pub const BY_BUDGET: &str = "PodUnavailableBudget";
 
 /// A guard refused a request: this object stays as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +25,8 @@ pub struct Refused {
     pub name: String,
     /// Name of the user who made the request.
     pub user: String,
+    /// The pod that stays available, if it is about one.
+    pub pod: Option<PodRef>,
 }
 
 impl Refused {
@@ -26,11 +35,29 @@ impl Refused {
         let metadata = request.old_object.get("metadata").unwrap_or(&Value::Null);
         let name = Some(text(metadata, "name")).filter(|name| !name.is_empty());
         Self {
-            event: "DeletionProtection",
+            event: BY_LABEL,
             kind: kind.to_owned(),
             namespace: text(metadata, "namespace").to_owned(),
             name: name.unwrap_or(&request.name).to_owned(),
             user: request.user.clone(),
+            pod: None,
+        }
+    }
+
+    /// By the budget of a pod. What stays is the workload that controls the pod; a pod without one is of an unknown kind.
+    pub(crate) fn disruption(pod: &PodView, user: &str) -> Self {
+        let (kind, name) = match &pod.controller {
+            Some(owner) => (&*owner.kind, &*owner.name),
+            None => ("unknown", &*pod.name),
+        };
+        let namespace = Some(&*pod.namespace).filter(|namespace| !namespace.is_empty());
+        Self {
+            event: BY_BUDGET,
+            kind: kind.to_owned(),
+            namespace: namespace.unwrap_or("default").to_owned(),
+            name: name.to_owned(),
+            user: user.to_owned(),
+            pod: Some(PodRef::of(pod)),
         }
     }
 }

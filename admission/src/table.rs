@@ -12,6 +12,7 @@
 use std::time::Duration;
 
 use crate::deletion::kinds::{self as protection, LABEL_PATH, LABEL_WEBHOOK, ProtectedKind};
+use crate::disruption::{self, Requests};
 use crate::kinds::{KINDS, KindWebhooks};
 use crate::lookup::Lookups;
 use crate::{Options, Outcome, Request, pod};
@@ -33,6 +34,8 @@ pub enum Phase {
 pub enum Subject {
     /// New pods.
     Pods,
+    /// What makes pods unavailable.
+    Disruptions(Requests),
     /// Objects of a kind.
     Kind(&'static KindWebhooks),
     /// Deletions of a kind that is not ours.
@@ -48,24 +51,36 @@ pub struct TimeLimit {
     pub server_seconds: u8,
     /// For all that is looked up for one review.
     pub lookups: Duration,
+    /// For what is written before the response is sent.
+    pub writes: Duration,
 }
 
 /// A pod waits.
 const POD: TimeLimit = TimeLimit {
     server_seconds: 10,
     lookups: Duration::from_millis(300),
+    writes: Duration::ZERO,
+};
+
+/// Whoever deletes or evicts a pod waits.
+const DISRUPTION: TimeLimit = TimeLimit {
+    server_seconds: 10,
+    lookups: Duration::from_millis(300),
+    writes: Duration::from_secs(4),
 };
 
 /// The author of an object waits.
 const OBJECT: TimeLimit = TimeLimit {
     server_seconds: 30,
     lookups: Duration::from_secs(10),
+    writes: Duration::from_secs(10),
 };
 
 /// Warns, and looks nothing up.
 const LABEL: TimeLimit = TimeLimit {
     server_seconds: 2,
     lookups: Duration::from_secs(1),
+    writes: Duration::ZERO,
 };
 
 /// A row of the table.
@@ -108,9 +123,14 @@ pub fn webhooks() -> impl Iterator<Item = Webhook> {
     let of_deletions = protection::KINDS
         .iter()
         .map(move |kind| validating(kind.webhook, Subject::Deletions(kind)));
+    let of_disruptions = [
+        validating(disruption::PODS, Subject::Disruptions(Requests::OfPods)),
+        validating(disruption::EVICTIONS, Subject::Disruptions(Requests::Evictions)),
+    ];
     let of_label = validating(LABEL_WEBHOOK, Subject::ProtectionLabel);
     std::iter::once(pods)
         .chain(of_kinds)
+        .chain(of_disruptions)
         .chain(of_deletions)
         .chain(std::iter::once(of_label))
 }
@@ -120,6 +140,7 @@ impl Webhook {
     pub fn path(&self) -> String {
         match self.subject {
             Subject::Pods => MUTATE_POD.to_owned(),
+            Subject::Disruptions(_) => disruption::PATH.to_owned(),
             Subject::Kind(kind) => kind.path(self.verb()),
             Subject::Deletions(kind) => kind.path.to_owned(),
             Subject::ProtectionLabel => LABEL_PATH.to_owned(),
@@ -139,6 +160,7 @@ impl Webhook {
     pub fn time_limit(&self) -> TimeLimit {
         match self.subject {
             Subject::Pods => POD,
+            Subject::Disruptions(_) => DISRUPTION,
             Subject::Kind(_) | Subject::Deletions(_) => OBJECT,
             Subject::ProtectionLabel => LABEL,
         }
@@ -154,6 +176,7 @@ impl Webhook {
     ) -> Outcome {
         match (self.subject, self.phase) {
             (Subject::Pods, _) => pod::review_timed(request, options, lookups, ended),
+            (Subject::Disruptions(_), _) => disruption::review(request, options, lookups),
             (Subject::Deletions(kind), _) => kind.review(request, options, lookups),
             (Subject::ProtectionLabel, _) => protection::review_label(request, options),
             (Subject::Kind(kind), Phase::Mutating) => kind.mutate(request, options, lookups),
@@ -161,9 +184,23 @@ impl Webhook {
         }
     }
 
-    /// Has it nothing to do while no object is protected from deletion: gate `ResourcesDeletionProtection`?
-    pub fn only_protects(&self) -> bool {
-        matches!(self.subject, Subject::Deletions(_) | Subject::ProtectionLabel)
+    /// Has it something to do with requests of this operation? Otherwise it is not registered for them, so that nothing
+    /// depends on it.
+    pub fn is_needed(&self, operation: &str, options: Options) -> bool {
+        match self.subject {
+            Subject::Pods | Subject::Kind(_) => true,
+            Subject::Disruptions(_) => match operation {
+                "UPDATE" => options.budgets.updates,
+                "CREATE" | "DELETE" => options.budgets.deletions,
+                _ => options.has_budgets(),
+            },
+            Subject::Deletions(_) | Subject::ProtectionLabel => options.deletion_protection,
+        }
+    }
+
+    /// Is it about pods: feature gate `PodWebhook`?
+    pub fn is_of_pods(&self) -> bool {
+        matches!(self.subject, Subject::Pods | Subject::Disruptions(_))
     }
 
     fn verb(&self) -> &'static str {
@@ -195,10 +232,15 @@ mod tests {
         let mut paths = BTreeSet::new();
         for webhook in webhooks() {
             assert!(names.insert(webhook.name), "{}", webhook.name);
+            // Upstream has two entries for one path.
+            if webhook.name == disruption::EVICTIONS {
+                assert!(paths.contains(&webhook.path()));
+                continue;
+            }
             for path in webhook.paths().into_iter().collect::<BTreeSet<_>>() {
                 assert!(paths.insert(path.clone()), "{path}");
             }
         }
-        assert_eq!(names.len(), 1 + 11 + 16 + 7 + 1, "{names:?}");
+        assert_eq!(names.len(), 1 + 11 + 16 + 2 + 7 + 1, "{names:?}");
     }
 }

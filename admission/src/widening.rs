@@ -1,25 +1,35 @@
-//! Requests that a webhook must be called for before an object is stored that needs it.
+//! Requests that webhooks must be called for before an object is stored that needs it.
 //!
 //! A webhook with a match condition is called for what the condition holds of. An object that makes more requests need it
 //! is stored only once API servers know the wider condition; otherwise a client that creates a pod right after it would
 //! get a pod that no webhook has reviewed. The review of such an object ends in [`Outcome::Widen`](crate::Outcome::Widen). It
 //! stays pure: the caller writes the condition, waits, and only then sends the response.
 
+use std::sync::Arc;
+
+use crate::disruption::Evictions;
 use crate::pod::sidecars::Reach;
+use crate::table::Phase;
 
 /// A condition that a webhook must have, because of an object that is about to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Widening {
     /// Name of the webhook in its configuration.
     pub webhook: &'static str,
+    /// Which configuration it is in.
+    pub phase: Phase,
     /// The object.
-    pub object: StoredSoon,
-    reach: Reach,
+    pub object: Arc<StoredSoon>,
+    requests: Requests,
 }
 
 /// An object that is about to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredSoon {
+    /// Its kind.
+    pub kind: String,
+    /// Its namespace; empty if it is in none.
+    pub namespace: String,
     /// Its name.
     pub name: String,
     /// Empty if the server has not given it one yet.
@@ -28,24 +38,50 @@ pub struct StoredSoon {
     pub generation: i64,
 }
 
+/// Which requests the webhook must be called for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Requests {
+    Pods(Reach),
+    Evictions(Evictions),
+}
+
 impl Widening {
-    /// For the pods of a SidecarSet.
-    pub(crate) fn of_pods(webhook: &'static str, object: StoredSoon, reach: Reach) -> Self {
+    /// For new pods that an object is for.
+    pub(crate) fn of_pods(webhook: &'static str, object: Arc<StoredSoon>, reach: Reach) -> Self {
         Self {
             webhook,
+            phase: Phase::Mutating,
             object,
-            reach,
+            requests: Requests::Pods(reach),
+        }
+    }
+
+    /// For evictions.
+    pub(crate) fn of_evictions(webhook: &'static str, object: Arc<StoredSoon>, reach: Evictions) -> Self {
+        Self {
+            webhook,
+            phase: Phase::Validating,
+            object,
+            requests: Requests::Evictions(reach),
         }
     }
 
     /// Does this condition hold of everything that it must hold of? Certain if true.
     pub fn is_within(&self, condition: &str) -> bool {
-        self.reach.is_within(condition)
+        match &self.requests {
+            Requests::Pods(reach) => reach.is_within(condition),
+            Requests::Evictions(reach) => reach.is_within(condition),
+        }
     }
 
     /// Conditions in CEL that hold of everything that it must hold of, from the narrowest to the widest.
-    pub fn conditions(&self) -> [String; 3] {
-        let [exact, by_key] = self.reach.clone().expressions();
-        [exact, by_key, "true".to_owned()]
+    pub fn conditions(&self) -> Vec<String> {
+        const EVERY: &str = "true";
+        let [exact, wider] = match &self.requests {
+            Requests::Pods(reach) => reach.clone().expressions(),
+            // There is nothing between one namespace and all of them.
+            Requests::Evictions(reach) => [reach.expression(), reach.expression()],
+        };
+        vec![exact, wider, EVERY.to_owned()]
     }
 }

@@ -1,6 +1,6 @@
 //! The parts of `metadata` that planners read. Narrow on purpose: an `ObjectMeta` is never written back.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, str::FromStr};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -171,6 +171,71 @@ impl LabelSelector {
     }
 }
 
+impl FromStr for LabelSelector {
+    type Err = String;
+
+    /// Reads the form of [`Self::to_query`], as scale subresources report it. Equality may be `=` or `==`, inequality `!=`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut selector = Self::default();
+        let mut rest = text.trim();
+        while !rest.is_empty() {
+            // Commas in parentheses separate values.
+            let comma = match (rest.find(','), rest.find('('), rest.find(')')) {
+                (Some(comma), Some(open), Some(close)) if open < comma => {
+                    let tail = rest.get(close..).unwrap_or_default();
+                    tail.find(',').map(|at| close + at)
+                }
+                (comma, ..) => comma,
+            };
+            let (part, tail) = comma
+                .and_then(|comma| Some((rest.get(..comma)?, rest.get(comma + 1..)?)))
+                .unwrap_or((rest, ""));
+            selector.require(part.trim())?;
+            rest = tail.trim();
+        }
+        Ok(selector)
+    }
+}
+
+impl LabelSelector {
+    /// Adds a requirement in its written form.
+    fn require(&mut self, part: &str) -> Result<(), String> {
+        let unreadable = || format!("not a label selector: {part:?}");
+        let mut add = |key: &str, operator: &str, values: &[&str]| {
+            let key = key.trim();
+            if key.is_empty() || key.contains(char::is_whitespace) {
+                return Err(unreadable());
+            }
+            self.match_expressions.push(LabelRequirement {
+                key: key.to_owned(),
+                operator: operator.to_owned(),
+                values: values.iter().map(|value| value.trim().to_owned()).collect(),
+            });
+            Ok(())
+        };
+        if let Some((head, values)) = part.split_once('(') {
+            let values = values.trim_end().strip_suffix(')').ok_or_else(unreadable)?;
+            let values: Vec<&str> = values.split(',').collect();
+            let (key, word) = head.trim_end().rsplit_once(' ').ok_or_else(unreadable)?;
+            return match word {
+                "in" => add(key, "In", &values),
+                "notin" => add(key, "NotIn", &values),
+                _ => Err(unreadable()),
+            };
+        }
+        if let Some((key, value)) = part.split_once("!=") {
+            return add(key, "NotIn", &[value]);
+        }
+        if let Some((key, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
+            return add(key, "In", &[value]);
+        }
+        match part.strip_prefix('!') {
+            Some(key) => add(key, "DoesNotExist", &[]),
+            None => add(part, "Exists", &[]),
+        }
+    }
+}
+
 impl LabelRequirement {
     fn holds(&self, value: Option<&str>) -> bool {
         let listed = |value| self.values.iter().any(|listed| listed == value);
@@ -180,6 +245,34 @@ impl LabelRequirement {
             "Exists" => value.is_some(),
             "DoesNotExist" => value.is_none(),
             _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LabelSelector;
+
+    #[test]
+    fn a_written_selector_is_read_as_it_was_written() {
+        for (text, query) in [
+            ("", ""),
+            ("a=b", "a in (b)"),
+            ("a == b , c!=d", "a in (b),c notin (d)"),
+            ("a in (b, c),d", "a in (b,c),d"),
+            ("d,a notin (b,c)", "a notin (b,c),d"),
+            ("!a,b", "!a,b"),
+            ("a in (b),c in (d,e),f=g", "a in (b),c in (d,e),f in (g)"),
+        ] {
+            let selector: LabelSelector = text.parse().unwrap();
+            assert_eq!(selector.to_query(), query, "{text}");
+            assert_eq!(
+                selector.to_query().parse::<LabelSelector>().unwrap().to_query(),
+                query
+            );
+        }
+        for text in ["=b", "a in b c", "a in (b", "a of (b)", "a,,b", "(b)"] {
+            assert!(text.parse::<LabelSelector>().is_err(), "{text}");
         }
     }
 }

@@ -9,6 +9,11 @@ pub(crate) const DELETION_PROTECTION: &str = "ResourcesDeletionProtection";
 /// Definitions with the protection label are not deleted while they have objects.
 pub(crate) const DEFINITIONS_PROTECTION: &str = "DeletionProtectionForCRDCascadingGate";
 
+/// Budgets limit deletions and evictions of pods.
+pub(crate) const BUDGET_DELETIONS: &str = "PodUnavailableBudgetDeleteGate";
+/// Budgets limit updates of pods in place.
+pub(crate) const BUDGET_UPDATES: &str = "PodUnavailableBudgetUpdateGate";
+
 /// Maturity of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -24,7 +29,7 @@ const GATES: &[(&str, bool, Stage)] = &[
     ("KruiseDaemon", true, Stage::Beta),
     ("DaemonWatchingPod", true, Stage::Beta),
     ("WorkloadSpread", true, Stage::Beta),
-    ("PodUnavailableBudgetDeleteGate", true, Stage::Beta),
+    (BUDGET_DELETIONS, true, Stage::Beta),
     ("InPlaceUpdateEnvFromMetadata", true, Stage::Beta),
     ("StatefulSetAutoDeletePVC", true, Stage::Beta),
     ("PodProbeMarkerGate", true, Stage::Beta),
@@ -36,7 +41,7 @@ const GATES: &[(&str, bool, Stage)] = &[
     ("PreDownloadImageForInPlaceUpdate", false, Stage::Alpha),
     ("PreDownloadImageForDaemonSetUpdate", false, Stage::Alpha),
     ("CloneSetPartitionRollback", false, Stage::Alpha),
-    ("PodUnavailableBudgetUpdateGate", false, Stage::Alpha),
+    (BUDGET_UPDATES, false, Stage::Alpha),
     ("TemplateNoDefaults", false, Stage::Alpha),
     ("SidecarSetPatchPodMetadataDefaultsAllowed", false, Stage::Alpha),
     ("SidecarTerminator", false, Stage::Alpha),
@@ -92,8 +97,8 @@ const DEPENDENCIES: &[Dependency] = &[
         gate: "PodWebhook",
         dependents: &[
             "KruisePodReadinessGate",
-            "PodUnavailableBudgetDeleteGate",
-            "PodUnavailableBudgetUpdateGate",
+            BUDGET_DELETIONS,
+            BUDGET_UPDATES,
             "WorkloadSpread",
             "SidecarSetPatchPodMetadataDefaultsAllowed",
             "EnhancedLivenessProbe",

@@ -2,6 +2,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod budgets;
 pub mod chart;
 pub mod controllers;
 pub mod crds;
@@ -20,3 +21,4 @@ pub mod playground;
 mod refusals;
 pub mod uninstall;
 pub mod version;
+pub mod workloads;

@@ -4,25 +4,28 @@
 //! caches, files, none) and in whether there is a server. The caller limits the time: [`LookupSource::finish`] runs until
 //! the review is decided or a request fails.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use kruise_admission::{
     Lookups, Outcome, Refused, Response,
-    lookup::{Lookup, LookupResult, Pod, Refusal, Revision},
+    disruption::Charge,
+    lookup::{Lookup, LookupResult, ObjectName, Pod, Refusal, Revision},
     pod::sidecars::Sets,
     widening::Widening,
 };
 use kruise_api::{
     meta::{ObjectMeta, StringMap, null_as_default},
     path::segment,
+    podunavailablebudget::PodUnavailableBudget,
 };
 use kruise_plan_kit::sidecars::names;
 use kruise_runtime::{ApiError, Client};
+use kruise_views::PodView;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
-use crate::dependants;
+use crate::{dependants, workloads::Reader};
 
 /// Versions of SidecarSet, newest first.
 const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
@@ -32,6 +35,9 @@ pub(crate) const CONFIGURATION: &str = "kruise-configuration";
 
 /// Interval between checks whether the first lists are complete.
 const POLL: Duration = Duration::from_millis(5);
+
+/// Time limit for reading the owners of a new pod: a part of that of its review.
+const OWNERS: Duration = Duration::from_millis(200);
 
 /// Results without a request.
 pub(crate) trait Cache {
@@ -81,25 +87,64 @@ pub(crate) enum Progress {
     Absent(Vec<Lookup>),
     /// The first lists of the cache are not complete.
     NotSynced,
+    /// After this time, results of these lookups may be others.
+    Retry(Duration, Vec<Lookup>),
 }
 
 /// What a review ended in.
 pub(crate) struct Verdict {
     pub(crate) response: Response,
     /// What has to be done before the response is sent.
-    pub(crate) widening: Option<Box<Widening>>,
+    pub(crate) effect: Option<Effect>,
     /// What is counted and logged.
     pub(crate) refused: Option<Box<Refused>>,
+}
+
+/// What has to be done before a response is sent.
+pub(crate) enum Effect {
+    /// Webhooks are to be called for more requests.
+    Widen(Vec<Widening>),
+    /// A charge is to be stored.
+    Write(Box<Charge>),
 }
 
 impl From<Response> for Verdict {
     fn from(response: Response) -> Self {
         Self {
             response,
-            widening: None,
+            effect: None,
             refused: None,
         }
     }
+}
+
+impl Verdict {
+    /// The decision of a review; the outcome if there is none yet.
+    pub(crate) fn of(outcome: Outcome) -> Result<Self, Undecided> {
+        let with = |response: Response, effect| Self {
+            effect: Some(effect),
+            ..response.into()
+        };
+        match outcome {
+            Outcome::Response(response) => Ok(response.into()),
+            Outcome::Widen(widenings, response) => Ok(with(response, Effect::Widen(widenings))),
+            Outcome::Write(charge) => Ok(with(Response::ALLOW, Effect::Write(charge))),
+            Outcome::Refused(refused, response) => Ok(Self {
+                refused: Some(refused),
+                ..response.into()
+            }),
+            Outcome::Missing(missing) => Err(Undecided::Missing(missing)),
+            Outcome::Retry(pause, lookups) => Err(Undecided::Retry(pause, lookups)),
+        }
+    }
+}
+
+/// Why a review is not decided yet.
+pub(crate) enum Undecided {
+    /// These lookups are missing.
+    Missing(Vec<Lookup>),
+    /// After this time, results of these lookups may be others.
+    Retry(Duration, Vec<Lookup>),
 }
 
 /// A lookup that failed.
@@ -115,23 +160,10 @@ impl<C: Cache> LookupSource<C> {
     /// Reviews with results from the cache, and adds them to `lookups`.
     pub(crate) fn advance(&self, review: &impl Fn(&Lookups) -> Outcome, lookups: &mut Lookups) -> Progress {
         loop {
-            let missing = match review(lookups) {
-                Outcome::Response(response) => return Progress::Decided(response.into()),
-                Outcome::Widen(widening, response) => {
-                    return Progress::Decided(Verdict {
-                        response,
-                        widening: Some(widening),
-                        refused: None,
-                    });
-                }
-                Outcome::Refused(refused, response) => {
-                    return Progress::Decided(Verdict {
-                        response,
-                        widening: None,
-                        refused: Some(refused),
-                    });
-                }
-                Outcome::Missing(missing) => missing,
+            let missing = match Verdict::of(review(lookups)) {
+                Ok(verdict) => return Progress::Decided(verdict),
+                Err(Undecided::Missing(missing)) => missing,
+                Err(Undecided::Retry(pause, lookups)) => return Progress::Retry(pause, lookups),
             };
             // A review that reports present lookups as missing would never end.
             if missing.iter().all(|lookup| lookups.contains(lookup)) {
@@ -166,6 +198,12 @@ impl<C: Cache> LookupSource<C> {
             match progress {
                 Progress::Decided(verdict) => return Ok(verdict),
                 Progress::NotSynced => sleep(POLL).await,
+                Progress::Retry(pause, outdated) => {
+                    sleep(pause).await;
+                    for lookup in &outdated {
+                        lookups.remove(lookup);
+                    }
+                }
                 Progress::Absent(absent) => {
                     for lookup in absent {
                         let result = match &self.server {
@@ -238,6 +276,35 @@ impl Server {
                 Ok(LookupResult::Count(number.map_err(|error| error.to_string())))
             }
             Lookup::DryRunCreate { plural, object } => self.dry_run(plural, object).await,
+            Lookup::Pod(name) | Lookup::LivePod(name) => {
+                let (namespace, name) = (segment(&name.namespace), segment(&name.name));
+                let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
+                let pod: Option<PodView> = self.object(&path).await?;
+                Ok(found(pod, |pod| LookupResult::View(Arc::new(pod))))
+            }
+            Lookup::Budget(name) => Ok(found(budget(&self.client, name).await?, |budget| {
+                LookupResult::Budget(PodUnavailableBudget::from_value(budget).map(Arc::new))
+            })),
+            // A pod that is created without its link is linked by the controller of its budget.
+            Lookup::Budgets(namespace) => Ok(match budgets(&self.client, namespace).await {
+                Ok(all) => LookupResult::Budgets(all),
+                Err(error) => {
+                    tracing::warn!(namespace, %error, "cannot read the budgets; pods are created without a link");
+                    LookupResult::NotFound
+                }
+            }),
+            Lookup::Workloads {
+                namespace,
+                controller,
+            } => {
+                let reader = Reader::new(self.client.clone(), &self.namespace);
+                let owners = reader.owners(namespace, controller, &|_| None);
+                let owners = timeout(OWNERS, owners).await;
+                // The controller itself is known from the pod.
+                Ok(LookupResult::Workloads(
+                    owners.unwrap_or_else(|_| vec![controller.clone()]),
+                ))
+            }
         }
     }
 
@@ -308,6 +375,44 @@ async fn set(client: &Client, name: &str) -> Result<Option<Value>, ApiError> {
         }
     }
     Ok(None)
+}
+
+/// A budget, in the newest served version.
+async fn budget(client: &Client, name: &ObjectName) -> Result<Option<Value>, ApiError> {
+    for version in VERSIONS {
+        let path = format!(
+            "{}/{}",
+            path_of_budgets(version, &name.namespace),
+            segment(&name.name)
+        );
+        if let Some(found) = existing(client.get(&path).await)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// All budgets of a namespace that can be read.
+async fn budgets(client: &Client, namespace: &str) -> Result<Vec<Arc<PodUnavailableBudget>>, ApiError> {
+    for version in VERSIONS {
+        let list = client.get::<List>(&path_of_budgets(version, namespace)).await;
+        if let Some(list) = existing(list)? {
+            let budgets = list.items.into_iter().map(|mut budget| {
+                // The items of a list do not say their version.
+                if let Some(budget) = budget.as_object_mut() {
+                    budget.insert("apiVersion".into(), format!("policy.kruise.io/{version}").into());
+                }
+                PodUnavailableBudget::from_value(budget).map(Arc::new)
+            });
+            return Ok(budgets.filter_map(Result::ok).collect());
+        }
+    }
+    Ok(Vec::new())
+}
+
+fn path_of_budgets(version: &str, namespace: &str) -> String {
+    let namespace = segment(namespace);
+    format!("/apis/policy.kruise.io/{version}/namespaces/{namespace}/podunavailablebudgets")
 }
 
 async fn revision(client: &Client, namespace: &str, wanted: &Revision) -> Result<Option<Value>, ApiError> {

@@ -36,7 +36,7 @@ enum Command {
     Chart(chart::Options),
     /// Print the definitions of all kinds, or compare those of a cluster with them.
     Crds(crds::Options),
-    /// Say what would be done with a CloneSet, StatefulSet or SidecarSet, what would not yet, and which limit decides it.
+    /// Say what would be done with a workload, SidecarSet or PodUnavailableBudget, what would not yet, and which limit decides it.
     Explain(explain::Options),
     /// Print a pod with the sidecars it would get, and why it gets these and not others.
     Inject(inject::Options),

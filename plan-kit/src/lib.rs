@@ -27,6 +27,7 @@ pub mod rollout;
 pub mod sidecars;
 mod status;
 mod template;
+pub mod workloads;
 mod write;
 
 pub use history::revision;

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 
-use crate::Target;
+use crate::{Need, Target};
 
 /// Results of the last execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +29,9 @@ pub struct Memory {
     pub create_error: Option<String>,
     /// First error among updates, if the last attempt had one.
     pub update_error: Option<String>,
+    /// What the plan before this one asked to read, a moment ago: the objects, and that there is none. Empty for the first
+    /// plan of a reconcile.
+    pub read: BTreeMap<Need, Option<Value>>,
     /// What plans have tried, by the keys in [`Plan::attempts`](crate::Plan::attempts). Forgotten half an hour after the
     /// last attempt.
     pub attempts: BTreeMap<String, Attempts>,

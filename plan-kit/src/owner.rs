@@ -4,6 +4,7 @@ use kruise_api::meta::ObjectMeta;
 use serde_json::{Value, json};
 
 use crate::ResourceId;
+use crate::ledger::Workload;
 use crate::write::{Body, Intent, Target, Write};
 
 /// Controller of the objects that a plan writes.
@@ -30,6 +31,16 @@ impl<'a> Owner<'a> {
             name: &metadata.name,
             uid: &metadata.uid,
             namespace: &metadata.namespace,
+        }
+    }
+
+    /// The workload, as budgets name it.
+    pub fn workload(&self) -> Workload {
+        let group = self.api_version.split_once('/').map_or("", |(group, _)| group);
+        Workload {
+            group: group.to_owned(),
+            kind: self.kind.to_owned(),
+            name: self.name.to_owned(),
         }
     }
 

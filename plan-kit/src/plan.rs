@@ -38,6 +38,8 @@ pub struct ObjectWrites {
     pub phase: Phase,
     /// How they are started among others of their phase.
     pub batching: Batching,
+    /// The budget that is charged first, in a phase before: where that fails, these writes are not made.
+    pub after: Option<Box<Target>>,
     /// The writes.
     pub steps: Vec<Step>,
 }
@@ -55,6 +57,7 @@ impl ObjectWrites {
         Self {
             phase,
             batching: Batching::Bounded,
+            after: None,
             steps,
         }
     }
@@ -70,11 +73,14 @@ impl ObjectWrites {
     }
 }
 
-/// A phase starts when all earlier phases have ended. A failure in `Revisions` cancels the later ones.
+/// A phase starts when all earlier phases have ended. A failure in `Revisions` cancels the later ones, one in `Budgets` the
+/// writes that are made after that budget was charged ([`ObjectWrites::after`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// Revisions exist before pods name them.
     Revisions,
+    /// Budgets are charged before pods become unavailable.
+    Budgets,
     /// Pods; before a new one come its claims.
     Pods,
     /// Clean-up: unused revisions, consumed requests.
@@ -139,6 +145,18 @@ pub struct PodRef {
     pub resource_version: Box<str>,
 }
 
+impl PodRef {
+    /// Names a pod.
+    pub fn of(pod: &PodView) -> Self {
+        Self {
+            namespace: pod.namespace.clone(),
+            name: pod.name.clone(),
+            uid: pod.uid.clone(),
+            resource_version: pod.resource_version.clone(),
+        }
+    }
+}
+
 impl EventNote {
     /// An event on the owner.
     pub fn new(reason: &'static Reason, message: impl Into<String>) -> Self {
@@ -152,14 +170,8 @@ impl EventNote {
     /// The same event on a pod.
     #[must_use]
     pub fn on(self, pod: &PodView) -> Self {
-        let pod = PodRef {
-            namespace: pod.namespace.clone(),
-            name: pod.name.clone(),
-            uid: pod.uid.clone(),
-            resource_version: pod.resource_version.clone(),
-        };
         Self {
-            pod: Some(Box::new(pod)),
+            pod: Some(Box::new(PodRef::of(pod))),
             ..self
         }
     }

@@ -25,10 +25,13 @@ impl ResourceId {
     /// Namespaces.
     pub const NAMESPACES: Self = Self::core("namespaces");
     /// Controller revisions of `apps`.
-    pub const REVISIONS: Self = Self {
-        group: "apps",
-        plural: "controllerrevisions",
-    };
+    pub const REVISIONS: Self = Self::apps("controllerrevisions");
+    /// Deployments.
+    pub const DEPLOYMENTS: Self = Self::apps("deployments");
+    /// ReplicaSets.
+    pub const REPLICA_SETS: Self = Self::apps("replicasets");
+    /// StatefulSets of `apps`.
+    pub const APPS_STATEFULSETS: Self = Self::apps("statefulsets");
     /// CloneSets.
     pub const CLONESETS: Self = Self::kruise("clonesets");
     /// StatefulSets of `apps.kruise.io`.
@@ -59,6 +62,14 @@ impl ResourceId {
     /// A resource of the core group.
     pub const fn core(plural: &'static str) -> Self {
         Self { group: "", plural }
+    }
+
+    /// A resource of `apps`.
+    pub const fn apps(plural: &'static str) -> Self {
+        Self {
+            group: "apps",
+            plural,
+        }
     }
 
     /// A resource of `apps.kruise.io`.

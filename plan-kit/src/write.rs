@@ -84,6 +84,8 @@ pub enum Intent {
     AdoptPod,
     /// A pod names the budget that protects it.
     LinkBudget,
+    /// Pods that are about to become unavailable are charged to their budget.
+    ChargeBudget,
     /// A pod gets back the labels that say which of the workload's pods it is.
     RepairIdentity,
     /// Consumed entries of `podsToDelete` go from the spec.
@@ -136,6 +138,7 @@ impl Intent {
             Self::ReleasePod => "release-pod",
             Self::AdoptPod => "adopt-pod",
             Self::LinkBudget => "link-budget",
+            Self::ChargeBudget => "charge-budget",
             Self::RepairIdentity => "repair-identity",
             Self::PrunePodsToDelete => "prune-pods-to-delete",
             Self::CreateClaim => "create-claim",

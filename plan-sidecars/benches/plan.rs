@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use kruise_api::sidecarset::SidecarSet;
 use kruise_plan_kit::{
     Memory, Plan,
+    ledger::Budgets,
     sidecars::{hashes, names, sidecar_list},
 };
 use kruise_plan_sidecars::{Explain, Repairs, Snapshot, WriteLocks, plan};
@@ -140,6 +141,7 @@ fn once(set: &SidecarSet, pods: &[Arc<PodView>], revisions: &[Arc<RevisionView>]
         revisions,
         in_namespace: &|_| true,
         is_set: &|_| true,
+        budgets: Budgets::NONE,
         memory: &Memory::default(),
         explain: Explain::No,
     };

@@ -38,13 +38,16 @@ pub(crate) struct Busy<'b> {
     pub(crate) gone: usize,
 }
 
-/// Chooses within the limits, and upgrades what it chooses: `upgrade` returns whether it could.
+/// Upgrades a pod, or says why that cannot be done now.
+pub(crate) type Upgrade<'u> = &'u mut dyn FnMut(&Pod<'_>) -> Result<(), String>;
+
+/// Chooses within the limits, and upgrades what it chooses.
 pub(crate) fn choose<'m, 'a>(
     snapshot: &Snapshot<'_>,
     pods: &'m [Pod<'a>],
     sidecars: &Sidecars,
     busy: &Busy<'_>,
-    upgrade: &mut dyn FnMut(&Pod<'_>) -> bool,
+    upgrade: Upgrade<'_>,
     now: Timestamp,
 ) -> Choice<'m, 'a> {
     let set = &snapshot.set.metadata.name;
@@ -167,7 +170,7 @@ fn take(
     pods: &[Pod<'_>],
     free: &[&Pod<'_>],
     busy: &Busy<'_>,
-    upgrade: &mut dyn FnMut(&Pod<'_>) -> bool,
+    upgrade: Upgrade<'_>,
     choice: &mut Choice<'_, '_>,
 ) {
     let set = &snapshot.set.metadata.name;
@@ -188,10 +191,9 @@ fn take(
             choice.explain(snapshot, pod, &text);
             continue;
         }
-        if upgrade(pod) {
-            out += usize::from(!pod.is_out(set));
-        } else {
-            choice.explain(snapshot, pod, "is not upgraded: an annotation cannot be merged");
+        match upgrade(pod) {
+            Ok(()) => out += usize::from(!pod.is_out(set)),
+            Err(why) => choice.explain(snapshot, pod, &why),
         }
     }
 }

@@ -6,6 +6,7 @@ use kruise_plan_kit::{
     availability::settling,
     events,
     injected::{Bug, is_injected},
+    ledger::{Ask, Charges, Operation},
     sidecars::{Hashes, hashes_of},
 };
 use serde_json::{Value, json};
@@ -43,6 +44,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let uninjected = uninjected::find(snapshot, &spec);
     let owners = owners(snapshot, &uninjected, snapshot.repairs);
     let gone = on_their_way(snapshot, &owners, &spec, now);
+    let charges = Charges::new(snapshot.budgets, now);
     let mut upgraded = 0;
     plan.writes.extend(found.object.take());
     explain(snapshot, &spec, &pods, &mut plan);
@@ -57,7 +59,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
             hashes: &hashes,
             revision: &found.name,
         };
-        upgraded = act(snapshot, &pods, &goal, gone, &mut plan, now);
+        upgraded = act(snapshot, &pods, &goal, (gone, &charges), &mut plan, now);
     }
     let all = Repair {
         pods: &pods,
@@ -65,12 +67,14 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         owners: &owners,
         upgraded,
         gone,
+        charges: &charges,
     };
     repair(snapshot, &all, &mut plan, now);
     if gone > 0 {
         plan.requeue_after(snapshot.repairs.lapses(now));
     }
     plan.writes.extend(history::truncate(snapshot, &found, &pods));
+    charges.write(&mut plan);
     plan
 }
 
@@ -104,7 +108,7 @@ fn act(
     snapshot: &Snapshot<'_>,
     pods: &[Pod<'_>],
     goal: &Goal<'_>,
-    gone: usize,
+    (gone, charges): (usize, &Charges<'_>),
     plan: &mut Plan,
     now: Timestamp,
 ) -> usize {
@@ -115,22 +119,31 @@ fn act(
     };
     // Where more than images differ, the empty image may be another one, too: such pods are left as they are.
     for pod in pods.iter().filter(|pod| pod.upgradable) {
-        if let Some(object) = hot::settle(snapshot, pod, goal.sidecars, &hash.full, now) {
+        let Some(object) = hot::settle(snapshot, pod, goal.sidecars, &hash.full, now) else {
+            continue;
+        };
+        // The twin that idles from then on restarts.
+        if let Err(why) = charges.ask(pod.view, Operation::Update) {
+            say_of(snapshot, plan, pod, why);
+        } else {
             busy.pods.insert(&pod.view.uid);
             plan.writes.push(object);
         }
     }
     let (mut writes, mut events, mut upgraded) = (Vec::new(), Vec::new(), 0);
     let mut change = |pod: &Pod<'_>| match upgrade(snapshot, goal, pod, now) {
-        Ok(object) => {
-            writes.push(object);
+        Ok(upgrade) => {
+            if upgrade.restarts {
+                charges.ask(pod.view, Operation::Update)?;
+            }
+            writes.push(upgrade.object);
             upgraded += usize::from(pod.ready && pod.consistent);
-            true
+            Ok(())
         }
         Err(error) => {
             let message = format!("pod {} is not upgraded: annotation {error}", pod.about());
             events.push(EventNote::new(&events::INVALID_POD_METADATA, message));
-            false
+            Err("is not upgraded: an annotation cannot be merged".to_owned())
         }
     };
     let Choice {
@@ -167,6 +180,12 @@ fn act(
 fn say(snapshot: &Snapshot<'_>, plan: &mut Plan, text: &str) {
     if snapshot.explain == Explain::Yes {
         plan.why.push(Why::of_set(text));
+    }
+}
+
+fn say_of(snapshot: &Snapshot<'_>, plan: &mut Plan, pod: &Pod<'_>, text: String) {
+    if snapshot.explain == Explain::Yes {
+        plan.why.push(Why::new(pod.about(), text));
     }
 }
 

@@ -16,6 +16,7 @@ use kruise_plan_kit::{
     EventNote, Explain, Intent, ObjectWrites, Part, Plan, Step, Why,
     availability::{Service, service},
     events,
+    ledger::{Ask, Operation},
     pod_writes::{self, Guard},
     sidecars::{is_in_list, names},
 };
@@ -77,6 +78,8 @@ pub(crate) struct Repair<'r> {
     pub(crate) upgraded: usize,
     /// Pods that are [`on_their_way`].
     pub(crate) gone: usize,
+    /// What the plan charges to budgets.
+    pub(crate) charges: &'r dyn Ask,
 }
 
 /// Pods that are out of service for a repair and that are not among the pods of the snapshot: those that an owner is yet to make
@@ -212,6 +215,9 @@ impl<'r> Round<'r> {
                 self.gone, self.limit
             ));
         }
+        if is_deleted(pod) {
+            self.all.charges.ask(pod, Operation::Delete)?;
+        }
         Ok(())
     }
 
@@ -299,11 +305,16 @@ fn uid_of_owner(pod: &PodView) -> &str {
     pod.controller.as_ref().map_or("", |owner| &*owner.uid)
 }
 
+/// Is the pod deleted, and not its owner asked to do so? That one asks the budget itself.
+fn is_deleted(pod: &PodView) -> bool {
+    !pod.controller.as_deref().is_some_and(replaces_on_request)
+}
+
 /// A CloneSet or StatefulSet of OpenKruise is asked to replace its pod, within its own limits and after its hooks; other
 /// owners notice.
 fn removal(pod: &PodView) -> Step {
     let reason = "it was made without the sidecars that it should have";
-    if pod.controller.as_deref().is_some_and(replaces_on_request) {
+    if !is_deleted(pod) {
         let body = json!({"metadata": {"labels": {SPECIFIED_DELETE: "true"}}});
         let (intent, part) = (Intent::RequestDelete, Part::Main);
         return patch(pod, intent, part, body, Guard::Unchanged, reason);

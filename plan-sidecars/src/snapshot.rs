@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kruise_api::sidecarset::SidecarSet;
-use kruise_plan_kit::{Explain, Memory};
+use kruise_plan_kit::{Explain, Memory, ledger::Budgets};
 use kruise_views::{PodView, RevisionView};
 
 use crate::repairs::Repairs;
@@ -31,6 +31,8 @@ pub struct Snapshot<'a> {
     pub in_namespace: &'a dyn Fn(&str) -> bool,
     /// Is there a set of this name?
     pub is_set: &'a dyn Fn(&str) -> bool,
+    /// The budgets of its pods.
+    pub budgets: Budgets<'a>,
     /// What the last execution taught.
     pub memory: &'a Memory,
     /// Is `Plan::why` wanted?

@@ -90,13 +90,20 @@ impl Change {
     }
 }
 
+/// The upgrade of a pod.
+pub(crate) struct Upgrade {
+    pub(crate) object: ObjectWrites,
+    /// Does a container get another image?
+    pub(crate) restarts: bool,
+}
+
 /// The writes that upgrade a pod. The error is why an annotation that the set patches cannot be merged.
 pub(crate) fn upgrade(
     snapshot: &Snapshot<'_>,
     goal: &Goal<'_>,
     pod: &Pod<'_>,
     now: Timestamp,
-) -> Result<ObjectWrites, String> {
+) -> Result<Upgrade, String> {
     let set = snapshot.set;
     let time = go_time(now);
     let mut change = Change::default();
@@ -132,6 +139,7 @@ pub(crate) fn upgrade(
     };
     records.0.insert(set.metadata.name.clone(), record);
     change.annotate(names::HASH, records.write());
+    let restarts = !change.images.is_empty();
     let reason = reason(&change);
     let told = condition::tell(snapshot, pod, true, now);
     let guard = if told.is_some() {
@@ -149,7 +157,10 @@ pub(crate) fn upgrade(
         guard,
         reason,
     ));
-    Ok(ObjectWrites::of_pod(steps))
+    Ok(Upgrade {
+        object: ObjectWrites::of_pod(steps),
+        restarts,
+    })
 }
 
 fn reason(change: &Change) -> String {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use kruise_plan_kit::{Memory, Plan, Precondition, ResourceId, Write};
+use kruise_plan_kit::{Memory, Plan, Precondition, ResourceId, Write, ledger::Gates};
 use serde_json::{Value, json};
 
 use crate::{Refused, create, may_delete, merge, patch, text};
@@ -24,6 +24,10 @@ pub struct Cluster {
     pub revisions: BTreeMap<String, Value>,
     /// Jobs that pull images.
     pub jobs: BTreeMap<String, Value>,
+    /// PodUnavailableBudgets.
+    pub budgets: BTreeMap<String, Value>,
+    /// What budgets limit.
+    pub gates: Gates,
     /// The time.
     pub now: Timestamp,
     /// An image whose containers never become ready.
@@ -47,6 +51,8 @@ impl Cluster {
             claims: BTreeMap::new(),
             revisions: BTreeMap::new(),
             jobs: BTreeMap::new(),
+            budgets: BTreeMap::new(),
+            gates: Gates::DEFAULT,
             now,
             broken_image: None,
             lazy: false,
@@ -119,6 +125,7 @@ impl Cluster {
             ResourceId::REVISIONS => &mut self.revisions,
             ResourceId::CLAIMS => &mut self.claims,
             ResourceId::IMAGE_PULL_JOBS => &mut self.jobs,
+            ResourceId::POD_UNAVAILABLE_BUDGETS => &mut self.budgets,
             other => panic!("no workload writes {other}"),
         }
     }

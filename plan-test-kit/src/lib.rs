@@ -9,6 +9,7 @@
     reason = "this is test code: what is not as expected ends the test"
 )]
 
+mod budgets;
 mod cases;
 mod cluster;
 mod nodes;
@@ -19,6 +20,7 @@ mod text;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+pub use budgets::{ReadBudgets, budget};
 pub use cases::{Letters, compare};
 pub use cluster::{Cluster, mounts, uid_of};
 pub use pods::{Labelled, change, pod, wrote};

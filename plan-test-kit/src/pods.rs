@@ -192,6 +192,9 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
             pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!(state.to_string());
             pod["spec"]["containers"][1]["image"] = json!("log:1");
         }
+        // The budget that protects it.
+        "budget" => pod["metadata"]["annotations"]["pub.kruise.io/related-pub"] = json!(value),
+        "exempt" => pod["metadata"]["annotations"]["pub.kruise.io/no-protect"] = json!("true"),
         "mainUnready" => pod["status"]["containerStatuses"][0]["ready"] = json!(false),
         "garbage" => pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!("{"),
         "label" => {

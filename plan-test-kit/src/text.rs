@@ -14,6 +14,9 @@ pub fn spoken(plan: &Plan) -> String {
             writeln!(out, "{then}{}: {}", step.write, step.reason).unwrap();
             writeln!(out, "    {}", details(&step.write)).unwrap();
         }
+        if let Some(budget) = &object.after {
+            writeln!(out, "    once {budget} is charged").unwrap();
+        }
     }
     for event in &plan.events {
         writeln!(

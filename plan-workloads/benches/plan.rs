@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fs, hint::black_box, sync::Arc};
 
 use jiff::Timestamp;
 use kruise_api::cloneset::CloneSet;
-use kruise_plan_kit::{Memory, Plan, Template, revision};
+use kruise_plan_kit::{Memory, Plan, Template, ledger::Budgets, revision};
 use kruise_plan_workloads::cloneset::{Claims, Explain, Options, Snapshot, plan};
 use kruise_views::{PodView, RevisionView};
 use serde_json::{Value, json};
@@ -126,6 +126,7 @@ fn once(set: &CloneSet, pods: &[Arc<PodView>], revisions: &[Arc<RevisionView>], 
             revisions,
             pull_jobs: &[],
             node: &|_| None,
+            budgets: Budgets::NONE,
             options: Options::DEFAULT,
             memory: &Memory::default(),
             explain: Explain::No,

@@ -58,13 +58,24 @@ pub struct Registration {
     pub dropped: Vec<String>,
 }
 
-/// The conditional webhook, its desired match condition, and the current time.
+/// A conditional webhook, its desired match condition, and the current time.
 pub type Desired<'d> = (&'d ConditionalWebhook, &'d DesiredCondition, Timestamp);
+
+/// Requests that an API server sends to a webhook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call<'c> {
+    /// Name of the webhook.
+    pub webhook: &'c str,
+    /// Its path.
+    pub path: &'c str,
+    /// The operation, as a rule names it; `*` for all of them.
+    pub operation: &'c str,
+}
 
 /// Compares a mutating or validating webhook configuration with its template.
 ///
-/// `ca_pem` is the PEM bundle; `served` is true for paths that have a handler. Widenings of the conditional webhook that
-/// last are kept.
+/// `ca_pem` is the PEM bundle; `served` is true for calls that have a handler. A rule loses the operations that have none,
+/// and a webhook without operations is left out. Widenings of the conditional webhooks that last are kept.
 ///
 /// # Errors
 /// Fails if the stored template is not a JSON array of webhooks, or a webhook has neither a service nor a URL.
@@ -72,32 +83,32 @@ pub fn webhooks(
     current: &Value,
     ca_pem: &[u8],
     endpoint: &Endpoint,
-    served: impl Fn(&str) -> bool,
-    conditional: Option<Desired<'_>>,
+    served: impl Fn(&Call<'_>) -> bool,
+    conditionals: &[Desired<'_>],
 ) -> Result<Registration, Error> {
     let all = widening::widened(current);
-    let widened = match conditional {
-        Some((conditional, desired, now)) if *desired != DesiredCondition::Unmanaged => {
-            widening::kept(&all, conditional, now)
+    let mut widened = all.clone();
+    for (conditional, desired, now) in conditionals {
+        if **desired != DesiredCondition::Unmanaged {
+            widened = widening::kept(&widened, conditional, *now);
         }
-        _ => all.clone(),
-    };
+    }
     let existing = current.get("webhooks").cloned().unwrap_or_else(|| json!([]));
     let stored = current
         .pointer("/metadata/annotations/template")
         .and_then(Value::as_str)
         .unwrap_or_default();
     let text = if stored.is_empty() {
-        without(&existing, conditional).to_string()
+        without(&existing, conditionals).to_string()
     } else {
         stored.to_owned()
     };
     let template: Vec<Map<String, Value>> = serde_json::from_str(&text).map_err(Error::Template)?;
 
-    let mut wanted = Vec::with_capacity(template.len() + 1);
+    let mut wanted = Vec::with_capacity(template.len() + conditionals.len());
     let mut dropped = Vec::new();
     // Names are unique: if two webhooks have its path, only the first gets a copy.
-    let mut conditional = conditional;
+    let (in_place, mut copies): (Vec<_>, Vec<_>) = conditionals.iter().partition(|(one, ..)| one.in_place);
     for mut webhook in template {
         let name = webhook
             .get("name")
@@ -110,22 +121,28 @@ pub fn webhooks(
         let Some(path) = path_of(client) else {
             return Err(Error::NoClientConfig(name));
         };
-        if !served(&path) {
+        client.insert("caBundle".into(), Value::String(STANDARD.encode(ca_pem)));
+        point_to(client, endpoint, &path);
+        if !keep_handled(&mut webhook, &name, &path, &served) {
             dropped.push(name);
             continue;
         }
-        client.insert("caBundle".into(), Value::String(STANDARD.encode(ca_pem)));
-        point_to(client, endpoint, &path);
-        let more = conditional
-            .filter(|(conditional, ..)| conditional.path == path)
-            .and_then(|(conditional, desired, _)| {
-                conditional.webhook(desired, &widened, &webhook, &existing)
-            });
-        if let Some(more) = more {
-            wanted.push(Value::Object(more));
-            conditional = None;
+        copies.retain(|(conditional, desired, _)| {
+            let more = (conditional.path == path)
+                .then(|| conditional.webhook(desired, &widened, &webhook, &existing))
+                .flatten();
+            let is_added = more.is_some();
+            wanted.extend(more.map(Value::Object));
+            !is_added
+        });
+        let conditional = in_place.iter().find(|(one, ..)| one.is(&webhook));
+        match conditional.filter(|_| has_conditions(&webhook)) {
+            Some((conditional, desired, _)) => {
+                let webhook = conditional.webhook(desired, &widened, &webhook, &existing);
+                wanted.extend(webhook.map(Value::Object));
+            }
+            None => wanted.push(Value::Object(webhook)),
         }
-        wanted.push(Value::Object(webhook));
     }
 
     let mut patch = Map::new();
@@ -149,17 +166,57 @@ pub fn webhooks(
     })
 }
 
-/// The registered webhooks without the conditional one, which is what an installer wrote.
-fn without(existing: &Value, conditional: Option<Desired<'_>>) -> Value {
-    let (Some((conditional, ..)), Some(webhooks)) = (conditional, existing.as_array()) else {
+/// The registered webhooks without copies of others, which is what an installer wrote.
+fn without(existing: &Value, conditionals: &[Desired<'_>]) -> Value {
+    let Some(webhooks) = existing.as_array() else {
         return existing.clone();
     };
-    let is_it = |webhook: &Value| webhook.as_object().is_some_and(|webhook| conditional.is(webhook));
+    let is_copy = |webhook: &&Value| {
+        let webhook = webhook.as_object();
+        webhook.is_some_and(|webhook| {
+            conditionals
+                .iter()
+                .any(|(one, ..)| !one.in_place && one.is(webhook))
+        })
+    };
     webhooks
         .iter()
-        .filter(|webhook| !is_it(webhook))
+        .filter(|webhook| !is_copy(webhook))
         .cloned()
         .collect()
+}
+
+/// Leaves only the operations that are handled; false if there are none.
+fn keep_handled(
+    webhook: &mut Map<String, Value>,
+    name: &str,
+    path: &str,
+    served: &impl Fn(&Call<'_>) -> bool,
+) -> bool {
+    let is_handled = |operation: &str| {
+        served(&Call {
+            webhook: name,
+            path,
+            operation,
+        })
+    };
+    let rules = webhook.get_mut("rules").and_then(Value::as_array_mut);
+    let Some(rules) = rules.filter(|rules| !rules.is_empty()) else {
+        return is_handled("*");
+    };
+    rules.retain_mut(|rule| {
+        let operations = rule.get_mut("operations").and_then(Value::as_array_mut);
+        operations.is_none_or(|operations| {
+            operations.retain(|one| is_handled(one.as_str().unwrap_or("*")));
+            !operations.is_empty()
+        })
+    });
+    !rules.is_empty()
+}
+
+fn has_conditions(webhook: &Map<String, Value>) -> bool {
+    let conditions = webhook.get("matchConditions").and_then(Value::as_array);
+    conditions.is_some_and(|conditions| !conditions.is_empty())
 }
 
 /// Compares a CRD's conversion webhook with what this server offers.

@@ -89,7 +89,12 @@ impl Reply {
                 }
             }
             Response::Deny { code, message } => {
-                members.insert("status".into(), json!({"code": code, "message": message}));
+                let mut status = json!({"code": code, "message": message});
+                if let (429, Some(status)) = (*code, status.as_object_mut()) {
+                    // Clients try again because of it.
+                    status.insert("reason".into(), "TooManyRequests".into());
+                }
+                members.insert("status".into(), status);
             }
         }
         let mut review = Map::new();

@@ -1,13 +1,13 @@
 //! Reconciles the serving certificate, the webhook configurations and the conversion of the CRDs. It runs in every
 //! replica, leader or not. Watches [report](Changes::report) the objects that somebody has changed, and each of them is
-//! reconciled at once. When the desired match condition of the conditional webhook changes, that webhook is written at
+//! reconciled at once. When the desired match condition of a conditional webhook changes, that webhook is written at
 //! once, too. Everything is reconciled every ten minutes, because certificates end.
 //!
 //! A reconcile writes only what differs, with the `resourceVersion` that it has read. If two replicas write at the same
 //! time, one gets a conflict, reads again and finds nothing left to write. Configurations are written before a new
 //! certificate is served: they trust the old CA too, so the API server can call at any moment.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, future::poll_fn, sync::Arc, task::Poll, time::Duration};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ use crate::{
     cert_dir::CertDir,
     certs::{SecretDecision, Stored, reconcile_secret},
     changes::{Changes, Reconciled, Repairs},
-    configuration::{self, ConditionalWebhook, DesiredCondition, Endpoint, widening::widened},
+    configuration::{self, Call, ConditionalWebhook, DesiredCondition, Endpoint, widening::widened},
     tls::{Pair, Tls},
 };
 
@@ -117,16 +117,30 @@ pub struct Settings {
     pub source: Source,
     /// Where certificates are written.
     pub cert_dir: CertDir,
-    /// True if a path has a handler.
-    pub served: Arc<dyn Fn(&str) -> bool + Send + Sync>,
-    /// The conditional webhook of the mutating configurations, and its desired match condition.
-    pub conditional: Option<(ConditionalWebhook, watch::Receiver<DesiredCondition>)>,
+    /// True if a call has a handler.
+    pub served: Arc<dyn Fn(&Call<'_>) -> bool + Send + Sync>,
+    /// The conditional webhooks.
+    pub conditionals: Vec<Conditional>,
+}
+
+/// A conditional webhook, and its desired match condition as it changes.
+#[derive(Clone, Debug)]
+pub struct Conditional {
+    /// Which configurations it is in.
+    pub phase: Phase,
+    /// The webhook.
+    pub webhook: ConditionalWebhook,
+    /// Its match condition.
+    pub desired: watch::Receiver<DesiredCondition>,
 }
 
 impl Settings {
-    fn desired_condition(&self) -> Option<DesiredCondition> {
-        let (_, desired) = self.conditional.as_ref()?;
-        Some(desired.borrow().clone())
+    /// The conditional webhooks of these configurations, and their conditions now.
+    fn desired_conditions(&self, phase: Phase) -> Vec<(&ConditionalWebhook, DesiredCondition)> {
+        let of_phase = self.conditionals.iter().filter(|one| one.phase == phase);
+        of_phase
+            .map(|one| (&one.webhook, one.desired.borrow().clone()))
+            .collect()
     }
 }
 
@@ -260,14 +274,13 @@ async fn configure(
                 .then(Configured::default)
                 .ok_or_else(|| Error::Bundle(name.to_owned()));
         }
-        let served = |path: &str| (settings.served)(path);
-        let desired = settings.desired_condition();
-        let conditional = settings.conditional.as_ref().zip(desired.as_ref());
-        let conditional = conditional
-            .filter(|_| phase == Phase::Mutating)
-            .map(|((conditional, _), desired)| (conditional, desired, Timestamp::now()));
-        let wanted =
-            configuration::webhooks(&current, &pair.ca_pem, &settings.endpoint, served, conditional)?;
+        let served = |call: &Call<'_>| (settings.served)(call);
+        let desired = settings.desired_conditions(phase);
+        let desired: Vec<configuration::Desired<'_>> = desired
+            .iter()
+            .map(|(conditional, desired)| (*conditional, desired, Timestamp::now()))
+            .collect();
+        let wanted = configuration::webhooks(&current, &pair.ca_pem, &settings.endpoint, served, &desired)?;
         let now = Timestamp::now();
         let ends = widened(&current).into_iter().map(|one| one.until);
         let configured = Configured {
@@ -350,16 +363,12 @@ impl<A: Api> WebhookController<A> {
     pub async fn run(self, mut stop: watch::Receiver<bool>, first_success: oneshot::Sender<()>) {
         let mut first_success = Some(first_success);
         let mut repairs = Repairs::of(self.changes.clone());
-        let mut desired = self
-            .settings
-            .conditional
-            .as_ref()
-            .map(|(_, desired)| desired.clone());
+        let mut conditionals = self.settings.conditionals.clone();
         let period = PERIOD + Duration::from_millis(self.jitter % 60_000);
         let mut failures = 0;
         loop {
-            if let Some(desired) = &mut desired {
-                desired.mark_unchanged();
+            for one in &mut conditionals {
+                one.desired.mark_unchanged();
             }
             let pause = match self.reconcile().await {
                 Ok(()) => {
@@ -380,7 +389,7 @@ impl<A: Api> WebhookController<A> {
             let between = async {
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}
-                    pause = self.follow(failures, &mut desired, &mut repairs) => tokio::time::sleep(pause).await,
+                    pause = self.follow(failures, &mut conditionals, &mut repairs) => tokio::time::sleep(pause).await,
                 }
             };
             tokio::select! {
@@ -395,12 +404,12 @@ impl<A: Api> WebhookController<A> {
     async fn follow(
         &self,
         failures: u32,
-        desired: &mut Option<watch::Receiver<DesiredCondition>>,
+        conditionals: &mut [Conditional],
         repairs: &mut Repairs,
     ) -> Duration {
         loop {
             let result = tokio::select! {
-                () = changed(desired) => self.write_condition().await,
+                phase = changed(conditionals) => self.write_conditions(phase).await,
                 objects = repairs.due() => match failures {
                     0 => self.repair(objects, repairs).await,
                     _ => return Duration::ZERO,
@@ -457,8 +466,8 @@ impl<A: Api> WebhookController<A> {
         Ok(self.tls.pair())
     }
 
-    /// Writes the conditional webhook.
-    async fn write_condition(&self) -> Result<(), Error> {
+    /// Writes the conditional webhooks of these configurations.
+    async fn write_conditions(&self, of_phase: Phase) -> Result<(), Error> {
         if self.settings.source == Source::External {
             return Ok(());
         }
@@ -466,7 +475,7 @@ impl<A: Api> WebhookController<A> {
             return Ok(());
         };
         for (phase, name) in &self.settings.configurations {
-            if *phase == Phase::Mutating {
+            if *phase == of_phase {
                 configure(&self.api, &self.settings, &pair, *phase, name).await?;
             }
         }
@@ -495,15 +504,26 @@ impl<A: Api> WebhookController<A> {
     }
 }
 
-/// Resolves when the condition changes; never without one, or after its sender was dropped.
-async fn changed(desired: &mut Option<watch::Receiver<DesiredCondition>>) {
-    let result = match desired {
-        Some(desired) => desired.changed().await.ok(),
-        None => None,
-    };
-    if result.is_none() {
-        std::future::pending::<()>().await;
-    }
+/// Resolves when a condition changes, with the configurations that it is in; never without one, or after their senders were
+/// dropped.
+async fn changed(conditionals: &mut [Conditional]) -> Phase {
+    let mut changes: Vec<_> = conditionals
+        .iter_mut()
+        .map(|one| {
+            let phase = one.phase;
+            Box::pin(async move {
+                if one.desired.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+                phase
+            })
+        })
+        .collect();
+    poll_fn(|context| {
+        let mut ready = changes.iter_mut().map(|change| change.as_mut().poll(context));
+        ready.find(Poll::is_ready).unwrap_or(Poll::Pending)
+    })
+    .await
 }
 
 /// The pause after a failure that follows `failures` others: 1 s, doubled up to 30 s.

@@ -3,7 +3,7 @@
 use kruise_api::meta::OwnerReference;
 
 /// An owner of an object.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OwnerView {
     /// API group.
     pub group: Box<str>,

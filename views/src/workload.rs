@@ -64,7 +64,10 @@ impl<'de> Deserialize<'de> for WorkloadView {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Wire { metadata, spec } = Wire::deserialize(deserializer)?;
         // Any kind may have members of these names: what they are not, they do not say.
-        let replicas = spec.replicas.as_i64().and_then(|replicas| replicas.try_into().ok());
+        let replicas = spec
+            .replicas
+            .as_i64()
+            .and_then(|replicas| replicas.try_into().ok());
         let selector = Some(spec.selector).filter(Value::is_object);
         let selector = selector.and_then(|selector| LabelSelector::deserialize(selector).ok());
         Ok(Self::new(&metadata, replicas, selector))
@@ -91,7 +94,10 @@ mod tests {
             "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}},
         }));
         let controller = found.controller.unwrap();
-        assert_eq!((&*controller.group, &*controller.kind, &*controller.uid), ("apps", "Deployment", "d"));
+        assert_eq!(
+            (&*controller.group, &*controller.kind, &*controller.uid),
+            ("apps", "Deployment", "d")
+        );
         assert!(found.deleting);
         assert_eq!(found.replicas, Some(3));
         assert_eq!(found.selector.unwrap().match_labels["app"], "web");

@@ -11,21 +11,48 @@
 //! - A dry run in any form is decided alike, and charges nothing.
 //! - A refused eviction is 429, so that clients such as `kubectl drain` try again. Everything else is 403.
 
+mod conditions;
+mod known;
+mod reach;
 mod subject;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use kruise_api::podunavailablebudget::PodUnavailableBudget;
-use kruise_plan_kit::ledger::{Account, Decision, Free, Gates, Operation, budget_of};
+use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::ledger::{Account, Decision, Free, Gates, Operation, budget_of, desired_available};
 use kruise_views::PodView;
 use serde::Deserialize as _;
-use serde_json::Value;
 
-use crate::{Request, Response};
+use crate::lookup::{Lookup, Lookups, ObjectName};
+use crate::refused::Refused;
+use crate::{Options, Outcome, Request, Response};
+pub(crate) use conditions::conditions;
+use known::Results;
+pub use reach::{Evictions, condition};
 use subject::{Subject, subject};
+
+/// Path of the webhooks.
+pub const PATH: &str = "/validate-pod";
+/// Name of the webhook for pods.
+pub const PODS: &str = "vpod.kb.io";
+/// Name of the webhook for evictions.
+pub const EVICTIONS: &str = "vpodeviction.kb.io";
+
+/// How long the controller may take to count the pods of a new budget, before it is looked at again.
+const COUNT: Duration = Duration::from_millis(50);
+
+/// Which requests a webhook is called for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requests {
+    /// Deletions, updates and resizes of pods.
+    OfPods,
+    /// Evictions.
+    Evictions,
+}
 
 /// What is known of the cluster.
 pub trait Known {
@@ -46,6 +73,8 @@ pub enum Found<T> {
     Object(Arc<T>),
     /// There is none.
     NotFound,
+    /// It is there, and cannot be read.
+    Unreadable(String),
     /// It has yet to be looked up.
     Missing,
 }
@@ -58,9 +87,11 @@ pub enum Verdict {
     /// The request passes once this is stored.
     Charge(Charge),
     /// The request is turned down by a budget.
-    Refuse(Refused),
-    /// The request cannot be read.
+    Refuse(Refused, Response),
+    /// The request, or the budget of its pod, cannot be read.
     Unreadable(Response),
+    /// The pods of this budget have never been counted.
+    Uncounted(ObjectName),
     /// It depends on an object that has yet to be looked up.
     Missing,
 }
@@ -85,27 +116,33 @@ pub enum Passed {
 /// A charge to be stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Charge {
-    /// Namespace of the budget.
-    pub namespace: String,
-    /// Name of the budget.
-    pub budget: String,
-    /// UID of the budget.
-    pub uid: String,
-    /// The version of the budget that was asked: the charge is for no other.
-    pub version: String,
-    /// Merge patch of the status.
-    pub patch: Value,
+    /// The budget that was asked. The charge is for no other version of it.
+    pub before: Arc<PodUnavailableBudget>,
+    /// The budget with the charge in its status.
+    pub after: Arc<PodUnavailableBudget>,
+    /// An eviction is to be tried again if the charge cannot be stored.
+    pub is_eviction: bool,
 }
 
-/// A refusal, and what is counted and logged of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// HTTP status.
-    pub code: u16,
-    /// For the client, who matches on it.
-    pub message: String,
-    /// `Kind_namespace_name` of the workload that owns the pod, or of the pod.
-    pub about: String,
+impl Charge {
+    /// The budget.
+    pub fn budget(&self) -> ObjectName {
+        let metadata = &self.before.metadata;
+        ObjectName::new(&metadata.namespace, &metadata.name)
+    }
+}
+
+/// Reviews a request with the results so far.
+pub(crate) fn review(request: &Request, options: Options, lookups: &Lookups) -> Outcome {
+    let known = Results::new(lookups);
+    match decide(request, options.budgets, &known, request.now) {
+        Verdict::Pass(_) => Response::ALLOW.into(),
+        Verdict::Charge(charge) => Outcome::Write(Box::new(charge)),
+        Verdict::Refuse(refused, response) => Outcome::Refused(Box::new(refused), response),
+        Verdict::Unreadable(response) => response.into(),
+        Verdict::Uncounted(budget) => Outcome::Retry(COUNT, vec![Lookup::Budget(budget)]),
+        Verdict::Missing => Outcome::Missing(known.missing()),
+    }
 }
 
 /// Reviews a request.
@@ -119,16 +156,22 @@ pub fn decide(request: &Request, gates: Gates, known: &impl Known, now: Timestam
         Ok(None) => return Verdict::Pass(Passed::NotLimited),
         Err(unreadable) => return Verdict::Unreadable(unreadable),
     };
+    let ask = Ask {
+        operation,
+        dry_run,
+        user: &request.user,
+    };
     if let Some(stored) = pod {
         return match PodView::deserialize(stored) {
-            Ok(pod) => of_pod(&pod, operation, dry_run, gates, known, now),
+            Ok(pod) => of_pod(&pod, &ask, gates, known, now),
             Err(error) => Verdict::Unreadable(Response::undecodable(error)),
         };
     }
     let (namespace, name) = (&request.namespace, &request.name);
     let of_found = |found| match found {
-        Found::Object(pod) => of_pod(&pod, operation, dry_run, gates, known, now),
+        Found::Object(pod) => of_pod(&pod, &ask, gates, known, now),
         Found::NotFound => Verdict::Pass(Passed::NoPod),
+        Found::Unreadable(why) => Verdict::Unreadable(Response::undecodable(why)),
         Found::Missing => Verdict::Missing,
     };
     match of_found(known.pod(namespace, name)) {
@@ -139,58 +182,61 @@ pub fn decide(request: &Request, gates: Gates, known: &impl Known, now: Timestam
     }
 }
 
-fn of_pod(
-    pod: &PodView,
+/// What is asked about a pod.
+struct Ask<'a> {
     operation: Operation,
     dry_run: bool,
-    gates: Gates,
-    known: &impl Known,
-    now: Timestamp,
-) -> Verdict {
+    user: &'a str,
+}
+
+fn of_pod(pod: &PodView, ask: &Ask<'_>, gates: Gates, known: &impl Known, now: Timestamp) -> Verdict {
     let Some(name) = budget_of(pod) else {
         return Verdict::Pass(Passed::NoBudget);
     };
     let budget = match known.budget(&pod.namespace, name) {
         Found::Object(budget) => budget,
         Found::NotFound => return Verdict::Pass(Passed::NoBudget),
+        Found::Unreadable(why) => return Verdict::Unreadable(Response::undecodable(why)),
         Found::Missing => return Verdict::Missing,
     };
     let mut account = Account::of(&budget);
-    match account.ask(pod, operation, gates, now) {
+    match account.ask(pod, ask.operation, gates, now) {
+        Decision::Free(Free::Off) if is_to_be_counted(&account) => {
+            Verdict::Uncounted(ObjectName::new(&*pod.namespace, name))
+        }
         Decision::Free(free) => Verdict::Pass(Passed::Free(free)),
         Decision::Recorded => Verdict::Pass(Passed::Recorded),
-        Decision::Renewed | Decision::Charged if dry_run => Verdict::Pass(Passed::DryRun),
-        Decision::Renewed | Decision::Charged => charge(&account),
-        Decision::Refused(refusal) => Verdict::Refuse(Refused {
-            code: if operation == Operation::Evict { 429 } else { 403 },
-            message: refusal.message(name),
-            about: about(pod),
-        }),
+        Decision::Renewed | Decision::Charged if ask.dry_run && !is_injected(Bug::DryRunCharged) => {
+            Verdict::Pass(Passed::DryRun)
+        }
+        Decision::Renewed | Decision::Charged => Verdict::Charge(charge(&budget, &account, ask)),
+        Decision::Refused(refusal) => {
+            let is_eviction = ask.operation == Operation::Evict;
+            let response = Response::Deny {
+                code: if is_eviction { 429 } else { 403 },
+                message: refusal.message(name),
+            };
+            Verdict::Refuse(Refused::disruption(pod, ask.user), response)
+        }
     }
 }
 
-fn charge(account: &Account<'_>) -> Verdict {
-    let metadata = &account.budget().metadata;
-    account.patch().map_or(Verdict::Pass(Passed::Recorded), |patch| {
-        Verdict::Charge(Charge {
-            namespace: metadata.namespace.clone(),
-            budget: metadata.name.clone(),
-            uid: metadata.uid.clone(),
-            version: metadata.resource_version.clone(),
-            patch,
-        })
-    })
+/// A new budget keeps nothing before its pods are counted. One that cannot be counted never does.
+fn is_to_be_counted(account: &Account<'_>) -> bool {
+    let budget = account.budget();
+    !account.is_counted()
+        && budget.metadata.deletion_timestamp.is_none()
+        && desired_available(budget, i32::MAX).is_ok_and(|desired| desired > 0)
 }
 
-/// Whom a refusal is counted for.
-fn about(pod: &PodView) -> String {
-    let namespace = if pod.namespace.is_empty() {
-        "default"
-    } else {
-        &pod.namespace
+fn charge(budget: &Arc<PodUnavailableBudget>, account: &Account<'_>, ask: &Ask<'_>) -> Charge {
+    let after = PodUnavailableBudget {
+        status: account.status().clone(),
+        ..(**budget).clone()
     };
-    match &pod.controller {
-        Some(owner) => format!("{}_{namespace}_{}", owner.kind, owner.name),
-        None => format!("unknown_{namespace}_{}", pod.name),
+    Charge {
+        before: budget.clone(),
+        after: Arc::new(after),
+        is_eviction: ask.operation == Operation::Evict,
     }
 }

@@ -1,10 +1,11 @@
 use std::cell::RefCell;
 
-use kruise_plan_kit::ledger::{Free, Gates};
-use serde_json::json;
+use kruise_plan_kit::ledger::{Free, Gates, status_patch};
+use serde_json::{Value, json};
 
 use super::*;
 use crate::Operation as Verb;
+use crate::lookup::LookupResult;
 
 const GATES: Gates = Gates {
     deletions: true,
@@ -144,9 +145,9 @@ fn verdict(request: &Request, cluster: &Cluster) -> Verdict {
     decide(request, GATES, cluster, now())
 }
 
-fn refusal(request: &Request, cluster: &Cluster) -> Refused {
+fn refusal(request: &Request, cluster: &Cluster) -> (u16, String, Refused) {
     match verdict(request, cluster) {
-        Verdict::Refuse(refused) => refused,
+        Verdict::Refuse(refused, Response::Deny { code, message }) => (code, message, refused),
         other => panic!("{other:?}"),
     }
 }
@@ -163,12 +164,12 @@ fn each_request_that_makes_a_pod_unavailable_is_charged_in_its_map() {
         let Verdict::Charge(charge) = verdict(&request, &cluster(1)) else {
             panic!("{request:?}");
         };
-        assert_eq!(
-            (charge.namespace.as_str(), charge.budget.as_str()),
-            ("shop", "web")
-        );
-        assert_eq!((charge.uid.as_str(), charge.version.as_str()), ("b", "7"));
-        let status = &charge.patch["status"];
+        assert_eq!(charge.budget(), ObjectName::new("shop", "web"));
+        assert_eq!(charge.is_eviction, request.sub_resource == "eviction");
+        let metadata = &charge.before.metadata;
+        assert_eq!((&*metadata.uid, &*metadata.resource_version), ("b", "7"));
+        let patch = status_patch(&charge.before.status, &charge.after.status).unwrap();
+        let status = &patch["status"];
         assert_eq!(status["unavailableAllowed"], 0);
         assert_eq!(status[map], json!({"web-1": "2026-01-02T03:04:05Z"}));
     }
@@ -184,13 +185,22 @@ fn an_exhausted_budget_refuses_evictions_so_that_they_are_tried_again_and_the_re
         (resize("resize"), 403),
         (evict(), 429),
     ] {
-        let refused = refusal(&request, &cluster(0));
-        assert_eq!((refused.code, refused.message.as_str()), (code, text));
-        assert_eq!(refused.about, "ReplicaSet_shop_web-5f");
+        let request = Request {
+            user: "jane".into(),
+            ..request
+        };
+        let (found, message, refused) = refusal(&request, &cluster(0));
+        assert_eq!((found, message.as_str()), (code, text));
+        let about = [&refused.kind, &refused.namespace, &refused.name, &refused.user];
+        assert_eq!(about, ["ReplicaSet", "shop", "web-5f", "jane"]);
+        assert_eq!(refused.event, "PodUnavailableBudget");
+        let pod = refused.pod.unwrap();
+        assert_eq!((&*pod.name, &*pod.uid), ("web-1", "p"));
     }
     let mut bare = delete();
     bare.old_object["metadata"]["ownerReferences"] = json!([]);
-    assert_eq!(refusal(&bare, &cluster(0)).about, "unknown_shop_web-1");
+    let (.., refused) = refusal(&bare, &cluster(0));
+    assert_eq!((&*refused.kind, &*refused.name), ("unknown", "web-1"));
 }
 
 #[test]
@@ -211,7 +221,7 @@ fn dry_runs_in_every_form_are_decided_and_charge_nothing() {
         by_body("policy/v1beta1"),
     ] {
         assert_eq!(verdict(&request, &cluster(1)), Verdict::Pass(Passed::DryRun));
-        assert!(matches!(verdict(&request, &cluster(0)), Verdict::Refuse(_)));
+        assert!(matches!(verdict(&request, &cluster(0)), Verdict::Refuse(..)));
     }
     let empty = Request {
         object: json!({"deleteOptions": {"dryRun": [], "gracePeriodSeconds": 0}}),
@@ -289,14 +299,14 @@ fn an_update_that_takes_the_name_of_the_budget_away_is_charged_by_the_old_object
         pod["spec"]["containers"][0]["image"] = json!("web:2");
     });
     assert!(matches!(verdict(&strip, &cluster(1)), Verdict::Charge(_)));
-    assert!(matches!(verdict(&strip, &cluster(0)), Verdict::Refuse(_)));
+    assert!(matches!(verdict(&strip, &cluster(0)), Verdict::Refuse(..)));
 }
 
 #[test]
 fn a_label_that_makes_a_pod_unavailable_is_an_update() {
     let label = update(|pod| pod["metadata"]["labels"]["unavailable-pod.kruise.io/x"] = json!(""));
     assert!(matches!(verdict(&label, &cluster(1)), Verdict::Charge(_)));
-    assert!(matches!(verdict(&label, &cluster(0)), Verdict::Refuse(_)));
+    assert!(matches!(verdict(&label, &cluster(0)), Verdict::Refuse(..)));
 }
 
 #[test]
@@ -322,7 +332,7 @@ fn an_eviction_that_would_pass_by_an_old_copy_reads_the_pod_again() {
         cached: object(view, not_ready()),
         ..cluster(0)
     };
-    assert!(matches!(verdict(&evict(), &old), Verdict::Refuse(_)));
+    assert!(matches!(verdict(&evict(), &old), Verdict::Refuse(..)));
     assert_eq!(*old.reads.borrow(), ["cache", "server"]);
 
     let is_so = Cluster {
@@ -404,5 +414,112 @@ fn the_second_request_for_a_pod_passes_and_one_for_another_pod_is_refused() {
     }
     let mut other = delete();
     other.old_object["metadata"]["name"] = json!("web-2");
-    assert!(matches!(verdict(&other, &charged), Verdict::Refuse(_)));
+    assert!(matches!(verdict(&other, &charged), Verdict::Refuse(..)));
+}
+
+fn with_budget(change: impl Fn(&mut Value)) -> Cluster {
+    let mut changed = budget(0);
+    change(&mut changed);
+    Cluster {
+        budget: object(
+            |budget| PodUnavailableBudget::from_value(budget).unwrap(),
+            changed,
+        ),
+        ..cluster(0)
+    }
+}
+
+#[test]
+fn a_budget_that_was_never_counted_is_looked_at_again_unless_it_can_keep_nothing() {
+    let uncounted = Verdict::Uncounted(ObjectName::new("shop", "web"));
+    let new = |budget: &mut Value| budget["status"] = json!({});
+    for request in [delete(), evict(), new_image()] {
+        assert_eq!(verdict(&request, &with_budget(new)), uncounted);
+    }
+    let off = Verdict::Pass(Passed::Free(Free::Off));
+    for spec in [
+        json!({"maxUnavailable": "100%"}),
+        json!({"maxUnavailable": "a few"}),
+        json!({"minAvailable": 0}),
+    ] {
+        let never = |budget: &mut Value| {
+            new(budget);
+            budget["spec"] = spec.clone();
+        };
+        assert_eq!(verdict(&delete(), &with_budget(never)), off, "{spec}");
+    }
+    let going = |budget: &mut Value| {
+        new(budget);
+        budget["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:00Z");
+    };
+    assert_eq!(verdict(&delete(), &with_budget(going)), off);
+    let exempt = Request {
+        old_object: not_ready(),
+        ..delete()
+    };
+    assert_eq!(
+        verdict(&exempt, &with_budget(new)),
+        Verdict::Pass(Passed::Free(Free::Unavailable))
+    );
+}
+
+#[test]
+fn a_budget_that_is_edited_is_asked_as_it_is_now() {
+    let stricter = with_budget(|budget| {
+        budget["metadata"]["generation"] = json!(2);
+        budget["spec"]["maxUnavailable"] = json!(0);
+        budget["status"]["unavailableAllowed"] = json!(1);
+        budget["status"]["currentAvailable"] = json!(5);
+    });
+    assert!(matches!(verdict(&delete(), &stricter), Verdict::Refuse(..)));
+    let looser = with_budget(|budget| {
+        budget["metadata"]["generation"] = json!(2);
+        budget["spec"]["maxUnavailable"] = json!(2);
+        budget["status"]["currentAvailable"] = json!(4);
+    });
+    assert!(matches!(verdict(&delete(), &looser), Verdict::Charge(_)));
+}
+
+#[test]
+fn reviews_name_what_is_missing_and_end_in_the_outcome_of_their_verdict() {
+    let (pod_lookup, live) = (
+        Lookup::Pod(ObjectName::new("shop", "web-1")),
+        Lookup::LivePod(ObjectName::new("shop", "web-1")),
+    );
+    let budget_lookup = Lookup::Budget(ObjectName::new("shop", "web"));
+    let mut lookups = Lookups::default();
+    let options = Options {
+        budgets: GATES,
+        ..Options::DEFAULT
+    };
+    let at = |request: Request| Request {
+        now: now(),
+        ..request
+    };
+    let outcome = |lookups: &Lookups| review(&at(evict()), options, lookups);
+    assert_eq!(outcome(&lookups), Outcome::Missing(vec![pod_lookup.clone()]));
+    lookups.insert(pod_lookup, LookupResult::View(Arc::new(view(pod()))));
+    assert_eq!(outcome(&lookups), Outcome::Missing(vec![budget_lookup.clone()]));
+    let read = |value| LookupResult::Budget(PodUnavailableBudget::from_value(value).map(Arc::new));
+    lookups.insert(budget_lookup.clone(), read(budget(1)));
+    assert!(matches!(outcome(&lookups), Outcome::Write(charge) if charge.is_eviction));
+    lookups.insert(budget_lookup.clone(), read(budget(0)));
+    assert!(matches!(
+        outcome(&lookups),
+        Outcome::Refused(_, Response::Deny { code: 429, .. })
+    ));
+    let mut new = budget(0);
+    new["status"] = Value::Null;
+    lookups.insert(budget_lookup.clone(), read(new));
+    assert_eq!(
+        outcome(&lookups),
+        Outcome::Retry(COUNT, vec![budget_lookup.clone()])
+    );
+    lookups.insert(budget_lookup.clone(), LookupResult::Budget(Err("no good".into())));
+    assert!(matches!(
+        outcome(&lookups),
+        Outcome::Response(Response::Deny { code: 400, .. })
+    ));
+    lookups.insert(budget_lookup, LookupResult::NotFound);
+    assert_eq!(outcome(&lookups), Outcome::Missing(vec![live]));
 }

@@ -84,11 +84,10 @@ pub struct KindWebhooks {
     /// Fills in what other objects say.
     copies: fn(&mut Value, &Scope<'_>, &mut Reader<'_>),
     /// What webhooks must be called for before it is stored.
-    widens: Option<Widens>,
+    widens: fn(&Value, &Scope<'_>) -> Vec<Widening>,
+    /// Can there be something?
+    may_widen: bool,
 }
-
-/// The widening that a new or changed object needs, if it needs one.
-type Widens = fn(&Value, &Scope<'_>) -> Option<Widening>;
 
 /// The kinds that have webhooks.
 pub const KINDS: &[KindWebhooks] = &[
@@ -132,7 +131,8 @@ impl KindWebhooks {
             advice: |_, _| Vec::new(),
             warnings: |_, _| Vec::new(),
             copies: |_, _, _| {},
-            widens: None,
+            widens: |_, _| Vec::new(),
+            may_widen: false,
         }
     }
 
@@ -260,6 +260,7 @@ impl KindWebhooks {
         self.of_its_types(&request.version, &request.object, old)?;
         (self.decode)(&request.object).map_err(Response::undecodable)?;
         Ok(Scope {
+            kind: self.kind.kind,
             version: &request.version,
             namespace: &request.namespace,
             name: &request.name,
@@ -327,19 +328,22 @@ impl KindWebhooks {
             },
         };
         let is_stored = matches!(response, Response::Allow { .. }) && !request.dry_run;
-        let widening = || (self.widens?)(&self.readable(&request.object), &scope);
         match reader.outcome(|| response) {
-            Outcome::Response(response) if is_stored => match widening() {
-                Some(widening) => Outcome::Widen(Box::new(widening), response),
-                None => Outcome::Response(response),
-            },
+            Outcome::Response(response) if is_stored => {
+                let widenings = (self.widens)(&self.readable(&request.object), &scope);
+                if widenings.is_empty() {
+                    Outcome::Response(response)
+                } else {
+                    Outcome::Widen(widenings, response)
+                }
+            }
             outcome => outcome,
         }
     }
 
     /// Does a review of this phase have an effect of its own, which a dry run must not have?
     pub(crate) fn has_effect(&self, phase: Phase) -> bool {
-        phase == Phase::Validating && self.widens.is_some()
+        phase == Phase::Validating && self.may_widen
     }
 }
 

@@ -7,6 +7,8 @@ use crate::{Options, workload};
 
 /// A review.
 pub(crate) struct Scope<'a> {
+    /// Kind of the object.
+    pub(crate) kind: &'static str,
     /// Version of the API the object is written in.
     pub(crate) version: &'a str,
     /// Namespace of the object; empty if it is in none.

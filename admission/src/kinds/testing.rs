@@ -60,6 +60,7 @@ pub(crate) fn decided(
             Outcome::Response(response) | Outcome::Widen(_, response) | Outcome::Refused(_, response) => {
                 return response;
             }
+            Outcome::Write(_) | Outcome::Retry(..) => panic!("{outcome:?}"),
             Outcome::Missing(missing) => {
                 for lookup in missing {
                     assert!(!lookups.contains(&lookup), "asked for twice: {lookup:?}");
@@ -95,7 +96,8 @@ pub(crate) fn quiet(lookup: &Lookup) -> LookupResult {
         Lookup::SidecarSets => LookupResult::SidecarSets(std::sync::Arc::default()),
         Lookup::DryRunCreate { .. } => LookupResult::Accepted,
         Lookup::Dependants(_) => LookupResult::Count(Ok(0)),
-        Lookup::Path(_) | Lookup::Setting(_) | Lookup::SidecarSet(_) => LookupResult::NotFound,
+        Lookup::Budgets(_) => LookupResult::Budgets(Vec::new()),
+        _ => LookupResult::NotFound,
     }
 }
 

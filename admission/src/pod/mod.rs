@@ -6,6 +6,7 @@
 //!
 //! Steps do no I/O. What they have to know beyond the pod they [look up](crate::lookup).
 
+mod budget;
 mod launch;
 mod patch;
 mod readiness;
@@ -24,6 +25,7 @@ const CHAIN: &[Step] = &[
     ("readiness-gate", readiness::apply),
     ("sidecars", sidecars::apply),
     ("launch", launch::apply),
+    ("budget", budget::apply),
 ];
 
 /// What a step may look at.
@@ -91,6 +93,10 @@ pub(crate) fn review_timed(
         options,
         lookups,
     };
+    // The last step looks these up. Without them the steps before it would run twice.
+    if let Err(missing) = budget::known(&request.object, &context) {
+        return Outcome::Missing(vec![missing]);
+    }
     let mut pod = request.object.clone();
     let mut warnings = Vec::new();
     for (name, step) in CHAIN {

@@ -86,13 +86,17 @@ reasons! {
     FAILED_PULL_JOB = "FailedCreateImagePullJob", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A job that pulls an image ahead of a rollout could not be created.";
     RESIZE_INFEASIBLE = "ResizeInfeasible", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A node can never give a pod the resources that an update asks for.";
     STALLED = "Stalled", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A rollout is past its deadline or, without a deadline, made no progress for ten minutes; the message says what it waits for.";
-    INVALID_SPEC = "InvalidSpec", Warning, ["CloneSet", "DaemonSet", "SidecarSet", "StatefulSet"], "The specification cannot be read; nothing is done.";
+    INVALID_SPEC = "InvalidSpec", Warning, ["CloneSet", "DaemonSet", "PodUnavailableBudget", "SidecarSet", "StatefulSet"], "The specification cannot be read; nothing is done.";
     INVALID_POD_METADATA = "InvalidPodMetadata", Warning, ["SidecarSet"], "A pod annotation that the SidecarSet patches cannot be merged; the pod is not upgraded.";
     NOT_UPGRADABLE = "NotUpgradablePods", Normal, ["SidecarSet"], "Pods cannot be upgraded in place; written when their number changes.";
     UNINJECTED = "UninjectedPods", Warning, ["SidecarSet"], "Pods that the SidecarSet matches were created without its sidecars; written when their number changes.";
     RESET_SUCCEED = "ResetContainerSucceed", Normal, ["SidecarSet"], "After a hot upgrade the old container was set to the empty image.";
     RESET_FAILED = "ResetContainerFailed", Warning, ["SidecarSet"], "After a hot upgrade the old container could not be set to the empty image.";
     FAILED_LAUNCH = "FailedLaunch", Warning, ["Pod"], "Containers wait to start, because the barrier ConfigMap cannot be written or belongs to another owner.";
+    PREVENTED_DELETION = "PubPreventPodDeletion", Warning, ["Pod"], "A PodUnavailableBudget refused to let the pod be deleted, evicted or updated.";
+    NO_PODS = "NoPods", Normal, ["PodUnavailableBudget"], "The budget covers no active pods.";
+    EXPECTED_UNREADABLE = "CalculateExpectedPodCountFailed", Warning, ["PodUnavailableBudget"], "maxUnavailable or minAvailable cannot be read; the budget is not counted.";
+    NOT_DELETED = "NotDeleted", Warning, ["Pod"], "A deletion or an eviction that a budget allowed did not happen within 20 seconds.";
     LEADER_ELECTION = "LeaderElection", Normal, ["Lease"], "A manager became the leader.";
 }
 

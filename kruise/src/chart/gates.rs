@@ -25,6 +25,13 @@ fn term(gate: &Gate) -> String {
     match gate {
         Gate::On(name) => format!("(index $gates `{name}`)"),
         Gate::Off(name) => format!("(not (index $gates `{name}`))"),
+        Gate::Any(any) => {
+            let any: Vec<String> = any
+                .iter()
+                .map(|name| format!("(index $gates `{name}`)"))
+                .collect();
+            format!("(or {})", any.join(" "))
+        }
     }
 }
 

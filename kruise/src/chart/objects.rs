@@ -190,10 +190,11 @@ fn under((conditions, rules): (Conditions, Vec<Value>)) -> Vec<Value> {
     }
 }
 
-/// A rule for any group is for those that a value names.
+/// A rule for all resources of any group is for the groups that a value names.
 fn limited(rule: &Value) -> Value {
     let mut rule = rule.clone();
-    if rule.get("apiGroups") == Some(&json!([ANY_GROUP])) {
+    let is_of_any = rule.get("apiGroups") == Some(&json!([ANY_GROUP]));
+    if is_of_any && rule.get("resources") == Some(&json!(["*"])) {
         put(&mut rule, "", "apiGroups", value("installation.roleListGroups"));
     }
     rule

@@ -5,13 +5,17 @@
 use std::sync::Arc;
 
 use kruise_api::{
+    cloneset::CloneSet,
     definition::Kind,
     meta::{LabelSelector, ObjectMeta},
     podunavailablebudget::PodUnavailableBudget,
+    statefulset::StatefulSet,
 };
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::caches::{CacheId, Reach};
-use kruise_views::{ClaimView, ImageJobView, NamespaceView, NodeView, OwnerView, PodView, RevisionView};
+use kruise_views::{
+    ClaimView, ImageJobView, NamespaceView, NodeView, OwnerView, PodView, RevisionView, WorkloadView,
+};
 use kube_cache::{Cached, Delta, Index, ObjectKey};
 use serde_json::Value;
 
@@ -47,10 +51,35 @@ pub const NODES: CacheId<NodeView> = CacheId::of("nodes", ResourceId::NODES).rea
 pub const NAMESPACES: CacheId<NamespaceView> =
     CacheId::of("namespaces", ResourceId::NAMESPACES).reach(Reach::Cluster);
 
+/// Deployments.
+pub const DEPLOYMENTS: CacheId<WorkloadView> = CacheId::of("deployments", ResourceId::DEPLOYMENTS);
+/// ReplicaSets.
+pub const REPLICA_SETS: CacheId<WorkloadView> = CacheId::of("replicasets", ResourceId::REPLICA_SETS);
+/// StatefulSets of `apps`.
+pub const APPS_STATEFULSETS: CacheId<WorkloadView> =
+    CacheId::of("statefulsets of apps", ResourceId::APPS_STATEFULSETS);
+/// CloneSets in the served version.
+pub const CLONESETS: CacheId<Parsed<CloneSet>> =
+    CacheId::of("clonesets", ResourceId::CLONESETS).before(&[PODS.name]);
+/// StatefulSets of `apps.kruise.io` in the served version.
+pub const STATEFULSETS: CacheId<Parsed<StatefulSet>> =
+    CacheId::of("statefulsets", ResourceId::STATEFULSETS).before(&[PODS.name, CLAIMS.name]);
 /// PodUnavailableBudgets in the served version. Those of a namespace are a range of the cache (`Snapshot::list`). Webhooks and
 /// plans of workloads read them, too.
 pub const BUDGETS: CacheId<Parsed<PodUnavailableBudget>> =
     CacheId::of("podunavailablebudgets", ResourceId::POD_UNAVAILABLE_BUDGETS).before(&[PODS.name]);
+
+impl Parse for CloneSet {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object).map_err(|error| error.to_string())
+    }
+}
+
+impl Parse for StatefulSet {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
+    }
+}
 
 impl Parse for PodUnavailableBudget {
     fn parse(object: Value) -> Result<Self, String> {

@@ -4,6 +4,7 @@
 //! [`ALL`]. Caches, rights, flags, metrics, the log at the start, `kruise explain` and the reference follow from the
 //! registration. Nothing else in the manager names a kind.
 
+pub mod budgets;
 pub mod caches;
 pub mod cloneset;
 pub mod daemonset;
@@ -12,6 +13,7 @@ pub mod launch;
 mod not_yet;
 pub mod parsed;
 pub mod pod_readiness;
+pub mod podunavailablebudget;
 pub mod reviews;
 pub mod sidecarset;
 pub mod statefulset;
@@ -26,13 +28,14 @@ use crate::{manager::Registration, refusals};
 pub use webhook_caches::WebhookCaches;
 
 /// All controllers, in the order in which they start.
-pub static ALL: [&Registration; 6] = [
+pub static ALL: [&Registration; 7] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
     &daemonset::REGISTRATION,
     &sidecarset::REGISTRATION,
     &pod_readiness::REGISTRATION,
     &launch::REGISTRATION,
+    &podunavailablebudget::REGISTRATION,
 ];
 
 /// The kinds with a controller.

@@ -3,10 +3,11 @@
 use std::sync::LazyLock;
 
 use kruise_admission::Options;
+use kruise_plan_kit::ledger;
 
 use super::kinds_without_controller;
 use crate::{
-    gates::{DEFINITIONS_PROTECTION, DELETION_PROTECTION},
+    gates::{BUDGET_DELETIONS, BUDGET_UPDATES, DEFINITIONS_PROTECTION, DELETION_PROTECTION, Gates},
     manager::Config,
 };
 
@@ -32,9 +33,16 @@ pub fn options(config: &Config) -> Options {
         patch_metadata_by_default: config.gates.on("SidecarSetPatchPodMetadataDefaultsAllowed"),
         workload_spread: config.gates.on("WorkloadSpread"),
         vertical_scaling: config.gates.on("InPlaceWorkloadVerticalScaling"),
-        budgets: ["PodUnavailableBudgetDeleteGate", "PodUnavailableBudgetUpdateGate"]
-            .iter()
-            .any(|gate| config.gates.on(gate)),
+        budgets: budgets(&config.gates),
         without_controller: &WITHOUT_CONTROLLER,
+    }
+}
+
+/// What budgets limit.
+pub fn budgets(gates: &Gates) -> ledger::Gates {
+    ledger::Gates {
+        deletions: gates.on(BUDGET_DELETIONS),
+        updates: gates.on(BUDGET_UPDATES),
+        resizes_apart: gates.on("InPlacePodVerticalScaling"),
     }
 }

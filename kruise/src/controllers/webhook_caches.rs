@@ -1,8 +1,9 @@
-//! The caches that webhooks read: SidecarSets, labels of namespaces, revisions of SidecarSets.
+//! The caches that webhooks read: SidecarSets, labels of namespaces, revisions of SidecarSets, budgets.
 //!
-//! Every replica serves webhooks, so every replica has these caches. They stay empty if SidecarSets are not served.
+//! Every replica serves webhooks, so every replica has these caches. They stay empty if their kind is not served.
 
 use std::{
+    collections::BTreeSet,
     future::pending,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -11,17 +12,21 @@ use std::{
 use jiff::Timestamp;
 use kruise_admission::{
     deletion::dependants::Dependants,
+    disruption::{self, EVICTIONS, Evictions},
     lookup::{Lookup, LookupResult, Pod},
     manifests::{MUTATE_POD, PODS_OF_SETS},
-    pod::sidecars::{Revision, Sets},
+    pod::sidecars::{Reach, Revision, Sets, condition},
     widening::StoredSoon,
 };
-use kruise_api::meta::StringMap;
+use kruise_api::{meta::StringMap, sidecarset::KIND as SIDECARSET};
 use kruise_plan_kit::{ResourceId, sidecars::names};
 use kruise_runtime::{Served, caches::Caches};
-use kruise_server::configuration::{
-    ConditionalWebhook, DesiredCondition,
-    widening::{KEPT, Widened},
+use kruise_server::{
+    configuration::{
+        ConditionalWebhook, DesiredCondition,
+        widening::{KEPT, Widened},
+    },
+    webhook_controller::{Conditional, Phase},
 };
 use kruise_views::{Labels, NamespaceView, NodeView, PodView};
 use kube_cache::{ObjectKey, SharedInformer};
@@ -32,10 +37,14 @@ use tokio::{
 };
 
 use super::{
-    caches::NAMESPACES,
+    caches::{BUDGETS, NAMESPACES},
     sidecarset::{CachedRevision, CachedSidecarSet, SET_REVISIONS, SIDECARSETS},
 };
-use crate::lookup::{Cache, Cached, newest};
+use crate::{
+    budgets::Budgets,
+    lookup::{Cache, Cached, newest},
+    workloads::Workloads,
+};
 
 mod awaited;
 mod needed;
@@ -43,12 +52,23 @@ mod needed;
 use awaited::Awaited;
 use needed::Needed;
 
-/// The webhook whose match condition is derived from the SidecarSets.
+/// The webhook for new pods whose match condition is derived from the SidecarSets and budgets.
 pub fn conditional_webhook() -> ConditionalWebhook {
     ConditionalWebhook {
         name: PODS_OF_SETS.into(),
         path: MUTATE_POD.into(),
-        condition: "matches-a-sidecarset".into(),
+        condition: "matches-a-set-or-budget".into(),
+        in_place: false,
+    }
+}
+
+/// The webhook for evictions, whose match condition is derived from the budgets.
+pub fn webhook_of_evictions() -> ConditionalWebhook {
+    ConditionalWebhook {
+        name: EVICTIONS.into(),
+        path: disruption::PATH.into(),
+        condition: "where-a-budget-is".into(),
+        in_place: true,
     }
 }
 
@@ -67,6 +87,10 @@ pub struct WebhookCaches {
     awaited: Awaited,
     /// When the last widening expires that the configuration has.
     widened_until: watch::Sender<Option<Instant>>,
+    /// Budgets.
+    pub(crate) budgets: Budgets,
+    /// Match condition for evictions.
+    evictions: watch::Sender<DesiredCondition>,
 }
 
 /// All SidecarSets sorted by name. They are sorted again at the first read after a change.
@@ -79,6 +103,7 @@ impl WebhookCaches {
     /// Declares the caches.
     pub fn new(caches: &mut Caches, served: &Arc<Served>) -> Self {
         let is_served = served.version(ResourceId::SIDECARSETS).is_some();
+        let budgets = Budgets::new(caches, served);
         let webhook_caches = Self {
             served: served.clone(),
             sidecarsets: caches.informer_if(is_served, &SIDECARSETS),
@@ -88,18 +113,27 @@ impl WebhookCaches {
                 current: Mutex::new(None),
                 changed: watch::channel(()).0,
             }),
-            // Without the kind there is nothing to inject, and no pod may depend on the webhook.
-            desired: watch::channel(if is_served {
+            desired: watch::channel(if is_served || budgets.are_served() {
                 DesiredCondition::default()
             } else {
+                // Nothing needs the webhook, and no pod may depend on it.
                 DesiredCondition::Absent
             })
             .0,
             awaited: Awaited::default(),
             widened_until: watch::channel(None).0,
+            budgets,
+            evictions: watch::channel(DesiredCondition::default()).0,
         };
         let sorted = webhook_caches.sorted.clone();
         caches.on_change(&SIDECARSETS, move |_| sorted.invalidate());
+        let sorted = webhook_caches.sorted.clone();
+        caches.on_change(&BUDGETS, move |delta| {
+            // Which pods are meant does not change, and charges change the status all the time.
+            if delta.old.is_none() || delta.new.is_none() {
+                sorted.changed.send_replace(());
+            }
+        });
         webhook_caches
     }
 
@@ -121,16 +155,22 @@ impl WebhookCaches {
         current.clone()
     }
 
-    /// Notes a SidecarSet whose review allows it to be stored.
-    pub fn set_is_reviewed(&self, set: &StoredSoon) {
-        self.awaited.add(set);
+    /// Notes an object whose review allows it to be stored. Pods wait for SidecarSets only: one that is created before its
+    /// budget is known is linked by the controller of the budget.
+    pub fn is_reviewed(&self, object: &StoredSoon) {
+        if object.kind == SIDECARSET.kind {
+            self.awaited.add(object);
+        }
     }
 
     /// Notes the widenings that a webhook configuration has now. The SidecarSets that they are for are about to be stored.
     pub fn conditions_are_widened(&self, widened: &[Widened], now: Timestamp) {
         let left = |one: &Widened| Duration::try_from(one.until.duration_since(now)).unwrap_or_default();
-        for one in widened.iter().filter(|one| one.webhook == PODS_OF_SETS) {
+        let of_sets = |one: &&Widened| one.webhook == PODS_OF_SETS && one.object.kind == SIDECARSET.kind;
+        for one in widened.iter().filter(of_sets) {
             let set = StoredSoon {
+                kind: one.object.kind.clone(),
+                namespace: String::new(),
                 name: one.object.name.clone(),
                 uid: one.object.uid.clone(),
                 generation: one.object.generation,
@@ -147,37 +187,44 @@ impl WebhookCaches {
         self.awaited.are_missing(&self.sidecarsets)
     }
 
-    /// The match condition of the webhook that injects sidecars. Only the leader derives it from the SidecarSets.
-    pub fn match_condition(&self) -> watch::Receiver<DesiredCondition> {
-        self.desired.subscribe()
+    /// The webhooks whose match conditions are derived. Only the leader derives them.
+    pub fn conditional_webhooks(&self) -> Vec<Conditional> {
+        vec![
+            Conditional {
+                phase: Phase::Mutating,
+                webhook: conditional_webhook(),
+                desired: self.desired.subscribe(),
+            },
+            Conditional {
+                phase: Phase::Validating,
+                webhook: webhook_of_evictions(),
+                desired: self.evictions.subscribe(),
+            },
+        ]
     }
 
-    /// Derives the match condition from the SidecarSets at every change, until `stop` turns true. Only the leader runs it.
-    /// The condition becomes narrower only after a minute, and is published again when widenings have expired.
-    pub async fn derive_match_condition(self, mut stop: watch::Receiver<bool>) {
+    /// Derives the match conditions from the SidecarSets and budgets at every change, until `stop` turns true. Only the leader
+    /// runs it. A condition becomes narrower only after a minute, and is published again when widenings have expired.
+    pub async fn derive_match_conditions(self, mut stop: watch::Receiver<bool>) {
         let mut changes = self.sorted.changed.subscribe();
         let mut widened = self.widened_until.subscribe();
-        let mut needed = Needed::default();
+        let mut pods = Needed::new(condition);
+        let mut evictions = Needed::new(disruption::condition);
         widened.mark_changed();
         loop {
             changes.mark_unchanged();
             if widened.has_changed().unwrap_or(false)
                 && let Some(until) = *widened.borrow_and_update()
             {
-                needed.is_widened(until);
+                pods.is_widened(until);
+                evictions.is_widened(until);
             }
-            if let Some(sets) = self.sorted_sets() {
-                let (desired, is_due) = needed.update(&sets, Instant::now());
-                self.desired.send_if_modified(|current| {
-                    let differs = *current != desired;
-                    if differs {
-                        *current = desired;
-                    }
-                    differs || is_due
-                });
+            if let Some((of_pods, of_evictions)) = self.reaches() {
+                publish(&self.desired, pods.update(of_pods, Instant::now()));
+                publish(&self.evictions, evictions.update(of_evictions, Instant::now()));
             }
             let next = async {
-                match needed.next() {
+                match pods.next().into_iter().chain(evictions.next()).min() {
                     Some(next) => sleep_until(next).await,
                     None => pending().await,
                 }
@@ -191,6 +238,26 @@ impl WebhookCaches {
                 () = next => {}
             }
         }
+    }
+
+    /// What the webhooks are needed for; `None` before the first lists are complete.
+    fn reaches(&self) -> Option<(BTreeSet<Reach>, BTreeSet<Evictions>)> {
+        let sets = self.sorted_sets()?;
+        let budgets = match self.budgets.cache.synced_version() {
+            Some(_) => self.budgets.cache.snapshot().iter().cloned().collect(),
+            None if self.budgets.are_served() => return None,
+            None => Vec::new(),
+        };
+        let mut pods = Reach::of_all(&sets);
+        pods.extend(
+            budgets
+                .iter()
+                .filter_map(|one| Reach::of_budget(one.object.as_ref().ok()?)),
+        );
+        let evictions = budgets
+            .iter()
+            .map(|budget| Evictions::in_namespace(&budget.metadata.namespace));
+        Some((pods, evictions.collect()))
     }
 
     /// A revision of a SidecarSet, as it is stored.
@@ -212,6 +279,16 @@ impl WebhookCaches {
     }
 }
 
+fn publish(to: &watch::Sender<DesiredCondition>, (desired, is_due): (DesiredCondition, bool)) {
+    to.send_if_modified(|current| {
+        let differs = *current != desired;
+        if differs {
+            *current = desired;
+        }
+        differs || is_due
+    });
+}
+
 /// The cache of the lookups of reviews.
 #[derive(Clone)]
 pub struct ReviewCache {
@@ -221,6 +298,8 @@ pub struct ReviewCache {
     pub pods: SharedInformer<PodView>,
     /// Nodes.
     pub nodes: SharedInformer<NodeView>,
+    /// Workloads; `None` if only the server knows them.
+    pub workloads: Option<Workloads>,
     /// Namespace of the manager, where revisions of SidecarSets are.
     pub namespace: String,
 }
@@ -250,11 +329,26 @@ impl Cache for ReviewCache {
                 cached(revision.map(LookupResult::Object))
             }
             Lookup::Dependants(Dependants::ActivePods { namespace }) => self.active_pods(namespace),
+            Lookup::Pod(name) => {
+                let key = ObjectKey::new(name.namespace.as_str(), name.name.as_str());
+                cached(self.pods.snapshot().get(&key).map(LookupResult::View))
+            }
+            Lookup::Budget(name) => self.webhook_caches.budgets.get(name),
+            Lookup::Budgets(namespace) => self.webhook_caches.budgets.of_namespace(namespace),
+            Lookup::Workloads {
+                namespace,
+                controller,
+            } => {
+                let workloads = self.workloads.as_ref();
+                let owners = workloads.and_then(|found| found.cached_owners(namespace, controller));
+                cached(owners.map(LookupResult::Workloads))
+            }
             // These have no cache. `SidecarSet` is looked up only if it is not among `SidecarSets`.
             Lookup::SidecarSet(_)
             | Lookup::Setting(_)
             | Lookup::Path(_)
             | Lookup::Dependants(_)
+            | Lookup::LivePod(_)
             | Lookup::DryRunCreate { .. } => Cached::Absent,
         }
     }

@@ -37,7 +37,9 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let nodes = cluster.list_all(ResourceId::NODES).await?;
     let options = controller::options(&cluster.settings, &cluster.server, &cluster.served);
     let jobs = cluster.pull_jobs(options.images_ahead, uid).await?;
-    let inputs = Inputs::new(&set, own.clone(), claims, revisions, nodes).with_pull_jobs(jobs);
+    let inputs = Inputs::new(&set, own.clone(), claims, revisions, nodes)
+        .with_pull_jobs(jobs)
+        .with_budgets(cluster.budgets().await?);
     let failed = |kind| (kind, "");
     let memory = memory_of(
         &set.status.conditions,

@@ -4,6 +4,7 @@ pub(crate) mod cloneset;
 pub(crate) mod daemonset;
 mod events;
 mod pods;
+pub(crate) mod podunavailablebudget;
 pub(crate) mod sidecarset;
 pub(crate) mod statefulset;
 mod workload;
@@ -33,7 +34,7 @@ use crate::{
 /// What to explain.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// `clone/NAME`, `sts/NAME`, `daemon/NAME` or `sidecarset/NAME`.
+    /// `clone/NAME`, `sts/NAME`, `daemon/NAME`, `sidecarset/NAME` or `pub/NAME`.
     target: String,
     /// Only this pod; of a DaemonSet, a pod or a node; of a SidecarSet, `NAMESPACE/NAME` where the name alone is not enough.
     pod: Option<String>,
@@ -336,7 +337,10 @@ mod tests {
         let targets: Vec<String> = super::explainers()
             .map(|(kind, _)| super::shortest_name(kind))
             .collect();
-        assert_eq!(super::enumeration(&targets), "clone, sts, daemon and sidecarset");
+        assert_eq!(
+            super::enumeration(&targets),
+            "clone, sts, daemon, sidecarset and pub"
+        );
         let has_name = |name: &str| super::explainers().any(|(kind, _)| super::has_name(kind, name));
         assert!(
             [
@@ -347,7 +351,8 @@ mod tests {
                 "statefulset",
                 "daemonset",
                 "ads",
-                "sidecarsets"
+                "sidecarsets",
+                "pub"
             ]
             .into_iter()
             .all(has_name)

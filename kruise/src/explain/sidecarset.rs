@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use kruise_api::{path::segment, sidecarset::SidecarSet};
 use kruise_plan_kit::{Memory, ResourceId};
 use kruise_plan_sidecars::{Explain, Repairs, plan};
-use kruise_runtime::discovery;
+use kruise_runtime::{Client, Served, discovery};
 use kruise_views::{NamespaceView, PodView, RevisionView};
 use serde_json::Value;
 
@@ -19,12 +19,31 @@ use super::{
     pods::{Facts, needs_help},
     render,
 };
-use crate::controllers::sidecarset::{Inputs, Parameters, injected};
+use crate::{
+    controllers::{
+        budgets::{self, Budgets},
+        sidecarset::{Inputs, Parameters, injected},
+    },
+    gates::Gates,
+};
 
 /// Explains a SidecarSet, or one pod of it, which is given as NAME or NAMESPACE/NAME. Revisions are in the manager's
 /// namespace.
 pub(crate) fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {
     of_cluster(request).boxed()
+}
+
+/// The budgets of all namespaces; none unless they limit anything and are served.
+async fn budgets_of_all(client: &Client, served: &Served, gates: &Gates) -> anyhow::Result<Budgets> {
+    let resource = ResourceId::POD_UNAVAILABLE_BUDGETS;
+    let limits = budgets::limits(gates);
+    if served.version(resource).is_none() || !(limits.deletions || limits.updates) {
+        return Ok(Budgets::default());
+    }
+    Ok(Budgets::new(
+        list(client, &served.collection(resource, None)?).await?,
+        limits,
+    ))
 }
 
 async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
@@ -73,6 +92,8 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     };
     let inputs = Inputs::new(&set, pods.clone(), revisions, namespaces.clone(), names);
     let inputs = inputs.with_not_injected(&set, manager_namespace, not_injected.clone(), &namespaces, &sets);
+    let (settings, _) = request.settings.resolve(client).await?;
+    let inputs = inputs.with_budgets(budgets_of_all(client, &served, &settings.gates).await?);
     let parameters = Parameters {
         set: &set,
         api_version: &api_version,

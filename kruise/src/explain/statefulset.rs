@@ -36,7 +36,8 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     };
     let inputs = Inputs::new(&set, pods.views.clone(), claims, revisions)
         .with_classes(classes)
-        .with_pull_jobs(jobs);
+        .with_pull_jobs(jobs)
+        .with_budgets(cluster.budgets().await?);
     let memory = memory_of(
         &set.status.conditions,
         (conditions::FAILED_CREATE_POD, CREATE_FAILED),

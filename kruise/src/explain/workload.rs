@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     controllers::{
+        budgets::{self, Budgets},
         caches::Owned,
         parsed::{Parse, Parsed},
     },
@@ -120,6 +121,19 @@ impl<'r> Cluster<'r> {
             jobs.retain(|job| is_controlled_by(&**job, uid));
         }
         Ok(jobs)
+    }
+
+    /// The budgets in the namespace of the request; none unless they limit anything and are served.
+    pub(super) async fn budgets(&self) -> anyhow::Result<Budgets> {
+        let limits = budgets::limits(&self.settings.gates);
+        let is_served = self.served.version(ResourceId::POD_UNAVAILABLE_BUDGETS).is_some();
+        if !is_served || !(limits.deletions || limits.updates) {
+            return Ok(Budgets::default());
+        }
+        Ok(Budgets::new(
+            self.list(ResourceId::POD_UNAVAILABLE_BUDGETS).await?,
+            limits,
+        ))
     }
 
     /// The text of a plan whose pods are `own`. Fails if the request is for a pod that neither they nor the plan know.
@@ -229,6 +243,7 @@ mod tests {
             writes: vec![ObjectWrites {
                 phase: Phase::Pods,
                 batching: Batching::Bounded,
+                after: None,
                 steps: vec![
                     create(ResourceId::CLAIMS, "data-web-0"),
                     create(ResourceId::PODS, "web-0"),

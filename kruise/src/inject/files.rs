@@ -137,13 +137,18 @@ impl Cache for Files {
                 let revision = self.revision(wanted).map(LookupResult::Object);
                 revision.map_or(Cached::Absent, Cached::Found)
             }
-            // Reviews of pods do not need these.
+            Lookup::Budgets(_) => Cached::Found(LookupResult::Budgets(Vec::new())),
+            // Reviews of new pods do not need these.
             Lookup::SidecarSet(_)
             | Lookup::NodeLabels(_)
             | Lookup::PodOwner { .. }
             | Lookup::Setting(_)
             | Lookup::Path(_)
             | Lookup::Dependants(_)
+            | Lookup::Pod(_)
+            | Lookup::LivePod(_)
+            | Lookup::Budget(_)
+            | Lookup::Workloads { .. }
             | Lookup::DryRunCreate { .. } => Cached::Absent,
         }
     }

@@ -14,13 +14,11 @@ use super::reviews::{Reviews, to_server_response};
 /// Path of the conversion webhook in definitions.
 pub(super) const CONVERT: &str = "/convert";
 
-/// The routes. Without `pods` (feature gate `PodWebhook`) pods are not reviewed, and the webhook controller removes the
-/// webhooks for pods from the live configuration.
-pub(super) fn routes(reviews: Reviews, pods: bool) -> BTreeMap<String, Handler> {
+/// The routes to what is reviewed. The webhook controller removes other webhooks from the live configuration.
+pub(super) fn routes(reviews: Reviews, is_reviewed: impl Fn(&Subject) -> bool) -> BTreeMap<String, Handler> {
     let mut routes = BTreeMap::new();
     let reviews = Arc::new(reviews);
-    let served = webhooks().filter(|webhook| pods || !matches!(webhook.subject, Subject::Pods));
-    for webhook in served {
+    for webhook in webhooks().filter(|webhook| is_reviewed(&webhook.subject)) {
         let reviews = reviews.clone();
         let reviewer = move |review: Review| match Request::from_review(review.request) {
             Ok(mut request) => {

@@ -1,15 +1,15 @@
 //! What every replica serves: webhooks over TLS, probes and metrics.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::bail;
-use kruise_admission::table::webhooks;
+use kruise_admission::table::{Webhook, webhooks};
 use kruise_api::definition::Kind;
 use kruise_runtime::{Client, shutdown::stopped};
 use kruise_server::{
     cert_dir::CertDir,
     changes::Changes,
-    configuration::Endpoint,
+    configuration::{Call, Endpoint},
     health::Check,
     plain::PlainServer,
     renewal,
@@ -25,7 +25,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use crate::{controllers::webhook_caches::conditional_webhook, gates::DELETION_PROTECTION};
+use crate::controllers;
 
 use super::{
     config::Config,
@@ -204,7 +204,7 @@ fn settings(config: &Config, server: &Arc<WebhookServer>, match_conditions: Matc
     } else {
         Source::Secret
     };
-    let (server, idle) = (server.clone(), idle(config));
+    let (server, is_needed) = (server.clone(), is_needed(config));
     Settings {
         namespace: webhook.namespace.clone(),
         secret: webhook.secret.clone(),
@@ -217,17 +217,20 @@ fn settings(config: &Config, server: &Arc<WebhookServer>, match_conditions: Matc
         lead: renewal::lead_from_text(&webhook.renew_before),
         source,
         cert_dir: CertDir::new(&webhook.cert_dir),
-        served: Arc::new(move |path: &str| server.routes.contains_key(path) && !idle.contains(path)),
-        conditional: Some((conditional_webhook(), match_conditions)),
+        served: Arc::new(move |call: &Call<'_>| server.routes.contains_key(call.path) && is_needed(call)),
+        conditionals: match_conditions,
     }
 }
 
-/// Paths of webhooks that have nothing to do, as a gate is off. They are not registered, so that nothing depends on them, and
-/// still served, because the configuration may be written by others.
-fn idle(config: &Config) -> BTreeSet<String> {
-    let protects = config.gates.on(DELETION_PROTECTION);
-    let idle = webhooks().filter(|webhook| webhook.only_protects() && !protects);
-    idle.map(|webhook| webhook.path()).collect()
+/// Whether a webhook has something to do with a call. If not, as a gate is off, it is not registered for it, so that nothing
+/// depends on it. It is still served, because the configuration may be written by others.
+fn is_needed(config: &Config) -> impl Fn(&Call<'_>) -> bool + Send + Sync + use<> {
+    let options = controllers::reviews::options(config);
+    let by_path: Vec<(String, Webhook)> = webhooks().map(|webhook| (webhook.path(), webhook)).collect();
+    move |call| {
+        let mut of_path = by_path.iter().filter(|(path, _)| path == call.path);
+        of_path.all(|(_, webhook)| webhook.is_needed(call.operation, options))
+    }
 }
 
 fn plain(

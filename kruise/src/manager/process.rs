@@ -11,40 +11,44 @@ use std::{
 };
 
 use anyhow::bail;
-use futures::future::join_all;
+use futures::{FutureExt as _, future::join_all};
+use kruise_admission::table::Subject;
 use kruise_plan_kit::injected::{Bug, is_injected};
 use kruise_plan_kit::inplace::VerticalScaling;
 use kruise_runtime::{
     Client, Served,
     caches::{Caches, Following, Jitter, Watches},
     discovery,
+    events::EventSink,
     freshness::{Followed, catch_up},
     lease::{self, Ending, Found},
     metrics::Metrics,
     shutdown,
 };
-use kruise_server::{configuration::DesiredCondition, webhook::Handler};
+use kruise_server::{webhook::Handler, webhook_controller::Conditional};
 use tokio::{
     sync::{oneshot, watch},
     task::{JoinError, JoinSet},
 };
 
 use crate::{
+    budgets::Charges,
     controllers::{
         self, WebhookCaches,
-        webhook_caches::{ReviewCache, conditional_webhook},
+        webhook_caches::{ReviewCache, conditional_webhook, webhook_of_evictions},
     },
-    gates::{DELETION_PROTECTION, Gates},
+    gates::{BUDGET_DELETIONS, BUDGET_UPDATES, DELETION_PROTECTION, Gates},
     leader::LeaderSettings,
-    refusals::{Log, Refusals},
+    refusals::{self, Log, Refusals},
+    workloads::Workloads,
 };
 
 use super::{
     admission,
     config::Config,
     elsewhere, narrow,
-    registration::{Built, Parts, ServerFacts, agent, build_all},
-    reviews::Reviews,
+    registration::{Built, Parts, ServerFacts, agent, build_all, find_workloads},
+    reviews::{Effects, Reviews},
     widening::Widener,
 };
 
@@ -75,8 +79,8 @@ pub struct Host {
 /// Handlers by webhook path.
 pub type Routes = BTreeMap<String, Handler>;
 
-/// Match conditions of the webhook that injects sidecars: the latest that the leader derived.
-pub type MatchConditions = watch::Receiver<DesiredCondition>;
+/// The webhooks whose match conditions follow objects: the latest conditions that the leader derived.
+pub type MatchConditions = Vec<Conditional>;
 
 /// Runs until [`Host::stop`] turns true, or until a failure that only a restart repairs.
 ///
@@ -109,7 +113,11 @@ where
     };
     let mut caches = Caches::default();
     let webhook_caches = WebhookCaches::new(&mut caches, &served);
+    let finds_workloads = find_workloads(&config.gates, &served, &controllers::ALL);
+    let own_namespace = &config.webhook.namespace;
+    let workloads = Workloads::new(&mut caches, &served, finds_workloads, client, own_namespace);
     let parts = Parts {
+        workloads: &workloads,
         config,
         served: &served,
         server: &server,
@@ -118,6 +126,7 @@ where
         client,
     };
     let mut built = build_all(parts, &mut caches, &controllers::ALL);
+    let events = beside_controllers(&mut built, client, &webhook_caches);
     let written = join_all(std::mem::take(&mut built.events));
     // Reading an object may need the conversion webhook, so the listeners open before the watches. They close after the
     // controllers have ended, because pods that the last plans create pass the manager's own webhook, and before the
@@ -128,10 +137,16 @@ where
         if config.dry_run {
             return Ok(JoinSet::new());
         }
-        let cache = review_cache(config, &webhook_caches, &mut caches);
+        let cache = review_cache(config, &webhook_caches, &workloads, &mut caches);
         let client = client.named(&agent("webhook"));
-        let routes = routes(config, &client, cache, metrics);
-        let mut endpoints = open(routes, webhook_caches.match_condition(), closing.clone()).await?;
+        let routes = routes(
+            config,
+            &client,
+            cache,
+            (metrics, &served),
+            (events, host.jitter.clone()),
+        );
+        let mut endpoints = open(routes, webhook_caches.conditional_webhooks(), closing.clone()).await?;
         narrow::warn(&client, &config.gates).await;
         let (caches, jitter) = (webhook_caches.clone(), host.jitter.clone());
         endpoints.spawn(async move {
@@ -188,6 +203,17 @@ where
     result
 }
 
+/// Adds what reviews need beside the controllers: match conditions, which the leader derives, and events.
+fn beside_controllers(built: &mut Built, client: &Client, caches: &WebhookCaches) -> EventSink {
+    let caches = caches.clone();
+    built.leader_tasks.push(Box::new(move |stop| {
+        caches.clone().derive_match_conditions(stop).boxed()
+    }));
+    let (events, written) = EventSink::spawn(client.named(&agent(refusals::COMPONENT)), refusals::COMPONENT);
+    built.events.push(written);
+    events
+}
+
 /// How the caches follow the API server.
 fn following<'f>(
     config: &'f Config,
@@ -216,8 +242,14 @@ async fn drain(config: &Config, endpoints: &mut JoinSet<()>) {
 }
 
 /// The caches that reviews read.
-fn review_cache(config: &Config, webhook_caches: &WebhookCaches, caches: &mut Caches) -> ReviewCache {
+fn review_cache(
+    config: &Config,
+    webhook_caches: &WebhookCaches,
+    workloads: &Workloads,
+    caches: &mut Caches,
+) -> ReviewCache {
     ReviewCache {
+        workloads: Some(workloads.clone()),
         webhook_caches: webhook_caches.clone(),
         pods: caches.informer(&controllers::caches::PODS),
         nodes: caches.informer(&controllers::caches::NODES),
@@ -226,20 +258,38 @@ fn review_cache(config: &Config, webhook_caches: &WebhookCaches, caches: &mut Ca
 }
 
 /// The handlers of the webhooks. Match conditions are widened unless they are not the manager's to write.
-fn routes(config: &Config, client: &Client, cache: ReviewCache, metrics: &Metrics) -> Routes {
+fn routes(
+    config: &Config,
+    client: &Client,
+    cache: ReviewCache,
+    (metrics, served): (&Metrics, &Arc<Served>),
+    (events, jitter): (EventSink, Jitter),
+) -> Routes {
     let pods_are_reviewed = config.gates.on("PodWebhook");
     let writes_configurations = !config.gates.on("EnableExternalCerts");
-    let widener = (pods_are_reviewed && writes_configurations)
-        .then(|| Widener::new(client.clone(), vec![conditional_webhook()]));
+    let widener = (pods_are_reviewed && writes_configurations).then(|| {
+        let webhooks = vec![conditional_webhook(), webhook_of_evictions()];
+        Widener::new(client.clone(), webhooks)
+    });
     let options = controllers::reviews::options(config);
-    let log = config
-        .gates
-        .on(DELETION_PROTECTION)
+    let guards = [DELETION_PROTECTION, BUDGET_DELETIONS, BUDGET_UPDATES];
+    let log = guards
+        .iter()
+        .any(|gate| config.gates.on(gate))
         .then(|| Log::open(&config.protection_log));
-    let refusals = Refusals::new(metrics, log);
-    let pods = metrics.pods.clone();
-    let reviews = Reviews::new(options, cache, client.clone(), pods, widener, refusals);
-    admission::routes(reviews, pods_are_reviewed)
+    let budgets = cache.webhook_caches.budgets.clone();
+    let are_disruptions_reviewed = pods_are_reviewed && budgets.are_served();
+    let effects = Effects {
+        widener,
+        charges: Charges::new(budgets, client.clone(), served.clone(), jitter),
+        refusals: Refusals::new(metrics, log).with_events(events),
+    };
+    let reviews = Reviews::new(options, cache, client.clone(), metrics.pods.clone(), effects);
+    admission::routes(reviews, |subject| match subject {
+        Subject::Pods => pods_are_reviewed,
+        Subject::Disruptions(_) => are_disruptions_reviewed,
+        _ => true,
+    })
 }
 
 /// Facts about the API server that plans depend on. Requests are sent only for gates that are on.

@@ -6,7 +6,7 @@
 //! A controller implements [`Controls`]: how it is constructed from the caches that it reads, and which keys an event
 //! enqueues. It implements [`Reconciler`] with a plan crate.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::future::{BoxFuture, FutureExt};
 use go_compat::flags::{Flag, Kind as Type};
@@ -24,7 +24,7 @@ use kube_cache::{Delta, Index, ObjectKey, SharedInformer};
 use tokio::{sync::watch, task::JoinHandle};
 
 use super::{config::Config, flags::flag};
-use crate::{controllers::WebhookCaches, explain::Explainer, gates::Gates};
+use crate::{controllers::WebhookCaches, explain::Explainer, gates::Gates, workloads::Workloads};
 
 /// A controller, as data.
 pub struct Registration {
@@ -32,8 +32,8 @@ pub struct Registration {
     pub name: &'static str,
     /// The kind that it reconciles; `None` if its keys are pods.
     pub kind: Option<&'static Kind>,
-    /// The feature gate without which it is off.
-    gate: Option<&'static str>,
+    /// Feature gates without any of which it is off; empty if it needs none.
+    gates: &'static [&'static str],
     /// How many keys it reconciles concurrently.
     workers: Workers,
     /// Its flags, beside the one of its workers.
@@ -50,6 +50,10 @@ pub struct Registration {
     pub explain: Option<Explainer>,
     /// Whether it emits events.
     events: bool,
+    /// Whether it finds the workloads of pods.
+    pub finds_workloads: bool,
+    /// Shortest time between two reconciles of a key while changes keep coming.
+    interval: Duration,
     build: fn(&'static Registration, &mut Setup<'_>) -> Arc<dyn Runnable>,
 }
 
@@ -120,7 +124,7 @@ impl Registration {
         Self {
             name,
             kind: None,
-            gate: None,
+            gates: &[],
             workers: Workers::Fixed(workers),
             flags: &[],
             grants: &[],
@@ -129,6 +133,8 @@ impl Registration {
             overdue: None,
             explain: None,
             events: false,
+            finds_workloads: false,
+            interval: Duration::ZERO,
             build: build::<C>,
         }
     }
@@ -159,13 +165,25 @@ impl Registration {
         Self { events: true, ..self }
     }
 
-    /// It is on with this feature gate only.
+    /// It is on with any of these feature gates only.
     #[must_use]
-    pub const fn gated(self, gate: &'static str) -> Self {
+    pub const fn gated(self, gates: &'static [&'static str]) -> Self {
+        Self { gates, ..self }
+    }
+
+    /// It finds the workloads of pods: their caches are followed, and it may watch them and read all scales.
+    #[must_use]
+    pub const fn finds_workloads(self) -> Self {
         Self {
-            gate: Some(gate),
+            finds_workloads: true,
             ..self
         }
+    }
+
+    /// It reconciles a key no more often than this while changes keep coming.
+    #[must_use]
+    pub const fn paced(self, interval: Duration) -> Self {
+        Self { interval, ..self }
     }
 
     /// It has these flags.
@@ -198,12 +216,12 @@ impl Registration {
 
     /// Whether the feature gates let it run.
     pub fn is_on(&self, gates: &Gates) -> bool {
-        self.gate.is_none_or(|gate| gates.on(gate))
+        self.gates.is_empty() || self.gates.iter().any(|gate| gates.on(gate))
     }
 
-    /// The feature gate without which it is off.
-    pub const fn gate(&self) -> Option<&'static str> {
-        self.gate
+    /// Feature gates without any of which it is off; empty if it needs none.
+    pub const fn gates(&self) -> &'static [&'static str] {
+        self.gates
     }
 
     /// The resource of its kind.
@@ -248,6 +266,8 @@ pub struct Parts<'s> {
     pub server: &'s ServerFacts,
     /// The caches that webhooks read.
     pub webhook_caches: &'s WebhookCaches,
+    /// The workloads of pods.
+    pub workloads: &'s Workloads,
     /// Metrics.
     pub metrics: &'s Metrics,
     /// Client of the API server.
@@ -294,6 +314,24 @@ pub struct Built {
 /// A task of the leader beside the controllers. It ends when the receiver turns true.
 pub type LeaderTask = Box<dyn Fn(watch::Receiver<bool>) -> BoxFuture<'static, ()> + Send + Sync>;
 
+/// The registrations whose gates are on and whose kind is served.
+fn running<'r>(
+    gates: &'r Gates,
+    served: &'r Served,
+    registrations: &'r [&'static Registration],
+) -> impl Iterator<Item = &'static Registration> {
+    registrations.iter().copied().filter(move |registration| {
+        let resource = registration.resource();
+        let is_served = resource.is_none_or(|resource| served.version(resource).is_some());
+        is_served && registration.is_on(gates)
+    })
+}
+
+/// Whether a controller of these registrations runs that finds the workloads of pods.
+pub fn find_workloads(gates: &Gates, served: &Served, registrations: &[&'static Registration]) -> bool {
+    running(gates, served, registrations).any(|registration| registration.finds_workloads)
+}
+
 /// Builds the controllers of these registrations. Those whose gate is off or whose kind is not served are left out.
 pub fn build_all(parts: Parts<'_>, caches: &mut Caches, registrations: &[&'static Registration]) -> Built {
     let mut setup = Setup {
@@ -302,12 +340,7 @@ pub fn build_all(parts: Parts<'_>, caches: &mut Caches, registrations: &[&'stati
         read: Vec::new(),
         built: Built::default(),
     };
-    let is_served = |registration: &&&Registration| {
-        let resource = registration.resource();
-        resource.is_none_or(|resource| parts.served.version(resource).is_some())
-    };
-    let is_on = |registration: &&&Registration| registration.is_on(&parts.config.gates);
-    for registration in registrations.iter().filter(is_on).filter(is_served) {
+    for registration in running(&parts.config.gates, parts.served, registrations) {
         setup.read.clear();
         let controller = (registration.build)(registration, &mut setup);
         setup.built.controllers.push(controller);
@@ -362,6 +395,7 @@ impl Setup<'_> {
             name,
             workers: registration.workers(config),
             queue: config.retries,
+            interval: registration.interval,
             expectation_timeout: config.expectation_timeout,
             served: self.parts.served.clone(),
             caches: Arc::new(self.caches.view(&self.read)),
@@ -404,6 +438,11 @@ impl<C: Controls> Wiring<'_, C> {
         self.maps(id, |_, delta| {
             delta.latest().map(|object| ObjectKey::of(&**object))
         });
+    }
+
+    /// The controller, to enqueue keys for what is no change of a cache.
+    pub fn controller(&self) -> Arc<Controller<C>> {
+        self.controller.clone()
     }
 
     /// `keys` returns the keys that a change enqueues.

@@ -2,19 +2,27 @@
 //!
 //! A review that the caches suffice for is decided at once, on the thread that serves the connection. Any other one reads
 //! from the API server, or waits for first lists, within the time limit of its webhook. After the limit, the response is
-//! 503, and the client tries again.
+//! 503, and the client tries again. So it is if a charge that the request needs cannot be stored; an eviction is then 429,
+//! because clients try an eviction again after no other code.
 
 use std::{sync::Arc, time::Duration};
 
+use futures::future::try_join_all;
 use jiff::Timestamp;
-use kruise_admission::{Lookups, Options, Outcome, Request, Response, manifests::MUTATING, table::Webhook};
+use kruise_admission::{
+    Lookups, Options, Outcome, Request, Response,
+    disruption::Charge,
+    table::{TimeLimit, Webhook},
+    widening::Widening,
+};
 use kruise_runtime::{Client, metrics::PodMetrics};
 use kruise_server::{review, webhook::Decision};
 use tokio::time::timeout;
 
 use crate::{
+    budgets::{Charges, NotStored, Review},
     controllers::webhook_caches::ReviewCache,
-    lookup::{LookupSource, Progress, Server, Verdict},
+    lookup::{Effect, LookupSource, Progress, Server, Undecided, Verdict},
     refusals::Refusals,
 };
 
@@ -30,8 +38,20 @@ pub(super) struct Reviews {
     metrics: PodMetrics,
     /// `None` if match conditions are not the manager's to write.
     widener: Option<Widener>,
+    /// Charges that requests need.
+    charges: Charges,
     /// Refusals by guards.
     refusals: Refusals,
+}
+
+/// What reviews do beside a response.
+pub(super) struct Effects {
+    /// `None` if match conditions are not the manager's to write.
+    pub(super) widener: Option<Widener>,
+    /// Charges that requests need.
+    pub(super) charges: Charges,
+    /// Refusals by guards.
+    pub(super) refusals: Refusals,
 }
 
 impl Reviews {
@@ -41,8 +61,7 @@ impl Reviews {
         cache: ReviewCache,
         client: Client,
         metrics: PodMetrics,
-        widener: Option<Widener>,
-        refusals: Refusals,
+        effects: Effects,
     ) -> Self {
         let server = Some(Server {
             client: client.clone(),
@@ -53,8 +72,9 @@ impl Reviews {
             source: LookupSource { cache, server },
             client,
             metrics,
-            widener,
-            refusals,
+            widener: effects.widener,
+            charges: effects.charges,
+            refusals: effects.refusals,
         }
     }
 
@@ -68,42 +88,143 @@ impl Reviews {
         let mut lookups = Lookups::default();
         let review = |lookups: &Lookups| self.review(webhook, &request, lookups);
         let progress = match self.source.advance(&review, &mut lookups) {
-            Progress::Decided(verdict) if verdict.widening.is_none() || self.widener.is_none() => {
+            Progress::Decided(verdict) if !self.is_to_be_carried_out(&verdict) => {
                 return to_server_response(self.recorded(verdict)).into();
             }
             progress => progress,
         };
         let reviews = self.clone();
         Decision::Later(Box::pin(async move {
-            let review = |lookups: &Lookups| reviews.review(webhook, &request, lookups);
-            let finished = reviews.source.finish(progress, &review, &mut lookups);
-            let limit = webhook.time_limit().lookups;
-            to_server_response(match timeout(limit, finished).await {
-                Ok(Ok(verdict)) => reviews.carried_out(verdict, limit).await,
-                Ok(Err(error)) => unavailable(&format!(
-                    "the API server does not tell what it depends on: {}",
-                    error.source
-                )),
-                Err(_) => unavailable("the API server is too slow to tell what it depends on"),
-            })
+            let review = {
+                let reviews = reviews.clone();
+                move |lookups: &Lookups| reviews.review(webhook, &request, lookups)
+            };
+            let limit = webhook.time_limit();
+            let response = match reviews
+                .finished(progress, &review, &mut lookups, limit.lookups)
+                .await
+            {
+                Ok(verdict) => {
+                    let review: Review = Arc::new(review);
+                    reviews.carried_out(verdict, review, lookups, limit).await
+                }
+                Err(unavailable) => unavailable,
+            };
+            to_server_response(response)
         }))
     }
 
-    /// The response, once what has to be done before it is done.
-    async fn carried_out(&self, verdict: Verdict, limit: Duration) -> Response {
-        let (Some(widening), Some(widener)) = (&verdict.widening, &self.widener) else {
-            return self.recorded(verdict);
-        };
-        match timeout(limit, widener.widen(widening)).await {
-            Ok(Ok(())) => {
-                self.source.cache.webhook_caches.set_is_reviewed(&widening.object);
-                verdict.response
-            }
-            Ok(Err(error)) => unavailable(&format!(
-                "API servers cannot be told to call the webhook {} for it: {MUTATING}: {error}",
-                widening.webhook
+    fn is_to_be_carried_out(&self, verdict: &Verdict) -> bool {
+        match verdict.effect {
+            Some(Effect::Widen(_)) => self.widener.is_some(),
+            Some(Effect::Write(_)) => true,
+            None => false,
+        }
+    }
+
+    /// The decision, after lookups that take no longer than this; the response if there is none.
+    async fn finished(
+        &self,
+        progress: Progress,
+        review: &impl Fn(&Lookups) -> Outcome,
+        lookups: &mut Lookups,
+        limit: Duration,
+    ) -> Result<Verdict, Response> {
+        match timeout(limit, self.source.finish(progress, review, lookups)).await {
+            Ok(Ok(verdict)) => Ok(verdict),
+            Ok(Err(error)) => Err(unavailable(&format!(
+                "the API server does not tell what it depends on: {}",
+                error.source
+            ))),
+            Err(_) => Err(unavailable(
+                "the API server is too slow to tell what it depends on",
             )),
-            Err(_) => unavailable(&format!("the API server is too slow to store {MUTATING}")),
+        }
+    }
+
+    /// The response, once what has to be done before it is done.
+    async fn carried_out(
+        &self,
+        verdict: Verdict,
+        review: Review,
+        lookups: Lookups,
+        limit: TimeLimit,
+    ) -> Response {
+        match (&verdict.effect, &self.widener) {
+            (Some(Effect::Widen(widenings)), Some(widener)) => {
+                let widened = self.widened(widener, widenings, limit.writes).await;
+                widened.map_or_else(|unavailable| unavailable, |()| verdict.response)
+            }
+            (Some(Effect::Write(charge)), _) => {
+                let is_eviction = charge.is_eviction;
+                let stored = self.stored((**charge).clone(), review, lookups, limit.lookups);
+                let response = match timeout(limit.writes, stored).await {
+                    Ok(Ok(verdict)) => Ok(self.recorded(verdict)),
+                    Ok(Err(response)) => Err(response),
+                    Err(_) => Err(unavailable("the API server is too slow to store a status")),
+                };
+                response.unwrap_or_else(|unavailable| to_be_tried_again(unavailable, is_eviction))
+            }
+            _ => self.recorded(verdict),
+        }
+    }
+
+    /// Returns once webhooks are called for more requests.
+    async fn widened(
+        &self,
+        widener: &Widener,
+        widenings: &[Widening],
+        limit: Duration,
+    ) -> Result<(), Response> {
+        let each = widenings.iter().map(|widening| async move {
+            let (webhook, configuration) = (widening.webhook, Widener::configuration(widening));
+            match timeout(limit, widener.widen(widening)).await {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(error)) => Err(unavailable(&format!(
+                    "API servers cannot be told to call the webhook {webhook} for it: {configuration}: {error}"
+                ))),
+                Err(_) => Err(unavailable(&format!(
+                    "the API server is too slow to store {configuration}"
+                ))),
+            }
+        });
+        try_join_all(each).await?;
+        for widening in widenings {
+            self.source.cache.webhook_caches.is_reviewed(&widening.object);
+        }
+        Ok(())
+    }
+
+    /// The decision once a charge is stored. A review that has to be made again may come to another one.
+    async fn stored(
+        &self,
+        mut charge: Charge,
+        review: Review,
+        mut lookups: Lookups,
+        limit: Duration,
+    ) -> Result<Verdict, Response> {
+        loop {
+            let outcome = match self.charges.store(&charge.budget(), &review, &lookups).await {
+                Ok(outcome) => outcome,
+                Err(error) => return Err(not_stored(&charge, &error)),
+            };
+            let progress = match Verdict::of(outcome) {
+                Ok(verdict) => return Ok(verdict),
+                Err(Undecided::Missing(_)) => self.source.advance(&|lookups| review(lookups), &mut lookups),
+                Err(Undecided::Retry(pause, lookups)) => Progress::Retry(pause, lookups),
+            };
+            let verdict = self
+                .finished(
+                    progress,
+                    &|lookups: &Lookups| review(lookups),
+                    &mut lookups,
+                    limit,
+                )
+                .await?;
+            match verdict.effect {
+                Some(Effect::Write(next)) => charge = *next,
+                _ => return Ok(verdict),
+            }
         }
     }
 
@@ -120,6 +241,22 @@ impl Reviews {
         webhook.review(request, self.options, lookups, &mut |step, result| {
             watch.ended(step, result);
         })
+    }
+}
+
+fn not_stored(charge: &Charge, error: &NotStored) -> Response {
+    let budget = charge.budget();
+    unavailable(&format!(
+        "the status of {}/{} cannot be stored: {error}",
+        budget.namespace, budget.name
+    ))
+}
+
+/// The response to a request that may pass later. Clients try an eviction again after 429 only.
+fn to_be_tried_again(response: Response, is_eviction: bool) -> Response {
+    match response {
+        Response::Deny { code: 503, message } if is_eviction => Response::Deny { code: 429, message },
+        response => response,
     }
 }
 

@@ -5,7 +5,11 @@
 
 use std::time::Duration;
 
-use kruise_admission::{manifests::MUTATING, widening::Widening};
+use kruise_admission::{
+    manifests::{MUTATING, VALIDATING},
+    table,
+    widening::Widening,
+};
 use kruise_runtime::Client;
 use kruise_server::{
     configuration::{
@@ -32,12 +36,20 @@ pub(super) struct Widener {
 }
 
 impl Widener {
-    /// For these webhooks of the mutating configuration.
+    /// For these webhooks.
     pub(super) fn new(client: Client, webhooks: Vec<ConditionalWebhook>) -> Self {
         Self {
             registrar: Registrar(client.clone()),
             client,
             webhooks,
+        }
+    }
+
+    /// Name of the configuration with the webhook.
+    pub(super) fn configuration(widening: &Widening) -> &'static str {
+        match widening.phase {
+            table::Phase::Mutating => MUTATING,
+            table::Phase::Validating => VALIDATING,
         }
     }
 
@@ -54,21 +66,25 @@ impl Widener {
             expressions: &expressions,
             is_within: &|condition| widening.is_within(condition),
             object: &Stored {
+                kind: widening.object.kind.clone(),
+                namespace: widening.object.namespace.clone(),
                 name: widening.object.name.clone(),
                 uid: widening.object.uid.clone(),
                 generation: widening.object.generation,
             },
         };
+        let phase = match widening.phase {
+            table::Phase::Mutating => Phase::Mutating,
+            table::Phase::Validating => Phase::Validating,
+        };
+        let configuration = Self::configuration(widening);
         for attempt in 1..=ATTEMPTS {
-            let current = self
-                .registrar
-                .get_configuration(Phase::Mutating, MUTATING)
-                .await?;
+            let current = self.registrar.get_configuration(phase, configuration).await?;
             let pause = match widen(&current, webhook, &wanted, self.client.now()) {
                 Widen::Wait(pause) => pause,
                 Widen::Write(patch, pause) => {
-                    let phase = Phase::Mutating;
-                    match self.registrar.patch_configuration(phase, MUTATING, patch).await {
+                    let written = self.registrar.patch_configuration(phase, configuration, patch);
+                    match written.await {
                         Ok(()) => pause,
                         Err(ApiError::Conflict) => {
                             sleep(PAUSE * attempt).await;

@@ -25,7 +25,8 @@ pub(crate) const NEED_ALL_PODS: [(&str, &str); 2] = [
     ),
     (
         "EnableExternalCerts",
-        "nobody changes these conditions with the SidecarSets, so pods are created without their sidecars",
+        "nobody changes these conditions with the SidecarSets and budgets, so pods are created without their sidecars and \
+         without the link to their budget",
     ),
 ];
 

@@ -8,7 +8,7 @@ use kruise_plan_kit::ResourceId;
 use serde_json::{Value, json};
 
 use crate::controllers;
-use crate::gates::{DEFINITIONS_PROTECTION, DELETION_PROTECTION, Gates};
+use crate::gates::{BUDGET_DELETIONS, BUDGET_UPDATES, DEFINITIONS_PROTECTION, DELETION_PROTECTION, Gates};
 use crate::lookup::CONFIGURATION;
 use crate::manager::Registration;
 
@@ -25,6 +25,8 @@ pub(crate) enum Gate {
     On(&'static str),
     /// It is off.
     Off(&'static str),
+    /// One of several is on.
+    Any(&'static [&'static str]),
 }
 
 impl Gate {
@@ -32,6 +34,16 @@ impl Gate {
         match self {
             Self::On(gate) => gates.on(gate),
             Self::Off(gate) => !gates.on(gate),
+            Self::Any(any) => any.iter().any(|gate| gates.on(gate)),
+        }
+    }
+
+    /// That one of these is on; `None` if there are none.
+    fn of(any: &'static [&'static str]) -> Option<Self> {
+        match any {
+            [] => None,
+            [gate] => Some(Self::On(gate)),
+            _ => Some(Self::Any(any)),
         }
     }
 }
@@ -224,10 +236,27 @@ fn cluster_rules() -> Vec<NeededRule> {
             rule(ANY_GROUP, &["*"], &["list"]),
         ),
     ]);
+    // Every replica charges budgets, whether it leads or not.
+    let charges = [
+        rule("", &["pods"], &["get"]),
+        rule("policy.kruise.io", &["podunavailablebudgets"], READ),
+        rule("policy.kruise.io", &["podunavailablebudgets/status"], &["patch"]),
+    ];
+    let budgets = Gate::Any(&[BUDGET_DELETIONS, BUDGET_UPDATES]);
+    rules.extend(charges.map(|rule| NeededRule::with(budgets, rule)));
     rules
 }
 
 const READ: &[&str] = &["get", "list", "watch"];
+
+/// Workloads with a cache.
+const WORKLOADS: [ResourceId; 5] = [
+    ResourceId::DEPLOYMENTS,
+    ResourceId::REPLICA_SETS,
+    ResourceId::APPS_STATEFULSETS,
+    ResourceId::CLONESETS,
+    ResourceId::STATEFULSETS,
+];
 
 /// Verbs by group and resource.
 type Verbs = BTreeMap<(&'static str, String), BTreeSet<&'static str>>;
@@ -236,7 +265,7 @@ type Verbs = BTreeMap<(&'static str, String), BTreeSet<&'static str>>;
 fn needed_by_controllers(registrations: &[&Registration]) -> Vec<NeededRule> {
     let mut by_conditions: BTreeMap<Conditions, Verbs> = BTreeMap::new();
     for registration in registrations {
-        let own: Conditions = registration.gate().map(Gate::On).into_iter().collect();
+        let own: Conditions = Gate::of(registration.gates()).into_iter().collect();
         let mut allow = |gate: Option<&'static str>, group, plural: String, more: &[&'static str]| {
             let conditions = own.iter().copied().chain(gate.map(Gate::On)).collect();
             let verbs = by_conditions.entry(conditions).or_default();
@@ -247,6 +276,14 @@ fn needed_by_controllers(registrations: &[&Registration]) -> Vec<NeededRule> {
             allow(None, group, format!("{plural}/status"), &["patch"]);
             // Required by the admission plugin OwnerReferencesPermissionEnforcement.
             allow(None, group, format!("{plural}/finalizers"), &["update"]);
+        }
+        if registration.finds_workloads {
+            for ResourceId { group, plural } in WORKLOADS {
+                allow(None, group, plural.to_owned(), READ);
+            }
+            allow(None, "", "replicationcontrollers".to_owned(), &["get"]);
+            // Workloads of any kind say here how many pods they want.
+            allow(None, ANY_GROUP, "*/scale".to_owned(), &["get"]);
         }
         for ResourceId { group, plural } in registration.watches {
             allow(None, group, (*plural).to_owned(), READ);
@@ -299,8 +336,22 @@ mod tests {
     use super::objects;
     use crate::gates::Gates;
 
+    /// The rights in the whole cluster, as text.
+    fn rules_with(gates: &str) -> String {
+        let objects = objects("ns", &Gates::parse(gates, "").unwrap());
+        let role = objects
+            .iter()
+            .find(|object| object["metadata"]["name"] == "kruise-manager-role");
+        role.unwrap()["rules"].to_string()
+    }
+
     #[test]
     fn rights_for_a_gate_are_granted_only_with_the_gate() {
+        let off = "PodUnavailableBudgetDeleteGate=false";
+        let rules = rules_with(off);
+        assert!(!rules.contains("podunavailablebudgets/status\""));
+        let rules = rules_with("");
+        assert!(rules.contains("podunavailablebudgets/status\""));
         for (gate, resource) in [
             ("PreDownloadImageForInPlaceUpdate=true", "imagepulljobs\""),
             ("StatefulSetAutoResizePVCGate=true", "storageclasses\""),
@@ -310,12 +361,7 @@ mod tests {
             ),
         ] {
             for (gates, granted) in [("", false), (gate, true)] {
-                let objects = objects("ns", &Gates::parse(gates, "").unwrap());
-                let role = objects
-                    .iter()
-                    .find(|object| object["metadata"]["name"] == "kruise-manager-role");
-                let rules = role.unwrap()["rules"].to_string();
-                assert_eq!(rules.contains(resource), granted, "{gates}");
+                assert_eq!(rules_with(gates).contains(resource), granted, "{gates}");
             }
         }
     }

@@ -74,6 +74,7 @@ impl Manager {
             .with_context(|| format!("{} cannot be written", kubeconfig.display()))?;
         let flags = [
             format!("--kubeconfig={}", kubeconfig.display()),
+            format!("--protection-log-path={}", folder.path().display()),
             "--leader-election-lease-duration=8760h".to_owned(),
             "--leader-election-renew-deadline=8000h".to_owned(),
             "--leader-election-retry-period=1m".to_owned(),

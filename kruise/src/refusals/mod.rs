@@ -7,10 +7,14 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use kruise_admission::Refused;
-use kruise_runtime::metrics::{
-    Metrics,
-    objects::{Form, Series, Spec},
+use kruise_admission::{BY_BUDGET, Refused};
+use kruise_plan_kit::{EventNote, events::PREVENTED_DELETION};
+use kruise_runtime::{
+    events::{EventSink, ObjectRef},
+    metrics::{
+        Metrics,
+        objects::{Form, Series, Spec},
+    },
 };
 
 pub(crate) use log::Log;
@@ -34,8 +38,18 @@ static WORKLOADS: Spec = Spec {
     form: Form::Counter,
 };
 
+static DISRUPTIONS: Spec = Spec {
+    name: "pod_unavailable_budget",
+    help: "Requests that a PodUnavailableBudget refused, by the workload of the pod",
+    labels: &["kind_namespace_name", "username"],
+    form: Form::Counter,
+};
+
 /// The families.
-pub(crate) static METRICS: [&Spec; 3] = [&NAMESPACES, &DEFINITIONS, &WORKLOADS];
+pub(crate) static METRICS: [&Spec; 4] = [&NAMESPACES, &DEFINITIONS, &WORKLOADS, &DISRUPTIONS];
+
+/// Source of the events.
+pub(crate) const COMPONENT: &str = "pub-controller";
 
 /// Series that are kept. Names of users and objects come from clients, so that there may be any number of them.
 const MOST_SERIES: usize = 1_000;
@@ -47,10 +61,13 @@ pub(crate) struct Refusals {
     namespaces: Series,
     definitions: Series,
     workloads: Series,
+    disruptions: Series,
     /// Labels that have a series.
     known: Mutex<BTreeSet<(&'static str, String, String)>>,
     /// `None` if no guard is on.
     log: Option<Log>,
+    /// `None` if there are no events.
+    events: Option<EventSink>,
 }
 
 impl Refusals {
@@ -60,8 +77,18 @@ impl Refusals {
             namespaces: metrics.objects(&NAMESPACES),
             definitions: metrics.objects(&DEFINITIONS),
             workloads: metrics.objects(&WORKLOADS),
+            disruptions: metrics.objects(&DISRUPTIONS),
             known: Mutex::default(),
             log,
+            events: None,
+        }
+    }
+
+    /// With an event on each pod that stays available.
+    pub(crate) fn with_events(self, events: EventSink) -> Self {
+        Self {
+            events: Some(events),
+            ..self
         }
     }
 
@@ -75,6 +102,11 @@ impl Refusals {
             ..
         } = refused;
         let (series, spec, object) = match kind.as_str() {
+            _ if refused.event == BY_BUDGET => (
+                &self.disruptions,
+                &DISRUPTIONS,
+                format!("{kind}_{namespace}_{name}"),
+            ),
             "Namespace" => (&self.namespaces, &NAMESPACES, name.clone()),
             "CustomResourceDefinition" => (&self.definitions, &DEFINITIONS, name.clone()),
             _ => (&self.workloads, &WORKLOADS, format!("{kind}_{namespace}_{name}")),
@@ -86,6 +118,10 @@ impl Refusals {
         }
         if let Some(log) = &self.log {
             log.write(refused);
+        }
+        if let (Some(events), Some(pod)) = (&self.events, &refused.pod) {
+            let note = EventNote::new(&PREVENTED_DELETION, "openkruise pub prevents pod deletion");
+            events.emit(ObjectRef::of_pod(pod), note);
         }
     }
 
@@ -109,6 +145,7 @@ mod tests {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
             user: "jane".to_owned(),
+            pod: None,
         }
     }
 
@@ -140,6 +177,19 @@ mod tests {
         ] {
             assert!(text.lines().any(|have| have == line), "{line}\n{text}");
         }
+    }
+
+    #[test]
+    fn a_refusal_by_a_budget_is_counted_for_the_workload_of_the_pod() {
+        let by_budget = Refused {
+            event: BY_BUDGET,
+            ..refused("ReplicaSet", "shop", "web-5f")
+        };
+        let text = counted(&[by_budget.clone(), by_budget]);
+        let line =
+            "pod_unavailable_budget{kind_namespace_name=\"ReplicaSet_shop_web-5f\",username=\"jane\"} 2";
+        assert!(text.lines().any(|have| have == line), "{text}");
+        assert!(!text.contains("workload_deletion_protection{"), "{text}");
     }
 
     #[test]

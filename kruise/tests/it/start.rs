@@ -183,7 +183,14 @@ fn kinds_without_a_controller_are_logged_once_at_the_start_and_are_in_the_readme
         .unwrap();
     let paragraph = readme.split("\n\n").next().unwrap();
     for kind in kruise_api::kinds::ALL {
-        let is_built = ["CloneSet", "StatefulSet", "SidecarSet"].contains(&kind.kind);
+        let built = [
+            "CloneSet",
+            "StatefulSet",
+            "DaemonSet",
+            "SidecarSet",
+            "PodUnavailableBudget",
+        ];
+        let is_built = built.contains(&kind.kind);
         assert_eq!(is_word_of(kind.kind, line), !is_built, "{}: {line}", kind.kind);
         assert!(
             is_built || is_word_of(kind.kind, paragraph),

@@ -6,7 +6,7 @@ use kruise_views::MetadataVariable;
 use serde_json::{Map, Value, json};
 
 use super::resources::{self, Resize, VerticalScaling};
-use crate::put;
+use crate::{ledger::Operation, put};
 
 /// A step from one template to another that a live pod can take.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,6 +34,14 @@ impl Change {
     /// Does it take containers time to follow? Labels and annotations that nothing reads are there at once.
     pub fn takes_time(&self) -> bool {
         self.restarts() || !self.resources.is_empty()
+    }
+
+    /// What it is for a budget; `None` if the pod stays in service.
+    pub fn operation(&self) -> Option<Operation> {
+        if self.restarts() {
+            return Some(Operation::Update);
+        }
+        (!self.resources.is_empty()).then_some(Operation::Resize)
     }
 
     /// The change where nobody restarts containers for their environment: then all metadata is alike.

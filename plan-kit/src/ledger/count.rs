@@ -9,16 +9,7 @@ use kruise_views::PodView;
 use serde_json::{Map, Value, json};
 
 use super::{DISRUPTED, UPDATED, is_available, is_of, left};
-use crate::inplace::read_state;
-
-/// How many pods there should be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expected {
-    /// As many as their workloads want.
-    Known(i32),
-    /// Some workload does not say: as many as there are.
-    Unknown,
-}
+use crate::{inplace::read_state, lifecycle::State, workloads::Expected};
 
 /// A pod as the API server had it just now; `None` if it was not there.
 pub type Live = Option<Arc<PodView>>;
@@ -154,7 +145,8 @@ impl Kept {
                 return self.wait(left);
             }
             if is_proven(pod, **since, life, covered, now) {
-                if life == DISRUPTED {
+                // One that is held before its deletion is expected to take its time.
+                if life == DISRUPTED && State::of(pod) != State::PreparingDelete {
                     self.not_deleted.push(Arc::clone(pod));
                 }
                 return false;

@@ -5,16 +5,7 @@ use std::cmp::Reverse;
 use kruise_api::podunavailablebudget::PodUnavailableBudget;
 use kruise_views::Labels;
 
-/// A workload that a pod belongs to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Workload {
-    /// API group; empty for the core group.
-    pub group: String,
-    /// Kind.
-    pub kind: String,
-    /// Name, in the namespace of the pod.
-    pub name: String,
-}
+use crate::workloads::Workload;
 
 /// Does the budget cover a pod of these workloads, from its controller upwards, with these labels?
 pub fn covers(budget: &PodUnavailableBudget, workloads: &[Workload], labels: &Labels) -> bool {

@@ -8,6 +8,8 @@
 //!    only then the pod is touched. So the API server puts all charges in one order, whoever makes them. Who loses asks
 //!    again, with every rule, on the budget as it is then.
 //!
+//! A plan does this for all its pods at once: [`Charges`].
+//!
 //! # Charges
 //! A charge is an entry in the status: the name of a pod and the time. It covers the time until the change of the pod is
 //! seen, and then the pod is no longer counted as available. Entries of deletions and evictions last [`DISRUPTED`], of
@@ -23,6 +25,7 @@ mod available;
 mod count;
 mod covering;
 mod operation;
+mod plans;
 mod resize;
 #[cfg(test)]
 mod tests;
@@ -37,10 +40,13 @@ use crate::injected::{Bug, is_injected};
 
 pub use account::{Account, Decision, Free, Refusal};
 pub use available::is_available;
-pub use count::{Count, Covered, Expected, Live, count, desired_available, status_patch};
-pub use covering::{Workload, covering, covers};
+pub use count::{Count, Covered, Live, count, desired_available, status_patch};
+pub use covering::{covering, covers};
 pub use operation::{Gates, Operation};
+pub use plans::{Ask, Budgets, Charges, FindBudget, Found};
 pub use resize::operation_of_update;
+
+pub use crate::workloads::{Expected, Workload};
 
 /// How long a deletion or an eviction is expected to be seen.
 pub const DISRUPTED: Duration = Duration::from_secs(20);

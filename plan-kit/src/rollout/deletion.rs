@@ -5,9 +5,10 @@ use serde_json::Value;
 
 use super::{Pod, Rollout};
 use crate::{
+    ledger::Operation,
     lifecycle::{self, State},
     owner::Owner,
-    plan::{EventNote, FailureNote, ObjectWrites, Step},
+    plan::{EventNote, FailureNote, ObjectWrites, Plan, Step},
     pod_writes::{self, Guard},
     write::Intent,
 };
@@ -38,8 +39,28 @@ impl Rollout<'_> {
         lifecycle::holds(hook, pod.view)
     }
 
-    /// Deletes a pod, or moves it to `PreparingDelete` while its hook holds it; `None` if it is there.
+    /// Does its budget let the pod go? Nothing is asked for one that is held in `PreparingDelete` already. Whoever chooses
+    /// among pods asks first; [`Rollout::remove`] and [`Rollout::recreate`] spare a pod that its budget keeps.
+    pub fn may_remove(&self, pod: &Pod<'_>, plan: &mut Plan) -> bool {
+        self.is_let(pod, self.removal(pod), plan)
+    }
+
+    /// What the removal of a pod is for its budget; `None` if nothing is to be written.
+    pub(super) fn removal(&self, pod: &Pod<'_>) -> Option<Operation> {
+        let waits = pod.state == State::PreparingDelete && self.is_held(pod);
+        (!waits).then_some(Operation::Delete)
+    }
+
+    fn is_kept(&self, pod: &Pod<'_>) -> bool {
+        let operation = self.removal(pod);
+        operation.is_some_and(|operation| self.charges.ask(pod.view, operation).is_err())
+    }
+
+    /// Deletes a pod, or moves it to `PreparingDelete` while its hook holds it; `None` if it is there, or its budget keeps it.
     pub fn remove(&self, pod: &Pod<'_>, reason: &str) -> Option<ObjectWrites> {
+        if self.is_kept(pod) {
+            return None;
+        }
         if self.is_held(pod) {
             return self.prepare(pod, reason);
         }
@@ -48,8 +69,11 @@ impl Rollout<'_> {
     }
 
     /// Deletes a pod so that it comes back on the revision of this name, or holds it as [`Rollout::remove`] does; `None` if
-    /// nothing is to be written.
+    /// nothing is to be written, or its budget keeps the pod.
     pub fn recreate(&self, pod: &Pod<'_>, revision: &str, reason: &str) -> Option<ObjectWrites> {
+        if self.is_kept(pod) {
+            return None;
+        }
         let name = &pod.view.name;
         if !self.is_held(pod) {
             let words = (self.deletions.recreated)(&self.owner, name, revision);

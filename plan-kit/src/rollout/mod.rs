@@ -6,7 +6,8 @@
 //! 3. [`Updater`] updates pods to a revision, in place where the change allows.
 //! 4. [`interrupted`] gives pods back what an update took from them that broke off.
 //! 5. [`images`] has nodes pull images before their pods change.
-//! 6. [`progressing`] and [`stalled`] report whether the rollout gets anywhere, [`unreadable`] that there can be none.
+//! 6. [`Ask`] has budgets let pods become unavailable; pods that they keep are left out.
+//! 7. [`progressing`] and [`stalled`] report whether the rollout gets anywhere, [`unreadable`] that there can be none.
 //!
 //! Which pods are added, removed and updated, and how many at a time, each kind decides for itself.
 
@@ -35,6 +36,7 @@ use serde_json::{Value, json};
 use crate::{
     history::{History, revision::Revision},
     inplace::VerticalScaling,
+    ledger::{Ask, Operation},
     lifecycle::{self, State},
     owner::Owner,
     plan::{Explain, Plan, Step, Why},
@@ -72,6 +74,8 @@ pub struct Rollout<'a> {
     pub in_place_words: fn(&str, &str) -> Words,
     /// Writes that follow the deletion of a pod, such as those of its claims.
     pub after_deletion: &'a dyn Fn(&PodView) -> Vec<Step>,
+    /// The budgets of its pods.
+    pub charges: &'a dyn Ask,
     /// Is `Plan::why` wanted?
     pub explain: Explain,
     /// The instant of the plan.
@@ -185,6 +189,15 @@ impl Rollout<'_> {
         if self.explain == Explain::Yes {
             plan.why.push(Why::new(&*pod.view.name, text));
         }
+    }
+
+    /// Asks the budget of a pod for this operation, and explains what keeps the pod.
+    fn is_let(&self, pod: &Pod<'_>, operation: Option<Operation>, plan: &mut Plan) -> bool {
+        let Some(operation) = operation else {
+            return true;
+        };
+        let outcome = self.charges.ask(pod.view, operation);
+        outcome.map_err(|why| self.explain(plan, pod, why)).is_ok()
     }
 
     fn update_hook(&self) -> Option<&LifecycleHook> {

@@ -20,7 +20,7 @@ use kruise_api::{
 };
 use kruise_views::{ConditionView, PodView, Truth};
 
-use super::{Pod, conditions};
+use super::{Pod, Rollout, conditions};
 use crate::{Memory, inplace, lifecycle::State, plan::Why};
 
 /// Without a deadline.
@@ -55,10 +55,12 @@ fn was_ready(pod: &PodView) -> bool {
 }
 
 /// What holds the set up, most important things first.
-pub fn held_by(replicas: i32, pods: &[Pod<'_>], memory: &Memory) -> String {
+pub fn held_by(rollout: &Rollout<'_>, pods: &[Pod<'_>], memory: &Memory) -> String {
     let count = |test: &dyn Fn(&Pod<'_>) -> bool| pods.iter().filter(|pod| test(pod)).count();
     let serves = |pod: &Pod<'_>| pod.service.is_available();
-    let missing = usize::try_from(replicas).unwrap_or(0).saturating_sub(pods.len());
+    let missing = usize::try_from(rollout.budget.replicas)
+        .unwrap_or(0)
+        .saturating_sub(pods.len());
     // A pod without a `preNormal` hook leaves `PreparingNormal` as soon as it has a node.
     let hooked = |pod: &Pod<'_>| match pod.state {
         State::PreparingUpdate | State::PreparingDelete | State::Updated => true,
@@ -87,6 +89,11 @@ pub fn held_by(replicas: i32, pods: &[Pod<'_>], memory: &Memory) -> String {
     for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {
         let comma = if text.is_empty() { "pods: " } else { ", " };
         let _ = write!(text, "{comma}{count} {what}");
+    }
+    let held = rollout.charges.held();
+    if !held.is_empty() {
+        let comma = if text.is_empty() { "pods: " } else { ", " };
+        let _ = write!(text, "{comma}{held}");
     }
     for error in [&memory.scale_error, &memory.update_error].into_iter().flatten() {
         let _ = write!(text, "; the last attempt failed: {error}");

@@ -11,6 +11,7 @@ use crate::{
     history::revision::Revision,
     injected::{Bug, is_injected},
     inplace::{Change, NotInPlace, Resize},
+    ledger::Operation,
     lifecycle::{self, State},
     plan::{EventNote, FailureNote, ObjectWrites, Plan, Step, Why},
     pod_writes::{Guard, guard_by_version, patch},
@@ -98,9 +99,49 @@ impl<'r> Updater<'r> {
         }
     }
 
+    /// Does its budget let the pod be updated now? Whoever chooses among pods asks first; [`Updater::run`] spares those that
+    /// their budgets keep.
+    pub fn may_update(&mut self, pod: &Pod<'_>, plan: &mut Plan) -> bool {
+        let operation = self.operation(pod);
+        self.rollout.is_let(pod, operation, plan)
+    }
+
+    /// What the update of a pod is for its budget; `None` if the pod stays in service, or nothing is to be written.
+    fn operation(&mut self, pod: &Pod<'_>) -> Option<Operation> {
+        if !self.is_in_place(pod) {
+            let is_recreated = self.policy() != Policy::InPlaceOnly;
+            return self.rollout.removal(pod).filter(|_| is_recreated);
+        }
+        let path = self.path(pod);
+        let path = path.as_ref().as_ref().ok()?;
+        let hook = self.rollout.update_hook();
+        let held = lifecycle::holds(hook, pod.view);
+        let of_hold = |hook: &LifecycleHook| {
+            let marks = hook.mark_pod_not_ready.then_some(Operation::Update);
+            marks.or_else(|| path.change.operation())
+        };
+        match pod.state {
+            State::None | State::PreparingNormal | State::Normal if held => hook.and_then(of_hold),
+            State::PreparingUpdate if held => None,
+            State::Updated => hook.and_then(of_hold),
+            State::None
+            | State::PreparingNormal
+            | State::Normal
+            | State::PreparingUpdate
+            | State::Updating => {
+                let own = self.with_what_it_lacks(pod, path);
+                own.as_ref().unwrap_or(path).change.operation()
+            }
+            State::PreparingDelete | State::Foreign => None,
+        }
+    }
+
     /// Updates the pods.
     pub fn run(&mut self, pods: Vec<&Pod<'_>>, plan: &mut Plan) {
         for pod in pods {
+            if !self.may_update(pod, plan) {
+                continue;
+            }
             if !self.policy().is_in_place() {
                 let reason = "the template changed and the policy is ReCreate";
                 plan.writes
@@ -140,7 +181,7 @@ impl<'r> Updater<'r> {
     }
 
     /// Gives a pod of the target the resources back that it should have. Not where that restarts what a hook asks to be
-    /// drained before: the hook is about updates from one revision to another.
+    /// drained before: the hook is about updates from one revision to another. Nor where its budget keeps the pod.
     pub(super) fn give_back(
         &self,
         pod: &Pod<'_>,
@@ -153,7 +194,10 @@ impl<'r> Updater<'r> {
         let asks_first = change.restarts() && self.rollout.update_hook().is_some();
         let mut path = UpdatePath::of(change);
         path.reason = "an update broke off: resources of its revision".into();
-        (!asks_first).then(|| self.start(pod, &path))
+        let operation = path.change.operation().filter(|_| !asks_first);
+        let is_kept =
+            operation.is_some_and(|operation| self.rollout.charges.ask(pod.view, operation).is_err());
+        (!asks_first && !is_kept).then(|| self.start(pod, &path))
     }
 
     /// The path of a pod that asks for what an update left behind when it broke off, if this is one.

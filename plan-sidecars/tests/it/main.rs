@@ -12,6 +12,7 @@
 )]
 
 mod better;
+mod budgets;
 mod history;
 mod hot;
 mod limits;

@@ -5,11 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::{meta::LabelSelector, sidecarset::SidecarSet};
 use kruise_plan_kit::{
-    Memory, Plan, Precondition, ResourceId, Write,
+    Memory, ObjectWrites, Plan, Precondition, ResourceId, Write,
+    ledger::{Budgets, Gates},
     sidecars::{hashes, names, sidecar_list},
 };
 use kruise_plan_sidecars::{Explain, Repairs, Snapshot, learn, plan};
-use kruise_plan_test_kit::{self as kit, Refused, text};
+use kruise_plan_test_kit::{self as kit, ReadBudgets, Refused, text};
 use kruise_views::{PodView, RevisionView};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -18,6 +19,8 @@ pub(crate) struct World {
     pub(crate) set: Value,
     pub(crate) pods: BTreeMap<String, Value>,
     pub(crate) revisions: BTreeMap<String, Value>,
+    pub(crate) budgets: BTreeMap<String, Value>,
+    pub(crate) gates: Gates,
     /// Labels by namespace.
     pub(crate) namespaces: BTreeMap<String, BTreeMap<String, String>>,
     pub(crate) memory: Memory,
@@ -61,6 +64,8 @@ impl World {
             }),
             pods: BTreeMap::new(),
             revisions: BTreeMap::new(),
+            budgets: BTreeMap::new(),
+            gates: Gates::DEFAULT,
             namespaces: BTreeMap::new(),
             memory: Memory::default(),
             repairs: Repairs::default(),
@@ -199,6 +204,14 @@ impl World {
         pod["metadata"]["resourceVersion"] = version;
     }
 
+    /// A budget, in words, that all pods name.
+    pub(crate) fn protect(&mut self, budget: &str) {
+        self.budgets.insert("web".into(), kit::budget(budget, self.now));
+        for pod in self.pods.values_mut() {
+            pod["metadata"]["annotations"]["pub.kruise.io/related-pub"] = json!("web");
+        }
+    }
+
     pub(crate) fn plan(&self) -> Plan {
         self.plan_with(&self.set, Explain::Yes)
     }
@@ -227,6 +240,7 @@ impl World {
             .values()
             .map(|revision| Arc::new(decode(revision)))
             .collect();
+        let budgets = ReadBudgets::of(&self.budgets);
         let selector = set.spec.namespace_selector.clone().unwrap_or_default();
         let snapshot = Snapshot {
             set: &set,
@@ -239,6 +253,10 @@ impl World {
             revisions: &revisions,
             in_namespace: &|name| self.in_namespace(&selector, name),
             is_set: &|name| name == set.metadata.name || name == "other",
+            budgets: Budgets {
+                gates: self.gates,
+                all: &budgets,
+            },
             memory: &self.memory,
             explain,
         };
@@ -258,8 +276,17 @@ impl World {
     }
 
     pub(crate) fn carry_out(&mut self, plan: &Plan) -> Vec<String> {
-        let mut done = Vec::new();
-        for object in &plan.writes {
+        let (mut done, mut lost) = (Vec::new(), Vec::new());
+        let mut objects: Vec<&ObjectWrites> = plan.writes.iter().collect();
+        objects.sort_by_key(|object| object.phase);
+        for object in objects {
+            if object
+                .after
+                .as_ref()
+                .is_some_and(|budget| lost.contains(&**budget))
+            {
+                continue;
+            }
             let mut previous = None;
             for step in &object.steps {
                 let refused = self.refuses.iter().any(|(verb, pod)| {
@@ -271,6 +298,7 @@ impl World {
                     break;
                 }
                 if !self.write(&step.write, &mut previous) {
+                    lost.push(step.write.target().clone());
                     break;
                 }
                 self.memory.refused.remove(&uid);
@@ -299,6 +327,7 @@ impl World {
         let name = &write.target().name;
         let store = match write.target().resource {
             ResourceId::PODS => &mut self.pods,
+            ResourceId::POD_UNAVAILABLE_BUDGETS => &mut self.budgets,
             _ => &mut self.revisions,
         };
         match write {

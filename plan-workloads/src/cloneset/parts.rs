@@ -1,10 +1,15 @@
 //! The parts of a plan, each read once from the snapshot.
 
 use go_compat::{IntOrString, Rounding};
+use jiff::Timestamp;
 use kruise_api::cloneset::{CloneSetSpec, InPlaceUpdateStrategy, RollingUpdate};
-use kruise_plan_kit::rollout::{
-    self, Budget, Policy, Strategy,
-    images::{AheadOf, ImagesAhead},
+use kruise_plan_kit::{
+    Owner,
+    ledger::Charges,
+    rollout::{
+        self, Budget, Policy, Strategy,
+        images::{AheadOf, ImagesAhead},
+    },
 };
 
 use super::{numbers::Limits, snapshot::Snapshot};
@@ -46,6 +51,16 @@ pub(super) fn budget(spec: &CloneSetSpec, limits: Limits) -> Budget {
         max_unavailable: limits.max_unavailable,
         at_once: at_once.scaled_b(limits.replicas, Rounding::Down),
     }
+}
+
+/// What its pods are charged to.
+pub(super) fn charges<'a>(
+    snapshot: &Snapshot<'a>,
+    owner: &Owner<'_>,
+    limits: Limits,
+    now: Timestamp,
+) -> Charges<'a> {
+    Charges::new(snapshot.budgets, now).of_workload(owner.workload(), limits.replicas)
 }
 
 /// Feature gates.

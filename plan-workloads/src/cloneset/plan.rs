@@ -44,6 +44,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         late: &memory.late,
         reuse: spec.scale_strategy.enable_pvc_reuse,
     };
+    let charges = parts::charges(snapshot, &owner, limits, now);
     let rollout = Rollout {
         owner,
         strategy: parts::strategy(spec),
@@ -56,6 +57,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         deletions: &events::DELETIONS,
         in_place_words: updated_in_place,
         after_deletion: &|pod| places.deletions(pod),
+        charges: &charges,
         explain: snapshot.explain,
         now,
     };
@@ -90,6 +92,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         let labels = pods.iter().map(Pod::label);
         plan.writes
             .extend(rollout.truncate(spec.revision_history_limit, labels));
+        charges.write(&mut plan);
     } else {
         let text = "the set is being deleted: its pods go with it";
         plan.why.push(Why::of_set(text));

@@ -67,24 +67,26 @@ impl Scaling<'_, '_> {
         let mut removed = Vec::new();
         let of_class = |class| pods.iter().filter(move |pod| pod.class() == class);
         for pod in of_class(Class::PreparingDelete) {
-            removed.extend(rollout.remove(pod, "its preDelete hook let it go"));
-        }
-        let mut budget = numbers.delete_available;
-        let mut waiting = Vec::new();
-        for pod in of_class(Class::Specified) {
-            if spend(&mut budget, pod) {
-                removed.extend(rollout.remove(pod, "it was asked for by name or label"));
-            } else {
-                waiting.push(pod);
+            if rollout.may_remove(pod, plan) {
+                removed.extend(rollout.remove(pod, "its preDelete hook let it go"));
             }
+        }
+        let mut left = numbers.delete_available;
+        let mut waiting = Vec::new();
+        let mut remove = |pod, reason: &str, plan: &mut Plan| {
+            if costs(pod) > left {
+                waiting.push(pod);
+            } else if rollout.may_remove(pod, plan) {
+                left -= costs(pod);
+                removed.extend(rollout.remove(pod, reason));
+            }
+        };
+        for pod in of_class(Class::Specified) {
+            remove(pod, "it was asked for by name or label", plan);
         }
         if numbers.down > 0 && !pods.iter().any(is_planned) {
             for pod in self.victims(&rollout.update, pods, numbers) {
-                if spend(&mut budget, pod) {
-                    removed.extend(rollout.remove(pod, "there are more pods than replicas"));
-                } else {
-                    waiting.push(pod);
-                }
+                remove(pod, "there are more pods than replicas", plan);
             }
         }
         for pod in waiting {
@@ -138,16 +140,9 @@ fn keep(rollout: &Rollout<'_>, pods: &[Pod<'_>]) -> Vec<ObjectWrites> {
         .collect()
 }
 
-/// A pod out of service is deleted free of charge; one in service takes a place of the budget.
-fn spend(budget: &mut i32, pod: &Pod<'_>) -> bool {
-    if !pod.service.is_available() {
-        return true;
-    }
-    if *budget > 0 {
-        *budget -= 1;
-        return true;
-    }
-    false
+/// A pod out of service is deleted free of charge; one in service is one of those that may be deleted now.
+fn costs(pod: &Pod<'_>) -> i32 {
+    i32::from(pod.service.is_available())
 }
 
 fn topology_keys(update: &Revision) -> Vec<String> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kruise_api::cloneset::CloneSet;
-use kruise_plan_kit::{Explain, Memory, inplace::VerticalScaling};
+use kruise_plan_kit::{Explain, Memory, inplace::VerticalScaling, ledger::Budgets};
 use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
 
 use super::claims::Claims;
@@ -24,6 +24,8 @@ pub struct Snapshot<'a> {
     pub pull_jobs: &'a [Arc<ImageJobView>],
     /// Finds a node; only asked when the template spreads its pods.
     pub node: &'a dyn Fn(&str) -> Option<&'a NodeView>,
+    /// The budgets of its pods.
+    pub budgets: Budgets<'a>,
     /// Gates and flags.
     pub options: Options,
     /// What the last execution taught.

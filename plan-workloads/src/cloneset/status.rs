@@ -50,7 +50,7 @@ pub(super) fn report(
 ) -> Report {
     let (set, now, memory) = (snapshot.set, rollout.now, snapshot.memory);
     let mut status = count(set, rollout, collision_count, pods);
-    let held_by = || stalled::held_by(rollout.budget.replicas, pods, memory);
+    let held_by = || stalled::held_by(rollout, pods, memory);
     let refused = stalled::infeasible(pods);
     let progress = progressing(set, &mut status, now);
     let never = refused

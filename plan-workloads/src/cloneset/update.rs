@@ -7,7 +7,6 @@ use kruise_plan_kit::{
     lifecycle::State,
     order::sort_for_update,
     priority,
-    revision::Revision,
     rollout::{Pod, Rollout, Updater},
 };
 use kruise_views::Labels;
@@ -73,7 +72,7 @@ impl<'r> Updaters<'r> {
         let count = numbers.update.unsigned_abs() as usize;
         let spared = able.iter().skip(count);
         plan.writes.extend(spared.filter_map(|pod| rollout.cancel(pod)));
-        let (chosen, limit) = choose(&able, pods, updater.target, numbers);
+        let (chosen, limit) = choose(&able, pods, updater, numbers, plan);
         if rollout.explain == Explain::Yes {
             // Of updated pods those that stay have nothing to wait for.
             let subject_count = if back { count } else { able.len() };
@@ -118,19 +117,20 @@ fn candidates<'m, 'a>(rollout: &Rollout<'_>, pods: &'m [Pod<'a>], updated: bool)
 /// Takes candidates while the limits allow; returns which limit ended it, in plain words; empty if none did.
 ///
 /// Pods out of service cost nothing, so those in service that users prefer do not hold them up: it is they that such pods
-/// would wait for.
+/// would wait for. Nor do those that their budgets keep.
 fn choose<'m, 'a>(
     candidates: &[&'m Pod<'a>],
     pods: &[Pod<'_>],
-    target: &Revision,
+    updater: &mut Updater<'_>,
     numbers: Numbers,
+    plan: &mut Plan,
 ) -> (Vec<&'m Pod<'a>>, String) {
     let limit = numbers.update_max_unavailable;
     let unavailable = |counts: &dyn Fn(&Pod<'_>) -> bool| {
         let out = |pod: &&Pod<'_>| !pod.service.is_available() && counts(pod);
         pods.iter().filter(out).count() as i32
     };
-    let on_target = unavailable(&|pod| target.labels(pod.label()));
+    let on_target = unavailable(&|pod| updater.target.labels(pod.label()));
     let mut out = unavailable(&|_| true);
     let mut chosen: Vec<&Pod<'_>> = Vec::new();
     let mut held = None;
@@ -140,6 +140,9 @@ fn choose<'m, 'a>(
             held.get_or_insert_with(|| {
                 format!("waits: maxUnavailable is reached, {out} pods are out of service and {limit} may be")
             });
+            continue;
+        }
+        if !updater.may_update(pod, plan) {
             continue;
         }
         out += i32::from(pod.service.is_available());

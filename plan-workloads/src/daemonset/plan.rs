@@ -8,6 +8,7 @@ use kruise_plan_kit::{
     EventNote, Memory, Owner, Plan, Why,
     fit::Placement,
     history::History,
+    ledger::{Budgets, Charges},
     rollout::{Pod, Rollout, add_ready, refresh, unreadable},
 };
 
@@ -69,6 +70,8 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         now,
     );
     let current = revisions::outdated(&history, &places);
+    // Budgets are left to the webhook, which refuses what they do not let go.
+    let charges = Charges::new(Budgets::NONE, now);
     let decision = Decision {
         set,
         options: snapshot.options,
@@ -87,6 +90,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
             deletions: &events::DELETIONS,
             in_place_words: events::updated_in_place,
             after_deletion: &|_| Vec::new(),
+            charges: &charges,
             explain: snapshot.explain,
             now,
         },

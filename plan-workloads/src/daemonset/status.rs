@@ -56,7 +56,7 @@ pub(super) fn report(snapshot: &Snapshot<'_>, decision: &Decision<'_>, round: &R
     let mut status = count(set, decision, round.collision_count);
     let mut all = std::mem::take(&mut status.conditions);
     let pods: Vec<Pod<'_>> = decision.active().collect();
-    let held_by = || stalled::held_by(decision.limits.desired, &pods, memory);
+    let held_by = || stalled::held_by(&decision.rollout, &pods, memory);
     progressing::report(decision, &status, round.withheld, &mut all, now);
     let refused = stalled::infeasible(&pods);
     let failing = conditions::failures(&mut all, memory, refused.as_ref(), now);

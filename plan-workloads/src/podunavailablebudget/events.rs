@@ -1,29 +1,10 @@
 //! What is reported. Clients match on the messages.
 
-use kruise_api::names::events::{EventKind, Reason};
-use kruise_plan_kit::EventNote;
+use kruise_plan_kit::{
+    EventNote,
+    events::{EXPECTED_UNREADABLE, NO_PODS, NOT_DELETED},
+};
 use kruise_views::PodView;
-
-static NO_PODS: Reason = Reason {
-    name: "NoPods",
-    kind: EventKind::Normal,
-    on: &["PodUnavailableBudget"],
-    when: "The budget covers no pods.",
-};
-
-static UNREADABLE: Reason = Reason {
-    name: "CalculateExpectedPodCountFailed",
-    kind: EventKind::Warning,
-    on: &["PodUnavailableBudget"],
-    when: "maxUnavailable or minAvailable cannot be read; the budget is not counted.",
-};
-
-static NOT_DELETED: Reason = Reason {
-    name: "NotDeleted",
-    kind: EventKind::Warning,
-    on: &["Pod"],
-    when: "A deletion or an eviction that a budget allowed did not happen within 20 seconds.",
-};
 
 pub(super) fn no_pods() -> EventNote {
     EventNote::new(&NO_PODS, "No matching pods found")
@@ -31,7 +12,7 @@ pub(super) fn no_pods() -> EventNote {
 
 pub(super) fn unreadable(error: &str) -> EventNote {
     EventNote::new(
-        &UNREADABLE,
+        &EXPECTED_UNREADABLE,
         format!("Failed to calculate the number of expected pods: {error}"),
     )
 }

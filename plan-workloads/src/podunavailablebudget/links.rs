@@ -18,11 +18,13 @@ pub(super) fn writes(snapshot: &Snapshot<'_>) -> Vec<ObjectWrites> {
     writes.collect()
 }
 
-/// Why a pod does not name the right budget; `None` if it does.
+/// Why a pod does not name the right budget; `None` if it does, or if another budget is the right one.
 fn unlinked(snapshot: &Snapshot<'_>, pod: &PodView) -> Option<String> {
     match budget_of(pod) {
+        Some(name) if name == snapshot.budget.metadata.name => None,
+        _ if !(snapshot.is_first)(pod) => None,
         None => Some("it names no budget".to_owned()),
-        Some(name) if name == snapshot.budget.metadata.name || (snapshot.covers)(name, pod) => None,
+        Some(name) if (snapshot.covers)(name, pod) => None,
         Some(name) => Some(format!("the budget {name} that it names does not cover it")),
     }
 }

@@ -55,7 +55,7 @@ fn live(budget: &PodUnavailableBudget, pod: &str) -> Need {
 fn report(snapshot: &Snapshot<'_>, count: &Count, plan: &mut Plan) {
     let (budget, metadata) = (snapshot.budget, &snapshot.budget.metadata);
     let patch = status_patch(&budget.status, &count.status);
-    if snapshot.pods.is_empty() {
+    if !snapshot.pods.iter().any(|pod| pod.is_active()) {
         plan.events.push(events::no_pods());
     }
     let key = metadata.key();

@@ -25,6 +25,8 @@ pub struct Snapshot<'a> {
     pub may_read: bool,
     /// Is there another budget of this name, and does it cover the pod?
     pub covers: &'a dyn Fn(&str, &PodView) -> bool,
+    /// Of all budgets that cover a pod, is this the one that the pod is to name?
+    pub is_first: &'a dyn Fn(&PodView) -> bool,
     /// Is `Plan::why` wanted?
     pub explain: Explain,
 }

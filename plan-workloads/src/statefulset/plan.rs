@@ -7,6 +7,7 @@ use kruise_api::statefulset::StatefulSet;
 use kruise_plan_kit::{
     Owner, Plan, Why,
     history::History,
+    ledger::Charges,
     rollout::{Pod, Rollout, add_ready, refresh, unreadable, updated_in_place},
 };
 use kruise_views::PodView;
@@ -72,6 +73,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         .then(|| Retention::of(&spec.claim_retention));
     let reference = retention::owner_of(owner.api_version, owner.kind, owner.name, owner.uid);
     let owners = retention.map_or_else(Vec::new, |retention| retention.owners(&reference));
+    let charges = Charges::new(snapshot.budgets, now).of_workload(owner.workload(), limits.replicas);
     let decision = Decision {
         set,
         options: snapshot.options,
@@ -97,6 +99,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
             deletions: &events::DELETIONS,
             in_place_words: updated_in_place,
             after_deletion: &|_| Vec::new(),
+            charges: &charges,
             explain: snapshot.explain,
             now,
         },
@@ -117,6 +120,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         let labels = decision.members.all().map(|member| member.pod.label());
         plan.writes
             .extend(decision.rollout.truncate(spec.revision_history_limit, labels));
+        charges.write(&mut plan);
     } else {
         let text = "the set is being deleted: its pods go with it";
         plan.why.push(Why::of_set(text));

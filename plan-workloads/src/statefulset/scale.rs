@@ -286,11 +286,13 @@ impl Decision<'_> {
     fn remove(&self, member: &Member<'_>, goes: bool, plan: &mut Plan) {
         let mut steps = self.claims_of_condemned(member);
         let reason = "its ordinal is not one of the set's any more";
-        let object = if goes {
-            self.rollout.remove(&member.pod, reason)
-        } else {
+        let object = if !goes {
             self.rollout
                 .explain(plan, &member.pod, "is to go, when the pods before it are gone");
+            None
+        } else if self.rollout.may_remove(&member.pod, plan) {
+            self.rollout.remove(&member.pod, reason)
+        } else {
             None
         };
         if goes && object.is_none() && member.pod.state == State::PreparingDelete {

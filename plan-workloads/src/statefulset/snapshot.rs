@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kruise_api::statefulset::StatefulSet;
-use kruise_plan_kit::{Explain, Memory, inplace::VerticalScaling};
+use kruise_plan_kit::{Explain, Memory, inplace::VerticalScaling, ledger::Budgets};
 use kruise_views::{ClaimView, ImageJobView, PodView, RevisionView, StorageClassView};
 
 /// Finds an object by its name, in the namespace of the set if it has one.
@@ -28,6 +28,8 @@ pub struct Snapshot<'a> {
     pub revisions: &'a [Arc<RevisionView>],
     /// Jobs controlled by the set's uid that pull images; none unless [`Options::images_ahead`].
     pub pull_jobs: &'a [Arc<ImageJobView>],
+    /// The budgets of its pods.
+    pub budgets: Budgets<'a>,
     /// Gates.
     pub options: Options,
     /// What the last execution taught.

@@ -105,7 +105,7 @@ pub(super) fn report(
 
 /// What holds the set up, in words.
 fn held_by(decision: &Decision<'_>, pods: &[Pod<'_>], memory: &Memory) -> String {
-    let mut text = stalled::held_by(decision.limits.replicas, pods, memory);
+    let mut text = stalled::held_by(&decision.rollout, pods, memory);
     let mut add = |part: std::fmt::Arguments<'_>| {
         let comma = if text.is_empty() { "" } else { "; " };
         let _ = write!(text, "{comma}{part}");

@@ -16,6 +16,8 @@ use super::{members::Member, plan::Decision, resize::Progress};
 
 /// Why a pod that is not among those to be updated stays.
 const PARTITION: &str = "stays on its revision: the partition holds it";
+/// Why a pod waits that comes after one that its budget keeps.
+const KEPT: &str = "waits: a PodUnavailableBudget holds a pod that comes before it";
 
 /// The places that are out of service.
 struct Unavailable {
@@ -150,7 +152,8 @@ impl Decision<'_> {
     /// Deletes the one pod of an ordered set that everything waits for, if its label asks for it.
     pub(super) fn replace_asked(&self, member: &Member<'_>, plan: &mut Plan) {
         let asked = member.pod.specified && self.rollout.strategy.held().is_none();
-        if asked && member.pod.state != State::PreparingDelete {
+        let asked = asked && member.pod.state != State::PreparingDelete;
+        if asked && self.rollout.may_remove(&member.pod, plan) {
             let reason = "its deletion is asked for by label";
             plan.writes.extend(self.rollout.remove(&member.pod, reason));
         }
@@ -166,6 +169,9 @@ impl Decision<'_> {
         for member in asked.filter(|member| member.is_active() && member.pod.specified) {
             if !unavailable.allows(member) {
                 self.rollout.explain(plan, &member.pod, unavailable.held());
+                continue;
+            }
+            if !self.rollout.may_remove(&member.pod, plan) {
                 continue;
             }
             let reason = "its deletion is asked for by label";
@@ -199,8 +205,10 @@ impl Decision<'_> {
         let rollout = &self.rollout;
         let asked = member.pod.specified && rollout.strategy.held().is_none();
         if !rollout.is_held(&member.pod) {
-            let reason = "its preDelete hook let it go";
-            plan.writes.extend(rollout.remove(&member.pod, reason));
+            if rollout.may_remove(&member.pod, plan) {
+                let reason = "its preDelete hook let it go";
+                plan.writes.extend(rollout.remove(&member.pod, reason));
+            }
         } else if asked || (chosen.contains(&member.ordinal) && self.is_to_be_recreated(member, updater)) {
             let text = "leaves as soon as its preDelete hook lets it";
             rollout.explain(plan, &member.pod, text);
@@ -247,7 +255,7 @@ impl Decision<'_> {
     fn run(&self, candidates: &[&Member<'_>], unavailable: &mut Unavailable, plan: &mut Plan) -> bool {
         let before = plan.writes.len();
         let mut updater = Updater::new(&self.rollout, &self.rollout.update);
-        let mut held = None;
+        let (mut held, mut is_kept) = (None, false);
         // One event of each kind is enough: what keeps one pod keeps the others.
         let (mut told, mut stuck) = (false, false);
         for &member in candidates {
@@ -274,6 +282,16 @@ impl Decision<'_> {
             }
             let settled = member.pod.specified || !member.is_active();
             if !outdated || settled || member.pod.state == State::PreparingDelete {
+                continue;
+            }
+            // A pod that its budget keeps is waited for, but not by those that are out of service: they may be what the budget
+            // waits for.
+            if is_kept && !unavailable.pods.contains(&member.ordinal) {
+                self.rollout.explain(plan, &member.pod, KEPT);
+                continue;
+            }
+            if !self.may_update(&mut updater, member, plan) {
+                is_kept = true;
                 continue;
             }
             let events = plan.events.len();
@@ -308,6 +326,15 @@ impl Decision<'_> {
         }
         unavailable.pods.insert(member.ordinal);
         false
+    }
+
+    /// Does the budget of a pod let it be updated?
+    fn may_update(&self, updater: &mut Updater<'_>, member: &Member<'_>, plan: &mut Plan) -> bool {
+        if self.lacks_volume(member) {
+            let is_recreated = self.rollout.strategy.policy != Policy::InPlaceOnly;
+            return !is_recreated || self.rollout.may_remove(&member.pod, plan);
+        }
+        updater.may_update(&member.pod, plan)
     }
 
     /// Updates a pod, in place where the change allows; false if it cannot be updated.

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use jiff::Timestamp;
 use kruise_plan_kit::{ResourceId, Target, inplace::VerticalScaling, revision};
-use kruise_plan_test_kit::{Letters, compare, merge, pod, spoken, text};
+use kruise_plan_test_kit::{Letters, budget, compare, merge, pod, spoken, text};
 use kruise_plan_workloads::cloneset::Explain;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -40,6 +40,12 @@ struct Case {
     current: String,
     #[serde(default)]
     pods: Vec<String>,
+    /// PodUnavailableBudgets; a pod names its own with `budget=`.
+    #[serde(default)]
+    budgets: Vec<String>,
+    /// Gate `PodUnavailableBudgetUpdateGate`.
+    #[serde(default)]
+    budgets_limit_updates: bool,
     /// `NAME WORD…`; the instance id is what follows the last dash.
     #[serde(default)]
     claims: Vec<String>,
@@ -190,6 +196,12 @@ fn world(case: &Case, names: &Letters) -> World {
         world
             .claims
             .insert(claim["metadata"]["name"].as_str().unwrap().to_owned(), claim);
+    }
+    world.gates.updates = case.budgets_limit_updates;
+    for line in &case.budgets {
+        let budget = budget(line, world.now);
+        let name = budget["metadata"]["name"].as_str().unwrap().to_owned();
+        world.budgets.insert(name, budget);
     }
     for line in &case.pods {
         let pod = pod(line, |letter| names.labelled(letter), &owner(), world.now);

@@ -12,6 +12,7 @@
     clippy::too_many_lines
 )]
 
+mod budgets;
 mod cases;
 mod daemonset;
 mod launch;

@@ -192,8 +192,22 @@ fn every_gate_that_concerns_sets_has_a_test() {
 }
 
 #[test]
+fn workloads_under_a_budget_have_tests() {
+    assert_tested("podunavailablebudget.md", 'W', 1..=15, 2);
+}
+
+#[test]
 fn whatever_sidecarsets_do_better_has_a_test() {
     assert_tested("sidecarset.md", 'D', 1..=11, 2);
+}
+
+#[test]
+fn every_row_about_budgets_has_tests() {
+    let rows = [1, 5, 6, 7, 17, 18, 19, 20, 21, 22, 23, 26];
+    assert_tested("podunavailablebudget.md", 'B', rows.into_iter(), 2);
+    let better = [1, 2, 3, 4, 14, 16, 17, 18, 19, 22];
+    assert_tested("podunavailablebudget.md", 'M', better.into_iter(), 2);
+    assert_tested("podunavailablebudget.md", 'T', 1..=1, 2);
 }
 
 #[test]
@@ -204,6 +218,7 @@ fn every_case_stands_in_a_table_and_every_case_there_exists() {
         "in-place-update.md",
         "gates.md",
         "statefulset.md",
+        "podunavailablebudget.md",
     ];
     let text: String = documents
         .iter()

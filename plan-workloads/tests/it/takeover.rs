@@ -108,6 +108,7 @@ fn take_over(stored: &Stored) -> Plan {
             revisions: &stored.revisions,
             pull_jobs: &[],
             node: &|_| None,
+            budgets: kruise_plan_kit::ledger::Budgets::NONE,
             options: Options::DEFAULT,
             memory: &Memory::default(),
             explain: Explain::No,

@@ -8,8 +8,8 @@ use std::{
 
 use jiff::Timestamp;
 use kruise_api::cloneset::CloneSet;
-use kruise_plan_kit::{Intent, Plan, ResourceId, Write};
-use kruise_plan_test_kit::{Cluster, Refused, text};
+use kruise_plan_kit::{Intent, Plan, ResourceId, Write, ledger::Budgets};
+use kruise_plan_test_kit::{Cluster, ReadBudgets, Refused, text};
 use kruise_plan_workloads::cloneset::{Claims, Explain, Options, Snapshot, plan};
 use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
 use serde_json::{Value, json};
@@ -133,6 +133,7 @@ impl World {
     /// As [`Self::plan`], over pods in a given order.
     pub(crate) fn plan_of(&self, pods: &[Arc<PodView>], explain: Explain) -> Plan {
         let set = self.decoded_set();
+        let budgets = ReadBudgets::of(&self.budgets);
         plan(
             &Snapshot {
                 set: &set,
@@ -142,6 +143,10 @@ impl World {
                 revisions: &self.revision_views(),
                 pull_jobs: &self.job_views(),
                 node: &|name| NODES.get(name),
+                budgets: Budgets {
+                    gates: self.gates,
+                    all: &budgets,
+                },
                 options: self.options,
                 memory: &self.memory,
                 explain,

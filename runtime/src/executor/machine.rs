@@ -387,6 +387,16 @@ impl Run {
             track.has_failed = true;
         }
         self.end(index);
+        self.cancel_after(step.write.target());
+    }
+
+    /// Cancels the objects that wait for this write.
+    fn cancel_after(&mut self, target: &Target) {
+        for track in &mut self.tracks {
+            if track.state == State::Waiting && track.object.after.as_deref() == Some(target) {
+                track.state = State::Ended;
+            }
+        }
     }
 
     fn record(&mut self, index: usize, result: StepResult) {

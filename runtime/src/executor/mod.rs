@@ -4,6 +4,7 @@
 //! # Invariants
 //! * Calls of one object never run in parallel, and no step runs after a failed one.
 //! * A phase starts when all earlier phases have ended.
+//! * What comes after the charge of a budget is not sent if the charge fails.
 //! * A write with a version precondition is not sent once the caches contain a newer version: it would be a conflict.
 //! * A write is sent once. Only the client repeats it, and only after 429, which proves that nothing was written. After
 //!   a lost response or a failure of the server the result is [`Failure::Unknown`], and the report names the object

@@ -1,3 +1,5 @@
+mod budgets;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,6 +70,7 @@ fn object_writes(phase: Phase, batching: Batching, writes: Vec<Write>) -> Object
     ObjectWrites {
         phase,
         batching,
+        after: None,
         steps: writes.into_iter().map(step).collect(),
     }
 }

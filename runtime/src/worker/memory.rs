@@ -126,11 +126,22 @@ fn remember_name(memory: &mut Memory, purpose: &Purpose, results: &[StepResult])
     }
 }
 
+/// Has nothing failed but charges of budgets that somebody else has written meanwhile?
+pub(super) fn has_lost_races_only(report: &Report, purposes: &[Purpose]) -> bool {
+    let steps = purposes.iter().flat_map(|purpose| &purpose.steps);
+    let mut results = steps.zip(report.steps.iter().flatten());
+    !report.failures.is_empty()
+        && results.all(|((intent, _), result)| match result {
+            StepResult::Failed(failure) => *intent == Intent::ChargeBudget && failure.is_conflict(),
+            _ => true,
+        })
+}
+
 #[cfg(test)]
 mod tests {
     use kruise_plan_kit::{Holder, Intent, Memory, ResourceId, Target};
 
-    use super::{Purpose, record};
+    use super::{Purpose, has_lost_races_only, record};
     use crate::executor::{Failure, Report, StatusForm, StepResult};
 
     fn report(result: StepResult) -> Report {
@@ -211,6 +222,28 @@ mod tests {
             let reported = (memory.scale_error.is_some(), memory.update_error.is_some());
             assert_eq!(reported, (scale, update), "{intent:?}");
         }
+    }
+
+    #[test]
+    fn a_lost_race_for_a_budget_is_no_failure_unless_there_is_another() {
+        let conflict = || Failure::Conflict("newer".into());
+        let steps = |intents: [Intent; 2], failures: [Option<Failure>; 2]| {
+            let results = failures.clone().map(|failure| {
+                let failed = failure.map(StepResult::Failed);
+                vec![failed.unwrap_or(StepResult::Skipped)]
+            });
+            let report = Report {
+                steps: results.into(),
+                failures: failures.into_iter().flatten().collect(),
+                ..report(StepResult::Done)
+            };
+            has_lost_races_only(&report, &intents.map(|intent| of(intent, None)))
+        };
+        let both = [Intent::ChargeBudget, Intent::DeletePod];
+        assert!(steps(both, [Some(conflict()), None]));
+        assert!(!steps(both, [Some(conflict()), Some(conflict())]));
+        assert!(!steps(both, [Some(Failure::Refused("no".into())), None]));
+        assert!(!steps(both, [None, None]));
     }
 
     #[test]

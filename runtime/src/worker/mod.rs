@@ -7,6 +7,7 @@
 //!   what was read ([`doubts`]).
 //! - If the caches do not contain a write in time, the server's current resource version is read, and the next plan waits
 //!   until the caches have reached it: a plan from an older snapshot could repeat a write.
+//! - What a plan needs beside the caches is read from the API server, and passed to the next plan as [`Memory::read`].
 //! - The failures of an execution are passed to the next plan as [`Memory`]. The key is retried with exponential backoff,
 //!   or as soon as the caches change.
 //! - Plans of one owner take at most a fiftieth of a worker's time while changes keep coming: large sets are planned less
@@ -21,6 +22,7 @@
 mod doubts;
 mod live;
 mod memory;
+mod needs;
 mod pace;
 mod reconciler;
 mod status;
@@ -56,6 +58,9 @@ use status::StatusWriter;
 
 /// Longest time between two checks of unmet expectations.
 const RECHECK_EXPECTATIONS: Duration = Duration::from_secs(2);
+
+/// Pause after a lost race for a budget, whose newer version is about to arrive.
+const LOST_RACE: Duration = pace::SHORTEST;
 
 /// A running controller: a handle to push keys.
 pub struct Controller<R: Reconciler> {
@@ -154,7 +159,8 @@ impl<R: Reconciler> Controller<R> {
                 .get(&key)
                 .map(|owner| owner.pace)
                 .unwrap_or_default()
-                .pause();
+                .pause()
+                .max(self.settings.interval);
             inner.queue.push_coalesced(key, priority, pause, now);
         }
         self.wake.notify_one();
@@ -260,9 +266,14 @@ impl<R: Reconciler> Controller<R> {
             }
         }
         let memory = self.memory(key);
-        let started = Instant::now();
-        let outcome = self.reconciler.reconcile(key, &memory, self.client.now());
-        let duration = started.elapsed();
+        let (outcome, duration) = match self.planned(key, memory).await {
+            Ok(planned) => planned,
+            Err(error) => {
+                tracing::warn!(controller = self.settings.name, %key, %error, "what a plan needs cannot be read");
+                self.retry(key);
+                return "error";
+            }
+        };
         match outcome {
             Outcome::Gone => {
                 let mut inner = self.lock();
@@ -427,6 +438,14 @@ impl<R: Reconciler> Controller<R> {
             // Where some writes succeed, the few that fail do not add up to a long delay.
             if report.count(|result| matches!(result, StepResult::Done)) > 0 {
                 inner.queue.forget(key);
+            }
+            if memory::has_lost_races_only(report, purposes) {
+                // It is no failure, and says nothing about the next attempt. The newer budget is about to be in the cache.
+                inner.queue.forget(key);
+                inner
+                    .queue
+                    .push_after(key.clone(), Priority::Live, LOST_RACE, now);
+                return "requeue";
             }
             // A cache event pushes the key earlier. Without one, an early retry would fail again.
             inner.queue.push_rate_limited(key.clone(), Priority::Live, now);

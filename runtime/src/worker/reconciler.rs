@@ -50,6 +50,8 @@ pub struct Settings {
     pub caches: Arc<dyn CacheView>,
     /// Receives events; `None` for a controller without events.
     pub events: Option<EventSink>,
+    /// Shortest time between two reconciles of a key while changes keep coming.
+    pub interval: Duration,
     /// Print plans, write nothing.
     pub dry_run: bool,
 }

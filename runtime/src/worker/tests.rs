@@ -7,8 +7,8 @@ use http::{Method, Request, Response};
 use http_body_util::BodyExt;
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Body, EventNote, Intent, Memory, ObjectWrites, Phase, Plan, Precondition, ResourceId, Target, Write,
-    events,
+    Body, EventNote, Intent, Memory, Need, ObjectWrites, Phase, Plan, Precondition, ResourceId, Target,
+    Write, events,
 };
 use kruise_views::PodView;
 use kube_cache::{ObjectKey, Version};
@@ -60,6 +60,12 @@ impl Reconciler for Stub {
             };
             plan.events.extend(["a", "b"].map(late));
             plan.requeue = Some(Duration::from_millis(1));
+        } else if key.name.starts_with("needs-") {
+            let need = Need::Live(ResourceId::PODS, "ns".into(), key.name.to_string());
+            match memory.read.get(&need) {
+                Some(read) => self.late.lock().unwrap().push(format!("{}", read.is_some())),
+                None => plan.needs.push(need),
+            }
         } else if &*key.name == "refused" {
             plan.writes.push(create(&key.name));
             plan.requeue = Some(Duration::from_millis(1));
@@ -215,6 +221,7 @@ fn bench((client, requests): (Client, Requests), keys: &[&str], expectation_time
         reconciles: Arc::clone(&reconciles),
     };
     let settings = Settings {
+        interval: Duration::ZERO,
         name: "test",
         workers: 1,
         queue: kube_queue::Config::CLIENT_GO,
@@ -415,4 +422,22 @@ async fn work_that_is_due_does_not_wait_for_the_back_off_of_a_refused_write() {
     let bench = bench(server(403), &["refused"], Duration::from_mins(1));
     // The back-off alone doubles from 5 ms, and would take minutes for as many.
     bench.run_until(|| bench.reconciles("refused") > 15).await;
+}
+
+#[tokio::test]
+async fn what_a_plan_needs_is_read_before_the_next_plan_which_follows_at_once() {
+    for (read, is_there) in [(200, "true"), (404, "false")] {
+        let bench = bench(server_with(201, read), &["needs-pod"], Duration::from_mins(1));
+        bench.run_until(|| bench.reconciles("needs-pod") == 2).await;
+        assert_eq!(bench.late(), [is_there]);
+        let requests = bench.requests.lock().unwrap().clone();
+        assert_eq!(requests, ["GET /api/v1/namespaces/ns/pods/needs-pod"]);
+    }
+}
+
+#[tokio::test]
+async fn a_plan_whose_needs_cannot_be_read_is_made_again_later() {
+    let bench = bench(server_with(201, 500), &["needs-pod"], Duration::from_mins(1));
+    bench.run_until(|| bench.reconciles("needs-pod") == 3).await;
+    assert!(bench.late().is_empty());
 }

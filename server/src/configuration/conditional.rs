@@ -1,12 +1,16 @@
 //! A webhook that is registered only while its match condition can be true.
 //!
-//! It is a copy of another webhook of the template, the *base*: it has a name of its own, and one match condition in
-//! place of those of the base. It is inserted right before the base, or before the first if several have its path. A base
-//! without match conditions is called for every request already, and then no copy is inserted.
+//! It is made of another webhook of the template, the *base*, with one match condition in place of those of the base. A
+//! base without match conditions is called for every request already, and then it stays as it is.
+//! - A copy has a name of its own. It is inserted right before the base, or before the first if several have its path.
+//! - A webhook in place has the name of its base, and is registered instead of it.
 
 use serde_json::{Map, Value, json};
 
-use super::widening::{Widened, joined};
+use super::{
+    has_conditions,
+    widening::{Widened, joined},
+};
 
 /// Identifies the webhook and its base.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub struct ConditionalWebhook {
     pub path: String,
     /// Name of its match condition.
     pub condition: String,
+    /// Is it registered instead of its base, which has its name?
+    pub in_place: bool,
 }
 
 /// The desired match condition of the webhook.
@@ -53,8 +59,7 @@ impl ConditionalWebhook {
         base: &Map<String, Value>,
         existing: &Value,
     ) -> Option<Map<String, Value>> {
-        let conditions = base.get("matchConditions").and_then(Value::as_array);
-        if conditions.is_none_or(Vec::is_empty) {
+        if !has_conditions(base) {
             return None;
         }
         let widened = || widened.iter().filter(|one| one.webhook == self.name);
@@ -88,6 +93,7 @@ mod tests {
             name: "more".into(),
             path: "/two".into(),
             condition: "needed".into(),
+            in_place: false,
         }
     }
 
@@ -101,13 +107,21 @@ mod tests {
 
     /// The configuration after a reconcile; `None` if nothing is to be written.
     fn reconciled(current: &Value, desired: &DesiredCondition) -> Option<Value> {
+        let conditional = conditional();
+        reconciled_by(&conditional, current, desired)
+    }
+
+    fn reconciled_by(
+        conditional: &ConditionalWebhook,
+        current: &Value,
+        desired: &DesiredCondition,
+    ) -> Option<Value> {
         let endpoint = Endpoint::Service {
             namespace: "ns".into(),
             name: "svc".into(),
         };
-        let conditional = conditional();
-        let conditional = Some((&conditional, desired, jiff::Timestamp::UNIX_EPOCH));
-        let patch = webhooks(current, b"ca", &endpoint, |_| true, conditional)
+        let conditional = [(conditional, desired, jiff::Timestamp::UNIX_EPOCH)];
+        let patch = webhooks(current, b"ca", &endpoint, |_| true, &conditional)
             .unwrap()
             .patch?;
         let mut after = current.clone();
@@ -196,6 +210,64 @@ mod tests {
             let after =
                 reconciled(&installed(&conditions), &DesiredCondition::Expression("a".into())).unwrap();
             assert_eq!(names(&after), ["one", "two"]);
+        }
+    }
+
+    fn in_place() -> ConditionalWebhook {
+        ConditionalWebhook {
+            name: "two".into(),
+            in_place: true,
+            ..conditional()
+        }
+    }
+
+    #[test]
+    fn a_webhook_in_place_has_the_derived_condition_while_there_is_one() {
+        let needed = |text: &str| DesiredCondition::Expression(text.into());
+        let printed = installed(&json!([{"name": "needed", "expression": "true"}]));
+        let reconciled =
+            |current: &Value, desired: &DesiredCondition| reconciled_by(&in_place(), current, desired);
+        let first = reconciled(&printed, &DesiredCondition::Unmanaged).unwrap();
+        assert_eq!(names(&first), ["one", "two"]);
+        let expression = |found: &Value| found["webhooks"][1]["matchConditions"][0]["expression"].clone();
+        assert_eq!(expression(&first), "true", "nobody knows better yet");
+        let narrow = reconciled(&first, &needed("a")).unwrap();
+        assert_eq!(
+            (names(&narrow), expression(&narrow)),
+            (vec!["one", "two"], json!("a"))
+        );
+        assert_eq!(reconciled(&narrow, &needed("a")), None);
+        assert_eq!(reconciled(&narrow, &DesiredCondition::Unmanaged), None);
+        let none = reconciled(&narrow, &DesiredCondition::Absent).unwrap();
+        assert_eq!(names(&none), ["one"]);
+        assert_eq!(reconciled(&none, &DesiredCondition::Unmanaged), None);
+        let again = reconciled(&none, &needed("b")).unwrap();
+        assert_eq!(
+            (names(&again), expression(&again)),
+            (vec!["one", "two"], json!("b"))
+        );
+    }
+
+    #[test]
+    fn a_webhook_in_place_stays_part_of_a_template_that_is_stored_anew() {
+        let printed = installed(&json!([{"name": "needed", "expression": "true"}]));
+        let needed = DesiredCondition::Expression("a".into());
+        let mut found = reconciled_by(&in_place(), &printed, &needed).unwrap();
+        found["metadata"]["annotations"]["template"] = json!("");
+        let anew = reconciled_by(&in_place(), &found, &DesiredCondition::Absent).unwrap();
+        assert_eq!(names(&anew), ["one"]);
+        let back = reconciled_by(&in_place(), &anew, &needed).unwrap();
+        assert_eq!(names(&back), ["one", "two"]);
+    }
+
+    #[test]
+    fn a_webhook_in_place_that_is_called_for_everything_is_left_alone() {
+        let found = installed(&Value::Null);
+        let needed = DesiredCondition::Expression("a".into());
+        for desired in [needed, DesiredCondition::Absent] {
+            let after = reconciled_by(&in_place(), &found, &desired).unwrap();
+            assert_eq!(names(&after), ["one", "two"]);
+            assert!(after["webhooks"][1]["matchConditions"].is_null());
         }
     }
 }

@@ -28,31 +28,56 @@ fn applied(mut object: Value, patch: &Value) -> Value {
 
 #[test]
 fn the_first_reconcile_stores_the_template_and_the_second_writes_nothing() {
-    let first = webhooks(&installed(), b"ca", &service(), |_| true, None).unwrap();
+    let first = webhooks(&installed(), b"ca", &service(), |_| true, &[]).unwrap();
     let patch = first.patch.unwrap();
     assert_eq!(patch["metadata"]["resourceVersion"], "7");
     assert_eq!(patch["webhooks"][0]["clientConfig"]["caBundle"], "Y2E=");
     assert_eq!(patch["webhooks"][0]["clientConfig"]["service"]["name"], "svc");
-    let second = webhooks(&applied(installed(), &patch), b"ca", &service(), |_| true, None).unwrap();
+    let second = webhooks(&applied(installed(), &patch), b"ca", &service(), |_| true, &[]).unwrap();
     assert_eq!(second.patch, None);
 }
 
 #[test]
 fn a_webhook_without_handler_is_dropped_and_restored_with_its_handler() {
-    let off = webhooks(&installed(), b"ca", &service(), |path| path != "/two", None).unwrap();
+    let off = webhooks(&installed(), b"ca", &service(), |call| call.path != "/two", &[]).unwrap();
     assert_eq!(off.dropped, ["two"]);
     let held = applied(installed(), &off.patch.unwrap());
     assert_eq!(held["webhooks"].as_array().unwrap().len(), 1);
-    let on = webhooks(&held, b"ca", &service(), |_| true, None)
+    let on = webhooks(&held, b"ca", &service(), |_| true, &[])
         .unwrap()
         .patch
         .unwrap();
     assert_eq!(on["webhooks"][1]["name"], "two");
 }
 
+#[test]
+fn a_rule_loses_operations_that_are_not_handled_and_has_them_back_later() {
+    let mut printed = installed();
+    let rule = |operations: Value| json!({"operations": operations, "resources": ["pods"]});
+    printed["webhooks"][0]["rules"] = json!([rule(json!(["UPDATE", "DELETE"])), rule(json!(["UPDATE"]))]);
+    printed["webhooks"][1]["rules"] = json!([rule(json!(["UPDATE"]))]);
+    let is_handled =
+        |call: &Call<'_>| call.operation != "UPDATE" || call.webhook != call.path.replace('/', "");
+    let off = webhooks(&printed, b"ca", &service(), is_handled, &[]).unwrap();
+    assert_eq!(off.dropped, ["two"]);
+    let held = applied(printed, &off.patch.unwrap());
+    let rules = held["webhooks"][0]["rules"].as_array().unwrap();
+    assert_eq!(rules.len(), 1);
+    assert_eq!(rules[0]["operations"], json!(["DELETE"]));
+    let on = webhooks(&held, b"ca", &service(), |_| true, &[])
+        .unwrap()
+        .patch
+        .unwrap();
+    assert_eq!(
+        on["webhooks"][0]["rules"][0]["operations"],
+        json!(["UPDATE", "DELETE"])
+    );
+    assert_eq!(on["webhooks"][1]["name"], "two");
+}
+
 /// What a live configuration looks like: the API server has filled in every default.
 fn live() -> Value {
-    let wanted = webhooks(&bare(), b"ca", &service(), |_| true, None)
+    let wanted = webhooks(&bare(), b"ca", &service(), |_| true, &[])
         .unwrap()
         .patch
         .unwrap();
@@ -84,9 +109,7 @@ fn bare() -> Value {
 #[test]
 fn defaults_of_the_api_server_are_no_difference() {
     assert_eq!(
-        webhooks(&live(), b"ca", &service(), |_| true, None)
-            .unwrap()
-            .patch,
+        webhooks(&live(), b"ca", &service(), |_| true, &[]).unwrap().patch,
         None
     );
 }
@@ -113,16 +136,14 @@ fn any_edit_of_a_managed_field_is_reverted() {
         let mut edited = live();
         let (parent, name) = pointer.rsplit_once('/').unwrap();
         edited.pointer_mut(parent).unwrap()[name] = value;
-        let patch = webhooks(&edited, b"ca", &service(), |_| true, None)
-            .unwrap()
-            .patch;
+        let patch = webhooks(&edited, b"ca", &service(), |_| true, &[]).unwrap().patch;
         assert!(patch.is_some(), "{pointer}");
     }
     let mut longer = live();
     let extra = longer["webhooks"][0].clone();
     longer["webhooks"].as_array_mut().unwrap().push(extra);
     assert!(
-        webhooks(&longer, b"ca", &service(), |_| true, None)
+        webhooks(&longer, b"ca", &service(), |_| true, &[])
             .unwrap()
             .patch
             .is_some()
@@ -130,7 +151,7 @@ fn any_edit_of_a_managed_field_is_reverted() {
     let mut url = live();
     url["webhooks"][0]["clientConfig"] = json!({"url": "https://elsewhere/one", "caBundle": "Y2E="});
     assert!(
-        webhooks(&url, b"ca", &service(), |_| true, None)
+        webhooks(&url, b"ca", &service(), |_| true, &[])
             .unwrap()
             .patch
             .is_some()
@@ -143,7 +164,7 @@ fn a_host_replaces_the_service_by_a_url() {
         host: "::1".into(),
         port: 9876,
     };
-    let patch = webhooks(&installed(), b"ca", &endpoint, |_| true, None)
+    let patch = webhooks(&installed(), b"ca", &endpoint, |_| true, &[])
         .unwrap()
         .patch
         .unwrap();
@@ -156,7 +177,7 @@ fn a_host_replaces_the_service_by_a_url() {
 fn a_broken_template_is_an_error() {
     let mut object = installed();
     object["metadata"]["annotations"] = json!({"template": "{"});
-    let outcome = webhooks(&object, b"ca", &service(), |_| true, None);
+    let outcome = webhooks(&object, b"ca", &service(), |_| true, &[]);
     assert!(matches!(outcome, Err(Error::Template(_))));
 }
 

@@ -14,7 +14,7 @@ use kruise_api::names::WIDENED_CONDITIONS;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{ConditionalWebhook, path_of, tied};
+use super::{ConditionalWebhook, has_conditions, path_of, tied};
 
 /// How long a widening is kept.
 pub const KEPT: Duration = Duration::from_mins(1);
@@ -53,6 +53,12 @@ pub struct Widened {
 /// An object that is about to be stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
+    /// Its kind.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub kind: String,
+    /// Its namespace; empty if it is in none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
     /// Its name.
     pub name: String,
     /// Its uid; empty if it has none yet.
@@ -104,19 +110,10 @@ pub fn widen(
     let known = Widen::Wait(Duration::ZERO);
     let webhooks = current.get("webhooks").and_then(Value::as_array);
     let mut webhooks = webhooks.cloned().unwrap_or_default();
-    let bases = || {
-        webhooks
-            .iter()
-            .enumerate()
-            .filter_map(|(index, one)| Some((index, base(one, conditional)?)))
-    };
-    let Some((index, base)) = bases().next() else {
-        // Nobody is called, and that is not for want of a condition.
+    let Some((index, base)) = base(current, &webhooks, conditional) else {
+        // Nobody is called, and that is not for want of a condition, or for every request already.
         return known;
     };
-    if bases().any(|(_, base)| conditions(base).is_empty()) {
-        return known;
-    }
     let existing = webhooks
         .iter()
         .position(|one| one.as_object().is_some_and(|one| conditional.is(one)));
@@ -177,7 +174,7 @@ pub fn widen(
         next.expression.clone_from(widest);
         expression = joined(&next);
     }
-    let mut webhook = base.clone();
+    let mut webhook = base;
     if let Some(existing) = existing.and_then(|index| webhooks.get(index)?.as_object()) {
         webhook.clone_from(existing);
     }
@@ -248,11 +245,52 @@ fn annotated(current: &Value, all: &[Widened], mut patch: Map<String, Value>) ->
     tied(current, patch).unwrap_or_default()
 }
 
-/// The webhook if it is one that the conditional one is a copy of.
-fn base<'w>(webhook: &'w Value, conditional: &ConditionalWebhook) -> Option<&'w Map<String, Value>> {
-    let webhook = webhook.as_object().filter(|webhook| !conditional.is(webhook))?;
-    let path = path_of(webhook.get("clientConfig")?.as_object()?)?;
-    (path == conditional.path).then_some(webhook)
+/// The webhook that the conditional one is made of, and its place among the registered ones. `None` if there is none, or if
+/// it has no match conditions.
+fn base(
+    current: &Value,
+    webhooks: &[Value],
+    conditional: &ConditionalWebhook,
+) -> Option<(usize, Map<String, Value>)> {
+    let all = || webhooks.iter().map(Value::as_object).enumerate();
+    let mut of_path = all().filter_map(|(index, webhook)| {
+        let webhook = webhook.filter(|webhook| !conditional.is(webhook))?;
+        let path = path_of(webhook.get("clientConfig")?.as_object()?)?;
+        (path == conditional.path).then_some((index, webhook))
+    });
+    let found = if conditional.in_place {
+        let registered = all().find_map(|(index, webhook)| {
+            let webhook = webhook.filter(|webhook| conditional.is(webhook))?;
+            Some((index, webhook.clone()))
+        });
+        match registered {
+            Some(registered) => registered,
+            None => (
+                webhooks.len(),
+                from_template(current, of_path.next()?.1, conditional)?,
+            ),
+        }
+    } else {
+        let (index, first) = of_path.next()?;
+        if of_path.any(|(_, other)| !has_conditions(other)) {
+            return None;
+        }
+        (index, first.clone())
+    };
+    has_conditions(&found.1).then_some(found)
+}
+
+/// A webhook that is in the template and not registered. API servers call it as they call another one of its path.
+fn from_template(
+    current: &Value,
+    of_path: &Map<String, Value>,
+    conditional: &ConditionalWebhook,
+) -> Option<Map<String, Value>> {
+    let text = current.pointer("/metadata/annotations/template")?.as_str()?;
+    let template: Vec<Map<String, Value>> = serde_json::from_str(text).ok()?;
+    let mut webhook = template.into_iter().find(|webhook| conditional.is(webhook))?;
+    webhook.insert("clientConfig".into(), of_path.get("clientConfig")?.clone());
+    Some(webhook)
 }
 
 fn conditions(webhook: &Map<String, Value>) -> &[Value] {

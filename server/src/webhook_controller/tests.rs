@@ -192,8 +192,8 @@ fn settings(test: &str, source: Source) -> Scratch {
         lead: Duration::from_hours(24),
         source,
         cert_dir: CertDir::new(&directory),
-        served: Arc::new(|path| path == "/one"),
-        conditional: None,
+        served: Arc::new(|call| call.path == "/one"),
+        conditionals: Vec::new(),
     };
     Scratch(settings, directory)
 }
@@ -471,10 +471,15 @@ async fn the_conditional_webhook_is_written_when_its_condition_changes_and_not_o
         name: "more".into(),
         path: "/one".into(),
         condition: "needed".into(),
+        in_place: false,
     };
     let (sender, receiver) = watch::channel(DesiredCondition::Unmanaged);
     let settings = Settings {
-        conditional: Some((conditional, receiver)),
+        conditionals: vec![Conditional {
+            phase: Phase::Mutating,
+            webhook: conditional,
+            desired: receiver,
+        }],
         ..scratch.clone()
     };
     let controller = WebhookController {
@@ -544,13 +549,18 @@ async fn a_widened_condition_is_narrowed_when_its_time_is_over() {
         name: "more".into(),
         path: "/one".into(),
         condition: "needed".into(),
+        in_place: false,
     };
     let (_sender, receiver) = watch::channel(DesiredCondition::Expression("a".into()));
     let changes = Changes::default();
     let controller = WebhookController {
         api: api.clone(),
         settings: Settings {
-            conditional: Some((conditional, receiver)),
+            conditionals: vec![Conditional {
+                phase: Phase::Mutating,
+                webhook: conditional,
+                desired: receiver,
+            }],
             ..scratch.clone()
         },
         tls: Arc::default(),

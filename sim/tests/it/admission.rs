@@ -450,11 +450,18 @@ fn an_eviction_is_admitted_before_anybody_looks_for_the_pod_and_shows_a_dry_run_
                 .handle(&Request::new(Method::Post, &path, Some(&eviction)), server.now),
         );
         let request = &sent.review["request"];
-        assert_eq!((&request["name"], &request["namespace"]), (&json!(name), &json!("default")));
+        assert_eq!(
+            (&request["name"], &request["namespace"]),
+            (&json!(name), &json!("default"))
+        );
         assert_eq!(request["oldObject"], Value::Null);
         let dry_run = request["dryRun"].clone();
         let in_body = request["object"]["deleteOptions"]["dryRun"].clone();
-        let code = server.resume(sent.id, allow(&sent, None)).response().unwrap().code;
+        let code = server
+            .resume(sent.id, allow(&sent, None))
+            .response()
+            .unwrap()
+            .code;
         (code, dry_run, in_body)
     };
     let all = json!({"dryRun": ["All"]});
@@ -483,7 +490,11 @@ fn a_resize_and_a_deletion_show_the_pod_as_it_was_to_conditions_and_webhooks() {
     let mut server = Server::new();
     let pods = "/api/v1/namespaces/default/pods";
     let pod = |name: &str, guarded: bool| {
-        let annotations = if guarded { json!({"guard/by": "web"}) } else { json!({}) };
+        let annotations = if guarded {
+            json!({"guard/by": "web"})
+        } else {
+            json!({})
+        };
         json!({"metadata": {"name": name, "annotations": annotations}, "spec": {"containers": [
             {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]}})
     };
@@ -515,11 +526,18 @@ fn a_resize_and_a_deletion_show_the_pod_as_it_was_to_conditions_and_webhooks() {
     let same = resize(&mut server, "a", "2").response();
     assert_eq!(same.map(|response| response.code), Some(200), "nothing changes");
     let other = resize(&mut server, "b", "2").response();
-    assert_eq!(other.map(|response| response.code), Some(200), "nothing guards it");
+    assert_eq!(
+        other.map(|response| response.code),
+        Some(200),
+        "nothing guards it"
+    );
     let delete = Request::new(Method::Delete, &format!("{pods}/a?dryRun=All"), None::<&Value>);
     let sent = call(server.api.handle(&delete, server.now));
     let request = &sent.review["request"];
-    assert_eq!((&request["operation"], &request["dryRun"]), (&json!("DELETE"), &json!(true)));
+    assert_eq!(
+        (&request["operation"], &request["dryRun"]),
+        (&json!("DELETE"), &json!(true))
+    );
     assert_eq!(request["oldObject"]["metadata"]["name"], "a");
     assert_eq!(request["object"], Value::Null);
 }

@@ -47,6 +47,7 @@ const WRITERS: &[&str] = &[
     "runtime/src/executor/driver.rs",
     "runtime/src/worker/status/mod.rs",
     "runtime/src/lease/driver.rs",
+    "kruise/src/budgets/charges.rs",
     "runtime/src/events/sink.rs",
     // Certificates, and the configurations that name their CA.
     "kruise/src/manager/registrar.rs",

@@ -12,16 +12,23 @@
 
 mod others;
 
+use std::sync::Arc;
+
 use go_compat::IntOrString;
 use kruise_api::convert::OLDER;
 use kruise_api::meta::LabelSelector;
 use kruise_api::names::podunavailablebudget::{PROTECT_OPERATIONS, PROTECT_TOTAL_REPLICAS};
+use kruise_api::podunavailablebudget::PodUnavailableBudget;
 use kube_schema::validate::{self, Errors};
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{KindWebhooks, Scope, target};
+use crate::disruption::{EVICTIONS, Evictions};
 use crate::json::{integer, items, present, text};
+use crate::manifests::PODS_OF_SETS;
+use crate::pod::sidecars::Reach;
+use crate::widening::{StoredSoon, Widening};
 
 pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     validating: Some("vpodunavailablebudget.kb.io"),
@@ -30,8 +37,37 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     rules,
     changes,
     others: others::check,
+    widens,
+    may_widen: true,
     ..KindWebhooks::of(&kruise_api::podunavailablebudget::KIND)
 };
+
+/// Webhooks must be called for the pods of a new budget, and for evictions in its namespace. Which pods are meant does not
+/// change.
+fn widens(budget: &Value, scope: &Scope<'_>) -> Vec<Widening> {
+    if scope.old.is_some() {
+        return Vec::new();
+    }
+    let Ok(mut budget) = PodUnavailableBudget::from_value(budget.clone()) else {
+        return Vec::new();
+    };
+    scope.namespace.clone_into(&mut budget.metadata.namespace);
+    let metadata = &budget.metadata;
+    let object = StoredSoon {
+        kind: scope.kind.to_owned(),
+        namespace: metadata.namespace.clone(),
+        name: metadata.name.clone(),
+        uid: metadata.uid.clone(),
+        generation: metadata.generation,
+    };
+    let object = Arc::new(object);
+    let pods = Reach::of_budget(&budget).map(|reach| Widening::of_pods(PODS_OF_SETS, object.clone(), reach));
+    let evictions = scope.options.budgets.deletions.then(|| {
+        let reach = Evictions::in_namespace(&metadata.namespace);
+        Widening::of_evictions(EVICTIONS, object.clone(), reach)
+    });
+    pods.into_iter().chain(evictions).collect()
+}
 
 const OPERATIONS: &[&str] = &["DELETE", "UPDATE", "EVICT", "RESIZE"];
 /// How errors name the two ways to say which pods are meant.
@@ -41,7 +77,7 @@ const COUNTS: &str = "spec.maxUnavailable, minAvailable";
 
 fn rules(errors: &mut Errors, object: &Value, scope: &Scope<'_>) {
     annotations(errors, object, scope.version);
-    if !scope.options.budgets {
+    if !scope.options.has_budgets() {
         let detail = "needs feature gate PodUnavailableBudgetDeleteGate or PodUnavailableBudgetUpdateGate";
         errors.forbidden("spec", detail);
     }
@@ -283,7 +319,7 @@ mod tests {
     #[test]
     fn without_a_gate_there_are_no_new_budgets() {
         let mut off = BUDGET;
-        off.options.budgets = false;
+        off.options.budgets.deletions = false;
         let message = off.refused("v1beta1", &good()).unwrap();
         assert!(message.contains("PodUnavailableBudgetDeleteGate"), "{message}");
         assert_eq!(off.update_refused(&good(), &good()), None);

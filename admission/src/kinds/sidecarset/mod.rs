@@ -28,7 +28,8 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     others: validate::others::check,
     advice: |set, _| validate::containers::hosts(set),
     warnings: validate::others::warnings,
-    widens: Some(widening),
+    widens: |set, scope| widening(set, scope).into_iter().collect(),
+    may_widen: true,
     ..KindWebhooks::of(&kruise_api::sidecarset::KIND)
 };
 
@@ -41,11 +42,13 @@ fn widening(set: &Value, scope: &Scope<'_>) -> Option<Widening> {
     }
     let metadata = set.get("metadata").unwrap_or(&Value::Null);
     let object = StoredSoon {
+        kind: scope.kind.to_owned(),
+        namespace: String::new(),
         name: text(metadata, "name").to_owned(),
         uid: text(metadata, "uid").to_owned(),
         generation: integer(metadata, "generation").unwrap_or_default(),
     };
-    Some(Widening::of_pods(PODS_OF_SETS, object, now))
+    Some(Widening::of_pods(PODS_OF_SETS, Arc::new(object), now))
 }
 
 /// Fills in defaults and the hashes of the containers, as the webhook does.
@@ -85,11 +88,12 @@ mod tests {
                     let result = quiet(&lookup);
                     lookups.insert(lookup, result);
                 }),
-                Outcome::Widen(widening, response) => {
+                Outcome::Widen(mut widenings, response) => {
                     assert!(matches!(response, Response::Allow { .. }));
-                    return Some(*widening);
+                    assert_eq!(widenings.len(), 1);
+                    return widenings.pop();
                 }
-                Outcome::Response(_) | Outcome::Refused(..) => return None,
+                _ => return None,
             }
         }
     }
@@ -106,7 +110,10 @@ mod tests {
             (&*found.object.name, &*found.object.uid, found.object.generation),
             ("logs", "u", 3)
         );
-        let [exact, by_key, every] = found.conditions();
+        let conditions = found.conditions();
+        let [exact, by_key, every] = conditions.as_slice() else {
+            panic!("{conditions:?}");
+        };
         assert!(exact.contains("l['app'] == 'web'") && by_key.contains("'app' in l") && every == "true");
         for (old, needed) in [
             (set(&web, false), false),

@@ -21,7 +21,12 @@ fn review_of(request: &Request) -> Outcome {
 /// These SidecarSets and nothing else.
 fn among(sets: Vec<Value>) -> Lookups {
     let sets = LookupResult::SidecarSets(Sets::of(sets).into());
-    Lookups::from_iter([(Lookup::SidecarSets, sets)])
+    let none = || LookupResult::Budgets(Vec::new());
+    Lookups::from_iter([
+        (Lookup::SidecarSets, sets),
+        (Lookup::Budgets(String::new()), none()),
+        (Lookup::Budgets("ns".into()), none()),
+    ])
 }
 
 /// The pod as it is stored.

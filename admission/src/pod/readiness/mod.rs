@@ -74,7 +74,10 @@ mod tests {
 
     fn mutate(request: &Request, options: Options) -> Response {
         let no_sets = LookupResult::SidecarSets(Arc::default());
-        let lookups = Lookups::from_iter([(Lookup::SidecarSets, no_sets)]);
+        let lookups = Lookups::from_iter([
+            (Lookup::SidecarSets, no_sets),
+            (Lookup::Budgets(String::new()), LookupResult::Budgets(Vec::new())),
+        ]);
         match review(request, options, &lookups) {
             Outcome::Response(response) => response,
             other => panic!("{other:?}"),

@@ -1,7 +1,7 @@
-//! Which new pods an API server has to show us for the sake of SidecarSets: one match condition, in CEL.
+//! Which new pods an API server has to show us for the sake of SidecarSets and budgets: one match condition, in CEL.
 //!
-//! It holds for every pod that a set may be injected into, and for no other that labels and the name of the namespace
-//! tell apart. Labels of namespaces cannot be said in it: pods that only those keep out come, and leave as they were.
+//! It holds for every pod that a set may be injected into or a budget may cover, and for no other that labels and the name
+//! of the namespace tell apart. Labels of namespaces cannot be said in it: pods that only those keep out come, and leave as they were.
 //! What gets too long is said wider, never wrong: by the keys of labels alone, and at last for all pods.
 //!
 //! No text of a set gets into the expression but what can be a label, which needs no escaping: no stored pod has
@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 
-use kruise_api::meta::LabelSelector;
+use kruise_api::{meta::LabelSelector, podunavailablebudget::PodUnavailableBudget};
 use kruise_plan_kit::sidecars::{Matcher, names::NAMESPACE_NAME};
 
 use super::set::{Set, Sets};
@@ -19,11 +19,13 @@ pub const LENGTH: usize = 32 * 1024;
 
 /// The condition of all pods.
 const EVERY: &str = "true";
+/// The condition of pods with an owner.
+const OWNED: &str = "has(object.metadata.ownerReferences)";
 /// What is said about the labels of a pod, `l`, is between this and [`TAIL`].
 const HEAD: &str = "[has(object.metadata.labels) ? object.metadata.labels : {}].exists(l, ";
 const TAIL: &str = ")";
 
-/// Which pods one set is for, as conditions in CEL.
+/// Which pods one set or budget is for, as conditions in CEL.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reach {
     /// Holds of the pods that the set matches, as far as labels and the name of the namespace tell.
@@ -41,6 +43,32 @@ impl Reach {
         Some(Self {
             exact: alternative(&set.matcher)?,
             by_key: by_key(&set.matcher.pods),
+        })
+    }
+
+    /// Of a budget: of the pods that it may cover. Which workload a pod belongs to does not say the pod alone, but one that a
+    /// workload owns says that it has an owner.
+    pub fn of_budget(budget: &PodUnavailableBudget) -> Option<Self> {
+        let name = (NAMESPACE_NAME.to_owned(), budget.metadata.namespace.clone());
+        let namespace = LabelSelector {
+            match_labels: [name].into(),
+            ..LabelSelector::default()
+        };
+        let in_namespace = |pods: &LabelSelector| {
+            alternative(&Matcher {
+                pods: pods.clone(),
+                namespaces: Some(namespace.clone()),
+            })
+        };
+        if budget.spec.target_ref.is_some() {
+            let exact = format!("{} && {OWNED}", in_namespace(&LabelSelector::default())?);
+            let by_key = exact.clone();
+            return Some(Self { exact, by_key });
+        }
+        let selector = budget.spec.selector.as_ref().filter(|one| !one.is_empty())?;
+        Some(Self {
+            exact: in_namespace(selector)?,
+            by_key: by_key(selector),
         })
     }
 
@@ -86,7 +114,7 @@ impl Reach {
     }
 }
 
-/// The condition of all pods that one of these sets is for; `None` if there is no set.
+/// The condition of all pods that one of these is for; `None` if there is none.
 pub fn condition(reaches: &BTreeSet<Reach>) -> Option<String> {
     if reaches.is_empty() {
         return None;
@@ -336,6 +364,35 @@ mod tests {
         let strange =
             json!({"selector": {"matchExpressions": [{"key": "a", "operator": "Like", "values": ["b"]}]}});
         assert_eq!(of(&[strange]), None);
+    }
+
+    fn of_budget(spec: &Value) -> Option<Reach> {
+        let budget = json!({"apiVersion": "policy.kruise.io/v1beta1",
+            "metadata": {"name": "web", "namespace": "shop"}, "spec": spec});
+        Reach::of_budget(&PodUnavailableBudget::from_value(budget).unwrap())
+    }
+
+    #[test]
+    fn a_budget_needs_pods_of_its_namespace_with_its_labels_or_an_owner() {
+        let by_target = json!({"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}});
+        let by_labels = json!({"selector": {"matchLabels": {"app": "web"}}});
+        for (spec, expected) in [
+            (
+                &by_target,
+                "request.namespace == 'shop' && has(object.metadata.ownerReferences)",
+            ),
+            (
+                &by_labels,
+                "'app' in l && l['app'] == 'web' && request.namespace == 'shop'",
+            ),
+        ] {
+            let reach = of_budget(spec).unwrap();
+            let found = condition(&[reach.clone()].into()).unwrap();
+            assert_eq!(found, whole(expected));
+            assert!(reach.is_within(&found) && !reach.is_within(&whole("request.namespace == 'office'")));
+        }
+        assert_eq!(of_budget(&json!({})), None);
+        assert_eq!(of_budget(&json!({"selector": {}})), None);
     }
 
     fn reach(spec: Value) -> Reach {

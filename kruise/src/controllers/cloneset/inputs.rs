@@ -4,12 +4,13 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use kruise_api::cloneset::CloneSet;
-use kruise_plan_kit::{Memory, Plan};
+use kruise_plan_kit::{Memory, Plan, ledger};
 use kruise_plan_workloads::cloneset::{Claims, Explain, Options, Snapshot, plan};
 use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
 use kube_cache::{Cached, ObjectKey};
 
 use super::CloneSets;
+use crate::controllers::budgets::Budgets;
 use crate::controllers::caches::{CLAIMS_BY_OWNER, PODS_BY_OWNER, PULL_JOBS_BY_OWNER, revisions_of};
 
 /// The objects of one CloneSet. Each kind is from one snapshot of its cache.
@@ -18,6 +19,7 @@ pub struct Inputs {
     claims: Claims,
     revisions: Vec<Arc<RevisionView>>,
     pull_jobs: Vec<Arc<ImageJobView>>,
+    budgets: Budgets,
     nodes: BTreeMap<Box<str>, Arc<NodeView>>,
 }
 
@@ -36,6 +38,7 @@ impl Inputs {
             claims,
             revisions: revisions_of(&set.metadata, &set.spec.selector, revisions),
             pull_jobs: Vec::new(),
+            budgets: Budgets::default(),
             nodes,
         }
     }
@@ -44,6 +47,13 @@ impl Inputs {
     #[must_use]
     pub fn with_pull_jobs(mut self, jobs: Vec<Arc<ImageJobView>>) -> Self {
         self.pull_jobs = jobs;
+        self
+    }
+
+    /// Adds the budgets of the namespace.
+    #[must_use]
+    pub fn with_budgets(mut self, budgets: Budgets) -> Self {
+        self.budgets = budgets;
         self
     }
 
@@ -66,6 +76,10 @@ impl Inputs {
             revisions: &self.revisions,
             pull_jobs: &self.pull_jobs,
             node: &node,
+            budgets: ledger::Budgets {
+                gates: self.budgets.limits,
+                all: &self.budgets,
+            },
             options,
             memory,
             explain,
@@ -104,6 +118,8 @@ impl CloneSets {
             .pull_jobs
             .snapshot()
             .by_index(&PULL_JOBS_BY_OWNER, &set.metadata.uid);
-        Inputs::new(set, pods, claims, revisions, nodes).with_pull_jobs(pull_jobs)
+        Inputs::new(set, pods, claims, revisions, nodes)
+            .with_pull_jobs(pull_jobs)
+            .with_budgets(self.budgets.read(&set.metadata.namespace))
     }
 }

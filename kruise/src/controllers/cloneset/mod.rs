@@ -2,7 +2,6 @@
 //!
 //! The input of a plan is [`Inputs`].
 
-mod cached;
 mod inputs;
 mod options;
 
@@ -23,7 +22,8 @@ use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
 use kube_cache::{ObjectKey, SharedInformer};
 
 use super::{
-    caches::{CLAIMS, NODES, PODS, PULL_JOBS, REVISIONS, owners},
+    budgets::{self, CachedBudgets, PODS_BY_BUDGET},
+    caches::{BUDGETS, CLAIMS, CLONESETS, NODES, PODS, PULL_JOBS, REVISIONS, owners},
     invalid_spec,
     parsed::Parsed,
 };
@@ -35,8 +35,6 @@ use crate::{
 
 pub use inputs::Inputs;
 pub use options::options;
-
-use cached::CLONESETS;
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<CloneSets>("cloneset-controller", 3)
@@ -56,6 +54,8 @@ pub static REGISTRATION: Registration = Registration::of::<CloneSets>("cloneset-
         Grant::on(ResourceId::REVISIONS, &["create", "patch", "delete"]),
         // Consumed entries of `podsToDelete` are removed from the spec.
         Grant::on(ResourceId::CLONESETS, &["patch"]),
+        budgets::READ,
+        budgets::CHARGE,
         Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create", "delete"]).with(IMAGES_AHEAD),
     ])
     .measured(&OVERDUE, &[])
@@ -81,6 +81,7 @@ pub struct CloneSets {
     claims: SharedInformer<ClaimView>,
     pull_jobs: SharedInformer<ImageJobView>,
     pods: SharedInformer<PodView>,
+    budgets: CachedBudgets,
     served: Arc<Served>,
     options: Options,
 }
@@ -94,7 +95,8 @@ impl Controls for CloneSets {
             nodes: setup.cache(&NODES),
             claims: setup.cache(&CLAIMS),
             pull_jobs: setup.cache_with(IMAGES_AHEAD, &PULL_JOBS),
-            pods: setup.cache(&PODS),
+            pods: setup.indexed(&PODS, &[PODS_BY_BUDGET]),
+            budgets: CachedBudgets::new(setup),
             served: setup.parts.served.clone(),
             options: options(&settings, setup.parts.server, setup.parts.served),
         }
@@ -105,6 +107,7 @@ impl Controls for CloneSets {
         wiring.maps(&PODS, |_, delta| owners(&KIND, delta));
         wiring.maps(&CLAIMS, |_, delta| owners(&KIND, delta));
         wiring.maps(&PULL_JOBS, |_, delta| owners(&KIND, delta));
+        wiring.maps(&BUDGETS, |this, delta| budgets::owners(&KIND, delta, &this.pods));
         wiring.maps(&REVISIONS, |_, delta| owners(&KIND, delta));
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use kruise_api::sidecarset::SidecarSet;
 use kruise_plan_kit::{
-    Memory,
+    Memory, ledger,
     sidecars::{Matcher, canary_of, names},
 };
 use kruise_plan_sidecars::{Explain, Repairs, Snapshot};
@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::cached::PODS_BY_SIDECARSET;
 use super::{CachedSidecarSet, SidecarSets, uninjected::is_selected_by_webhooks};
+use crate::controllers::budgets::Budgets;
 
 /// The objects that a plan of one SidecarSet depends on. Each kind is from one snapshot of its cache.
 pub struct Inputs {
@@ -27,6 +28,7 @@ pub struct Inputs {
     namespaces: BTreeSet<String>,
     /// Names of all SidecarSets, sorted.
     sets: Vec<String>,
+    budgets: Budgets,
 }
 
 impl Inputs {
@@ -55,6 +57,7 @@ impl Inputs {
             pods,
             not_injected: Vec::new(),
             canaries: Vec::new(),
+            budgets: Budgets::default(),
             revisions,
             sets,
         }
@@ -87,6 +90,13 @@ impl Inputs {
         self
     }
 
+    /// Adds the budgets of all namespaces.
+    #[must_use]
+    pub fn with_budgets(mut self, budgets: Budgets) -> Self {
+        self.budgets = budgets;
+        self
+    }
+
     /// True if a canary of the set matches this pod.
     fn has_canary(&self, pod: &PodView) -> bool {
         let matches = |canary: &Matcher| canary.matches_pod(|key| pod.labels.get(key));
@@ -107,6 +117,10 @@ impl Inputs {
             revisions: &self.revisions,
             in_namespace: &|name| self.namespaces.contains(name),
             is_set: &is_set,
+            budgets: ledger::Budgets {
+                gates: self.budgets.limits,
+                all: &self.budgets,
+            },
             memory: parameters.memory,
             explain: parameters.explain,
         };
@@ -164,6 +178,7 @@ impl SidecarSets {
         Inputs {
             not_injected,
             canaries,
+            budgets: self.budgets.read(""),
             ..Inputs::new(set, pods, revisions, namespaces, sets)
         }
     }

@@ -14,7 +14,6 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use futures::FutureExt;
 use kruise_api::sidecarset::KIND;
 use kruise_plan_kit::ResourceId;
 use kruise_plan_sidecars::{Repairs, WriteLocks};
@@ -26,7 +25,8 @@ use kruise_views::PodView;
 use kube_cache::{ObjectKey, SharedInformer};
 
 use super::{
-    caches::{NAMESPACES, PODS},
+    budgets::{self, CachedBudgets, PODS_BY_BUDGET},
+    caches::{BUDGETS, NAMESPACES, PODS},
     webhook_caches::WebhookCaches,
 };
 use crate::{
@@ -48,6 +48,8 @@ pub static REGISTRATION: Registration = Registration::of::<SidecarSets>("sidecar
     .granted(&[
         Grant::on(ResourceId::PODS, &["patch", "delete"]),
         Grant::on(ResourceId::PODS, &["patch"]).part("status"),
+        budgets::READ,
+        budgets::CHARGE,
         Grant::on(ResourceId::REVISIONS, &["create", "patch", "delete"]),
     ])
     .measured(&OVERDUE, &[&UNINJECTED])
@@ -72,6 +74,7 @@ pub struct SidecarSets {
     /// SidecarSets, namespaces and revisions, which webhooks read, too.
     webhook_caches: WebhookCaches,
     pods: SharedInformer<PodView>,
+    budgets: CachedBudgets,
     served: Arc<Served>,
     /// Namespace of the manager, where revisions are.
     namespace: String,
@@ -92,13 +95,10 @@ impl Controls for SidecarSets {
         setup.cache(&SIDECARSETS);
         setup.cache(&NAMESPACES);
         setup.cache(&SET_REVISIONS);
-        let caches = setup.parts.webhook_caches.clone();
-        setup.while_leading(Box::new(move |stop| {
-            caches.clone().derive_match_condition(stop).boxed()
-        }));
         Self {
             webhook_caches: setup.parts.webhook_caches.clone(),
-            pods: setup.indexed(&PODS, &[PODS_BY_SIDECARSET]),
+            pods: setup.indexed(&PODS, &[PODS_BY_SIDECARSET, PODS_BY_BUDGET]),
+            budgets: CachedBudgets::new(setup),
             served: setup.parts.served.clone(),
             namespace: setup.parts.config.webhook.namespace.clone(),
             uninjected_metric: setup.parts.metrics.objects(&UNINJECTED),
@@ -114,6 +114,11 @@ impl Controls for SidecarSets {
         wiring.maps(&PODS, |this, delta| {
             let injected = keys::of_pod(delta);
             injected.into_iter().chain(this.uninjected.update(delta))
+        });
+        wiring.maps(&BUDGETS, |this, delta| {
+            budgets::of_pods(delta, &this.pods, |pod| {
+                keys::injected(pod).map(|name| ObjectKey::new("", name)).collect()
+            })
         });
         wiring.maps(&NAMESPACES, |this, delta| {
             keys::of_namespace(delta, &this.webhook_caches.sidecarsets.snapshot().list(""))

@@ -33,6 +33,7 @@ fn sets(injects: bool) -> (SidecarSets, Registry) {
     let sets = SidecarSets {
         webhook_caches,
         pods,
+        budgets: CachedBudgets::default(),
         served: Arc::new([(ResourceId::SIDECARSETS, "v1beta1")].into_iter().collect()),
         namespace: "system".into(),
         uninjected_metric: metrics.objects(&UNINJECTED),

@@ -1,21 +1,12 @@
-//! The caches of StatefulSets and of the storage classes of their claims.
+//! The cache of the storage classes of claims, and indexes by the names that StatefulSets give.
 
-use kruise_api::statefulset::StatefulSet;
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::caches::{CacheId, Reach};
 use kruise_views::{ClaimView, PodView, StorageClassView};
 use kube_cache::Index;
-use serde_json::Value;
 
 use super::by_name::{set_of_pod, sets_of_claim};
-use crate::controllers::{
-    caches::{CLAIMS, PODS},
-    parsed::{Parse, Parsed},
-};
 
-/// StatefulSets in the served version.
-pub(super) const STATEFULSETS: CacheId<Parsed<StatefulSet>> =
-    CacheId::of("statefulsets", ResourceId::STATEFULSETS).before(&[PODS.name, CLAIMS.name]);
 /// Storage classes.
 pub(super) const CLASSES: CacheId<StorageClassView> =
     CacheId::of("storageclasses", ResourceId::STORAGE_CLASSES).reach(Reach::Cluster);
@@ -37,10 +28,4 @@ pub(super) const PODS_BY_SET_NAME: Index<PodView> = Index::new("statefulset", |p
 /// Key of an index by namespace and name.
 pub(super) fn in_namespace(namespace: &str, name: &str) -> Box<str> {
     format!("{namespace}/{name}").into()
-}
-
-impl Parse for StatefulSet {
-    fn parse(object: Value) -> Result<Self, String> {
-        Self::from_value(object)
-    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::statefulset::StatefulSet;
-use kruise_plan_kit::{Memory, Plan};
+use kruise_plan_kit::{Memory, Plan, ledger};
 use kruise_plan_workloads::statefulset::{Explain, Options, Snapshot, plan};
 use kruise_views::{ClaimView, ImageJobView, PodView, RevisionView, StorageClassView};
 
@@ -13,6 +13,7 @@ use super::{
     by_name::{ByName, set_of_pod},
     cached::{CLAIMS_BY_SET_NAME, PODS_BY_SET_NAME, in_namespace},
 };
+use crate::controllers::budgets::Budgets;
 use crate::controllers::caches::{PODS_BY_OWNER, PULL_JOBS_BY_OWNER, revisions_of};
 
 /// The objects of one StatefulSet. Each kind is from one snapshot of its cache.
@@ -24,6 +25,7 @@ pub struct Inputs {
     classes: ByName<StorageClassView>,
     revisions: Vec<Arc<RevisionView>>,
     pull_jobs: Vec<Arc<ImageJobView>>,
+    budgets: Budgets,
 }
 
 impl Inputs {
@@ -50,6 +52,7 @@ impl Inputs {
             classes: ByName::new(Vec::new()),
             revisions: revisions_of(&set.metadata, &set.spec.selector, revisions),
             pull_jobs: Vec::new(),
+            budgets: Budgets::default(),
         }
     }
 
@@ -82,6 +85,13 @@ impl Inputs {
         self.claims.find(name)
     }
 
+    /// Adds the budgets of the namespace.
+    #[must_use]
+    pub fn with_budgets(mut self, budgets: Budgets) -> Self {
+        self.budgets = budgets;
+        self
+    }
+
     /// Plans the StatefulSet.
     pub fn plan(
         &self,
@@ -101,6 +111,10 @@ impl Inputs {
             class: &|name| self.classes.find(name),
             revisions: &self.revisions,
             pull_jobs: &self.pull_jobs,
+            budgets: ledger::Budgets {
+                gates: self.budgets.limits,
+                all: &self.budgets,
+            },
             options,
             memory,
             explain,
@@ -123,7 +137,9 @@ impl StatefulSets {
         drop(snapshot);
         let revisions = self.revisions.snapshot().list(&set.metadata.namespace);
         let pull_jobs = self.pull_jobs.snapshot().by_index(&PULL_JOBS_BY_OWNER, uid);
-        let inputs = Inputs::new(set, pods, claims, revisions).with_pull_jobs(pull_jobs);
+        let inputs = Inputs::new(set, pods, claims, revisions)
+            .with_pull_jobs(pull_jobs)
+            .with_budgets(self.budgets.read(&set.metadata.namespace));
         if self.options.resize_claims {
             inputs.with_classes(self.classes.snapshot().list(""))
         } else {

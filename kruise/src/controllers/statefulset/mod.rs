@@ -26,7 +26,8 @@ use kruise_views::{ClaimView, ImageJobView, PodView, RevisionView, StorageClassV
 use kube_cache::{ObjectKey, SharedInformer};
 
 use super::{
-    caches::{CLAIMS, PODS, PULL_JOBS, REVISIONS, owners},
+    budgets::{self, CachedBudgets, PODS_BY_BUDGET},
+    caches::{BUDGETS, CLAIMS, PODS, PULL_JOBS, REVISIONS, STATEFULSETS, owners},
     invalid_spec,
     parsed::Parsed,
 };
@@ -39,7 +40,7 @@ use crate::{
 pub use inputs::Inputs;
 pub use options::options;
 
-use cached::{CLAIMS_BY_SET_NAME, CLASSES, PODS_BY_SET_NAME, STATEFULSETS};
+use cached::{CLAIMS_BY_SET_NAME, CLASSES, PODS_BY_SET_NAME};
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<StatefulSets>("statefulset-controller", 3)
@@ -54,6 +55,8 @@ pub static REGISTRATION: Registration = Registration::of::<StatefulSets>("statef
         Grant::on(ResourceId::STORAGE_CLASSES, &[])
             .cluster_scoped()
             .with(RESIZE_CLAIMS),
+        budgets::READ,
+        budgets::CHARGE,
         Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create", "delete"]).with(IMAGES_AHEAD),
     ])
     .measured(&OVERDUE, &[])
@@ -79,6 +82,7 @@ pub struct StatefulSets {
     classes: SharedInformer<StorageClassView>,
     pull_jobs: SharedInformer<ImageJobView>,
     pods: SharedInformer<PodView>,
+    budgets: CachedBudgets,
     served: Arc<Served>,
     options: Options,
 }
@@ -92,7 +96,8 @@ impl Controls for StatefulSets {
             claims: setup.indexed(&CLAIMS, &[CLAIMS_BY_SET_NAME]),
             classes: setup.cache_with(RESIZE_CLAIMS, &CLASSES),
             pull_jobs: setup.cache_with(IMAGES_AHEAD, &PULL_JOBS),
-            pods: setup.indexed(&PODS, &[PODS_BY_SET_NAME]),
+            pods: setup.indexed(&PODS, &[PODS_BY_SET_NAME, PODS_BY_BUDGET]),
+            budgets: CachedBudgets::new(setup),
             served: setup.parts.served.clone(),
             options: options(&settings, setup.parts.server, setup.parts.served),
         }
@@ -106,6 +111,7 @@ impl Controls for StatefulSets {
         });
         wiring.maps(&CLASSES, |this, delta| keys::of_class(delta, &this.all()));
         wiring.maps(&PULL_JOBS, |_, delta| owners(&KIND, delta));
+        wiring.maps(&BUDGETS, |this, delta| budgets::owners(&KIND, delta, &this.pods));
         wiring.maps(&REVISIONS, |_, delta| owners(&KIND, delta));
     }
 }

@@ -48,6 +48,7 @@ fn sets(sets: Vec<Parsed<StatefulSet>>, pods: Vec<PodView>, claims: Vec<ClaimVie
         classes: cache([], []),
         pull_jobs: cache([PULL_JOBS_BY_OWNER], []),
         pods: cache([PODS_BY_OWNER, PODS_BY_SET_NAME], pods),
+        budgets: CachedBudgets::default(),
         served: Arc::new([(ResourceId::STATEFULSETS, "v1beta1")].into_iter().collect()),
         options: Options::DEFAULT,
     }
@@ -314,6 +315,8 @@ fn it_may_do_what_it_does_and_nothing_else() {
         "statefulsets: get list watch",
         "statefulsets/finalizers: update",
         "statefulsets/status: patch",
+        "podunavailablebudgets: get list watch",
+        "podunavailablebudgets/status: patch",
     ];
     assert_eq!(rights(""), always);
     let with_gates = rights("StatefulSetAutoResizePVCGate=true,PreDownloadImageForInPlaceUpdate=true");

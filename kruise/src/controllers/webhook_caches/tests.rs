@@ -11,7 +11,7 @@ use serde_json::json;
 use super::*;
 
 /// Applies a first list of these objects.
-fn fill<T: kube_cache::Cached>(informer: &SharedInformer<T>, objects: Vec<T>) {
+pub(crate) fn fill<T: kube_cache::Cached>(informer: &SharedInformer<T>, objects: Vec<T>) {
     for event in [
         Event::ListStarted,
         Event::Page(objects),
@@ -61,7 +61,7 @@ fn set(name: &str, spec: Value) -> Value {
 
 #[test]
 fn an_unserved_kind_needs_no_webhook_for_injection() {
-    let condition = |version| empty(version).match_condition().borrow().clone();
+    let condition = |version| empty(version).desired.borrow().clone();
     assert_eq!(condition(None), DesiredCondition::Absent);
     assert_eq!(condition(Some("v1beta1")), DesiredCondition::Unmanaged);
 }
@@ -120,9 +120,9 @@ fn revisions_are_found_by_name_and_the_newest_by_version() {
 async fn the_match_condition_is_published_when_it_changes_and_becomes_narrower_after_a_minute() {
     let selector = json!({"selector": {"matchLabels": {"app": "web"}}});
     let caches = filled(&[set("a", selector)], &[], &[]);
-    let mut conditions = caches.match_condition();
+    let mut conditions = caches.desired.subscribe();
     let (stop, stopped) = watch::channel(false);
-    let task = tokio::spawn(caches.clone().derive_match_condition(stopped));
+    let task = tokio::spawn(caches.clone().derive_match_conditions(stopped));
     conditions.changed().await.unwrap();
     let first = conditions.borrow_and_update().clone();
     assert!(
@@ -174,6 +174,7 @@ async fn a_set_that_another_replica_has_reviewed_is_awaited_until_the_cache_has_
         webhook_caches: caches.clone(),
         pods: SharedInformer::new([]),
         nodes: SharedInformer::new([]),
+        workloads: None,
         namespace: "ns".into(),
     };
     let is_believed = || matches!(cache.get(&Lookup::SidecarSets), Cached::Found(_));
@@ -184,9 +185,11 @@ async fn a_set_that_another_replica_has_reviewed_is_awaited_until_the_cache_has_
             expression: "true".to_owned(),
             until: now + KEPT - Duration::from_secs(ago.unsigned_abs()),
             object: Stored {
+                kind: "SidecarSet".to_owned(),
                 name: "a".to_owned(),
                 uid: "u0".to_owned(),
                 generation: 2,
+                ..Stored::default()
             },
         };
         caches.conditions_are_widened(&[widened], now);

@@ -31,7 +31,7 @@ static TOY: Registration = Registration::of::<Toy>("uniteddeployment-controller"
         "uniteddeployment-workers",
         "UnitedDeployments handled side by side",
     )
-    .gated("DaemonSetPruneIneligibleNodes")
+    .gated(&["DaemonSetPruneIneligibleNodes"])
     .granted(&[
         Grant::on(ResourceId::PODS, &["create", "delete"]),
         Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create"]).with("PreDownloadImageForInPlaceUpdate"),
@@ -130,7 +130,9 @@ fn built(flag: &str, served: Served, client: &Client) -> (Built, Caches) {
     let config = Config::new(&values, &|_| None).unwrap();
     let (served, mut caches) = (Arc::new(served), Caches::default());
     let webhook_caches = WebhookCaches::new(&mut caches, &served);
+    let workloads = Workloads::new(&mut caches, &served, false, client, "kruise-system");
     let parts = Parts {
+        workloads: &workloads,
         config: &config,
         served: &served,
         server: &ServerFacts::default(),

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::{Request as HttpRequest, Response as HttpResponse, StatusCode};
 use http_body_util::Full;
 use kruise_admission::table::webhooks;
+use kruise_plan_kit::ResourceId;
 use kruise_runtime::{Clock, client::Settings, metrics::Metrics};
 use kruise_server::review::Response;
 use kube_cache::{Event, SharedInformer, Version};
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::*;
+use crate::budgets::Budgets;
 use crate::controllers::{
     self,
     webhook_caches::tests::{empty, fill_with, filled},
@@ -20,6 +22,7 @@ use crate::controllers::{
 use crate::inject::{Options as InjectOptions, of_cluster};
 
 mod deletion;
+mod disruptions;
 
 /// How a server responds.
 #[derive(Clone, Copy)]
@@ -118,19 +121,36 @@ fn cache(caches: controllers::WebhookCaches) -> ReviewCache {
         webhook_caches: caches,
         pods: SharedInformer::new([]),
         nodes: SharedInformer::new([]),
+        workloads: None,
         namespace: "kruise-system".into(),
     }
 }
 
 fn measured_reviews(server: Server, cache: ReviewCache, metrics: PodMetrics) -> Arc<Reviews> {
+    let budgets = cache.webhook_caches.budgets.clone();
     Arc::new(Reviews::new(
         Options::default(),
         cache,
         client(server),
         metrics,
-        None,
-        Refusals::new(&Metrics::register(&mut Registry::default(), &[]), None),
+        effects(&budgets, client(server), Refusals::new(&unmeasured(), None)),
     ))
+}
+
+fn unmeasured() -> Metrics {
+    Metrics::register(&mut Registry::default(), &[])
+}
+
+/// Effects without match conditions to widen.
+fn effects(budgets: &Budgets, client: Client, refusals: Refusals) -> Effects {
+    let served = [(ResourceId::POD_UNAVAILABLE_BUDGETS, "v1beta1")]
+        .into_iter()
+        .collect();
+    Effects {
+        widener: None,
+        charges: Charges::new(budgets.clone(), client, Arc::new(served), Arc::new(|| 7)),
+        refusals,
+    }
 }
 
 /// The decision of a webhook about a request.

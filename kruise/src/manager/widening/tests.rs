@@ -18,8 +18,9 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::{
-    controllers::webhook_caches::{ReviewCache, conditional_webhook, tests::filled},
-    manager::reviews::Reviews,
+    budgets::Charges,
+    controllers::webhook_caches::{ReviewCache, conditional_webhook, tests::filled, webhook_of_evictions},
+    manager::reviews::{Effects, Reviews},
     refusals::Refusals,
 };
 
@@ -89,18 +90,23 @@ impl Server {
             webhook_caches: filled(&[], &[], &[]),
             pods: SharedInformer::new([]),
             nodes: SharedInformer::new([]),
+            workloads: None,
             namespace: "kruise-system".into(),
         };
-        let metrics = Metrics::register(&mut Registry::default(), &[]).pods;
-        let widener = Widener::new(self.client(), vec![conditional_webhook()]);
-        let widener = Some(widener);
+        let metrics = Metrics::register(&mut Registry::default(), &[]);
+        let widener = Widener::new(self.client(), vec![conditional_webhook(), webhook_of_evictions()]);
+        let budgets = cache.webhook_caches.budgets.clone();
+        let effects = Effects {
+            widener: Some(widener),
+            charges: Charges::new(budgets, self.client(), Arc::default(), Arc::new(|| 7)),
+            refusals: Refusals::new(&metrics, None),
+        };
         Arc::new(Reviews::new(
             Options::default(),
             cache,
             self.client(),
-            metrics,
-            widener,
-            Refusals::new(&Metrics::register(&mut Registry::default(), &[]), None),
+            metrics.pods.clone(),
+            effects,
         ))
     }
 }

@@ -82,6 +82,7 @@ impl Case<'_> {
             live: &self.live,
             may_read: self.may_read,
             covers: &|name, _| name == "other",
+            is_first: &|pod| *pod.name != *"g",
             explain: Explain::No,
         };
         plan(&snapshot, now())
@@ -158,6 +159,8 @@ fn pods_that_name_no_budget_or_one_that_does_not_cover_them_are_given_theirs() {
         "d a",
         "e a terminating->",
         "f a failed->",
+        // Another budget is to cover it.
+        "g a->",
     ];
     let text = case(counted(), &lines, 5).spoken();
     let links: Vec<&str> = text

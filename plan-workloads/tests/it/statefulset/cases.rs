@@ -9,7 +9,7 @@
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 use kruise_plan_kit::{Explain, Intent, ObjectWrites, Phase, Plan, Write, inplace::VerticalScaling};
-use kruise_plan_test_kit::{Letters, change, compare, merge, pod, spoken, text};
+use kruise_plan_test_kit::{Letters, budget, change, compare, merge, pod, spoken, text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -44,6 +44,9 @@ struct Case {
     current: String,
     #[serde(default)]
     pods: Vec<String>,
+    /// PodUnavailableBudgets; a pod names its own with `budget=`.
+    #[serde(default)]
+    budgets: Vec<String>,
     #[serde(default)]
     claims: Vec<String>,
     /// Storage classes, and whether volumes of each can grow.
@@ -81,6 +84,9 @@ struct Round {
     /// Pods that come into being, or are there in place of others.
     #[serde(default)]
     pods: Vec<String>,
+    /// Budgets as they are from now on.
+    #[serde(default)]
+    budgets: Vec<String>,
     /// Pods that are gone.
     #[serde(default)]
     gone: Vec<String>,
@@ -129,6 +135,7 @@ fn set_gate(gate: &str, world: &mut World) {
         "-PodWebhook" => options.pod_ready_gate = false,
         "PreparingUpdateAsUpdate" => options.preparing_update_as_update = true,
         "PreDownloadImageForInPlaceUpdate" => options.images_ahead = true,
+        "PodUnavailableBudgetUpdateGate" => world.cluster.gates.updates = true,
         "InPlaceWorkloadVerticalScaling" => options.vertical_scaling = VerticalScaling::Endpoint,
         other => panic!("a gate {other}?"),
     }
@@ -179,9 +186,18 @@ fn world(case: &Case, names: &Letters) -> World {
     if !case.status.is_null() {
         merge(&mut world.set["status"], &case.status);
     }
+    add_budgets(&mut world, &case.budgets);
     add_pods(&mut world, names, &case.pods);
     add_claims(&mut world, &case.claims);
     world
+}
+
+fn add_budgets(world: &mut World, lines: &[String]) {
+    for line in lines {
+        let budget = budget(line, world.now);
+        let name = budget["metadata"]["name"].as_str().unwrap().to_owned();
+        world.budgets.insert(name, budget);
+    }
 }
 
 fn add_pods(world: &mut World, names: &Letters, lines: &[String]) {
@@ -344,6 +360,7 @@ fn happen(round: &Round, world: &mut World, names: &Letters) {
     if !round.gone.is_empty() {
         world.collect();
     }
+    add_budgets(world, &round.budgets);
     add_pods(world, names, &round.pods);
     add_claims(world, &round.claims);
     let all = round.nodes.iter().any(|name| name == "all");

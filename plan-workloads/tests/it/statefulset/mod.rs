@@ -7,3 +7,5 @@ mod properties;
 mod reports;
 mod takeover;
 mod world;
+
+pub(crate) use world::World;

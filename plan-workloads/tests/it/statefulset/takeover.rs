@@ -102,6 +102,7 @@ impl Stored {
                 class: &|_| None,
                 revisions: &revisions,
                 pull_jobs: &[],
+                budgets: kruise_plan_kit::ledger::Budgets::NONE,
                 options: Options::DEFAULT,
                 memory: &Memory::default(),
                 explain: Explain::Yes,

@@ -8,8 +8,8 @@ use std::{
 
 use jiff::Timestamp;
 use kruise_api::statefulset::StatefulSet;
-use kruise_plan_kit::{Explain, Plan, ResourceId};
-use kruise_plan_test_kit::{Cluster, text};
+use kruise_plan_kit::{Explain, Plan, ResourceId, ledger::Budgets};
+use kruise_plan_test_kit::{Cluster, ReadBudgets, text};
 use kruise_plan_workloads::statefulset::{Options, Snapshot, plan};
 use kruise_views::{ClaimView, ImageJobView, PodView, RevisionView, StorageClassView};
 use serde::de::DeserializeOwned;
@@ -102,6 +102,7 @@ impl World {
         let set = StatefulSet::from_value(self.set.clone()).unwrap();
         let revisions: Vec<Arc<RevisionView>> = self.revisions.values().map(decode).collect();
         let jobs: Vec<Arc<ImageJobView>> = self.jobs.values().map(decode).collect();
+        let budgets = ReadBudgets::of(&self.budgets);
         let class = |name: &str| {
             let expands = self.classes.get(name)?;
             let class = json!({"metadata": {"name": name}, "allowVolumeExpansion": expands});
@@ -117,6 +118,10 @@ impl World {
                 class: &class,
                 revisions: &revisions,
                 pull_jobs: &jobs,
+                budgets: Budgets {
+                    gates: self.gates,
+                    all: &budgets,
+                },
                 options: self.options,
                 memory: &self.memory,
                 explain,

@@ -6,6 +6,7 @@ fn conditional() -> ConditionalWebhook {
         name: "more".into(),
         path: "/pods".into(),
         condition: "needed".into(),
+        in_place: false,
     }
 }
 
@@ -27,19 +28,24 @@ fn at(seconds: i64) -> Timestamp {
 
 /// Widens for what only conditions with this text hold of; a wider one is `key`, the widest `true`.
 fn widen_for(current: &Value, text: &str, now: Timestamp) -> Widen {
+    widen_by(&conditional(), current, text, now)
+}
+
+fn widen_by(conditional: &ConditionalWebhook, current: &Value, text: &str, now: Timestamp) -> Widen {
     let expressions = [text, "key", "true"].map(str::to_owned);
     let covers = |condition: &str| ["key", "true", text].iter().any(|one| condition.contains(one));
     let object = Stored {
         name: text.to_owned(),
         uid: "u".to_owned(),
         generation: 1,
+        ..Stored::default()
     };
     let wanted = Wanted {
         expressions: &expressions,
         is_within: &covers,
         object: &object,
     };
-    widen(current, &conditional(), &wanted, now)
+    widen(current, conditional, &wanted, now)
 }
 
 /// The configuration after a merge patch.
@@ -78,7 +84,7 @@ fn reconciled(current: &Value, desired: &DesiredCondition, now: Timestamp) -> Op
         b"ca",
         &endpoint,
         |_| true,
-        Some((&conditional, desired, now)),
+        &[(&conditional, desired, now)],
     );
     Some(patched(current, &patch.unwrap().patch?))
 }
@@ -214,4 +220,61 @@ fn a_webhook_that_is_called_for_everything_or_not_registered_needs_no_widening()
     let mut other = narrow();
     other["webhooks"][0]["clientConfig"]["service"]["path"] = json!("/others");
     assert_eq!(widen_for(&other, "web", at(0)), Widen::Wait(Duration::ZERO));
+}
+
+/// A configuration with a webhook that is registered only for what needs it, and another one of its path.
+fn with_one_in_place(registered: bool) -> Value {
+    let client = json!({"service": {"namespace": "ns", "name": "svc", "path": "/pods"}, "caBundle": "Y2E="});
+    let entry = |name: &str| {
+        json!({"name": name, "clientConfig": client, "timeoutSeconds": 7,
+        "matchConditions": [{"name": "needed", "expression": "true"}]})
+    };
+    let mut template = json!([entry("pods"), entry("more")]);
+    for webhook in template.as_array_mut().unwrap() {
+        webhook["clientConfig"]["caBundle"] = Value::Null;
+    }
+    let mut webhooks = vec![entry("pods")];
+    if registered {
+        let mut more = entry("more");
+        more["matchConditions"][0]["expression"] = json!("known");
+        webhooks.push(more);
+    }
+    json!({"metadata": {"resourceVersion": "7", "annotations": {"template": template.to_string()}},
+        "webhooks": webhooks})
+}
+
+#[test]
+fn a_webhook_in_place_is_widened_and_registered_if_it_was_not() {
+    let in_place = ConditionalWebhook {
+        in_place: true,
+        ..conditional()
+    };
+    let widened = |current: &Value| match widen_by(&in_place, current, "web", at(0)) {
+        Widen::Write(patch, LEARNT) => patched(current, &patch),
+        other => panic!("{other:?}"),
+    };
+    let more = widened(&with_one_in_place(true));
+    assert_eq!(condition(&more), Some("(known) || (web)"));
+    let anew = widened(&with_one_in_place(false));
+    assert_eq!(condition(&anew), Some("(web)"));
+    let webhook = &anew["webhooks"][1];
+    assert_eq!(
+        (&webhook["name"], &webhook["timeoutSeconds"]),
+        (&json!("more"), &json!(7))
+    );
+    assert_eq!(webhook["clientConfig"], anew["webhooks"][0]["clientConfig"]);
+    // What is printed is called for everything until somebody knows better.
+    let mut printed = with_one_in_place(true);
+    printed["webhooks"][1]["matchConditions"][0]["expression"] = json!("true");
+    assert_eq!(
+        widen_by(&in_place, &printed, "web", at(0)),
+        Widen::Wait(Duration::ZERO)
+    );
+    // It has no handler, so that it is in no template that is served.
+    let mut unserved = with_one_in_place(false);
+    unserved["webhooks"] = json!([]);
+    assert_eq!(
+        widen_by(&in_place, &unserved, "web", at(0)),
+        Widen::Wait(Duration::ZERO)
+    );
 }

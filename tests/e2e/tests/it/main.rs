@@ -10,6 +10,7 @@
 mod admission_kinds;
 mod admission_lookups;
 mod admission_other_kinds;
+mod budgets;
 mod claims;
 mod cloneset;
 mod cluster;
@@ -30,6 +31,7 @@ mod migration;
 mod nodes;
 mod old_crd;
 mod ownership;
+mod podunavailablebudget;
 mod repair;
 mod requests;
 mod rights;

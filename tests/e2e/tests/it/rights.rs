@@ -38,6 +38,12 @@ const RARE: &[(&str, &str)] = &[
     ("update", "clonesets/finalizers"),
     ("update", "sidecarsets/finalizers"),
     ("update", "statefulsets/finalizers"),
+    ("update", "podunavailablebudgets/finalizers"),
+    // Only for pods of workloads without a cache.
+    ("get", "replicationcontrollers"),
+    ("get", "*/scale"),
+    // A budget is in its cache.
+    ("get", "podunavailablebudgets"),
 ];
 
 #[test]
@@ -157,7 +163,26 @@ fn live(scenario: &Scenario) {
     live_with_a_name(scenario);
     launch::live(&scenario.kubectl);
     report_of_sidecars(scenario);
+    live_with_a_budget(scenario);
     refer_to_others(scenario);
+}
+
+/// The pods of a budget name it, and it is counted.
+fn live_with_a_budget(scenario: &Scenario) {
+    let target = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "name": "web"});
+    let budget = json!({
+        "apiVersion": "policy.kruise.io/v1beta1", "kind": "PodUnavailableBudget", "metadata": {"name": "granted"},
+        "spec": {"targetRef": target, "maxUnavailable": "100%"},
+    });
+    scenario.kubectl.apply(&budget).unwrap();
+    wait::until_true("the budget is counted and named", LIMIT, || {
+        let budget = scenario.kubectl.get("podunavailablebudgets", "granted")?;
+        let names = |pod: &Value| pod["metadata"]["annotations"]["pub.kruise.io/related-pub"] == "granted";
+        Ok(budget["status"]["observedGeneration"] == 1 && scenario.pods().iter().all(names))
+    })
+    .unwrap();
+    let delete = ["delete", "podunavailablebudgets", "granted"];
+    scenario.kubectl.run(&delete).unwrap();
 }
 
 /// What refers to other objects has them looked at.

@@ -24,7 +24,11 @@ fn request(pod: &Value, uid: &str) -> Request {
 
 fn known(sets: &[Value]) -> Lookups {
     let sets = LookupResult::SidecarSets(Sets::of(sets.to_vec()).into());
-    Lookups::from_iter([(Lookup::SidecarSets, sets)])
+    let budgets = LookupResult::Budgets(Vec::new());
+    Lookups::from_iter([
+        (Lookup::SidecarSets, sets),
+        (Lookup::Budgets("ns".into()), budgets),
+    ])
 }
 
 fn applied(pod: &Value, outcome: Outcome) -> Value {
@@ -327,7 +331,9 @@ fn a_namespace_is_asked_for_only_when_its_labels_decide() {
         json!({"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["ns"]}]}),
     );
     assert_eq!(other, Outcome::Response(Response::ALLOW));
-    let unknown = review(&request(&pod(), "u"), Options::default(), &Lookups::default());
+    let budgets = LookupResult::Budgets(Vec::new());
+    let lookups = Lookups::from_iter([(Lookup::Budgets("ns".into()), budgets)]);
+    let unknown = review(&request(&pod(), "u"), Options::default(), &lookups);
     assert_eq!(unknown, Outcome::Missing(vec![Lookup::SidecarSets]));
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{after, applied, known, names, pod, request, set};
-use crate::lookup::Lookups;
+use crate::lookup::{Lookup, LookupResult, Lookups};
 use crate::pod::{review, review_timed};
 use crate::{Options, Outcome, Response};
 
@@ -29,7 +29,8 @@ fn each_step_says_what_came_of_it() {
         [
             ("readiness-gate", "unchanged"),
             ("sidecars", "unchanged"),
-            ("launch", "unchanged")
+            ("launch", "unchanged"),
+            ("budget", "unchanged")
         ]
     );
     let mut ordered = pod();
@@ -40,11 +41,15 @@ fn each_step_says_what_came_of_it() {
         [
             ("readiness-gate", "changed"),
             ("sidecars", "changed"),
-            ("launch", "changed")
+            ("launch", "changed"),
+            ("budget", "unchanged")
         ]
     );
     assert_eq!(
-        steps(&pod(), &Lookups::default()),
+        steps(
+            &pod(),
+            &Lookups::from_iter([(Lookup::Budgets("ns".into()), LookupResult::Budgets(Vec::new()))])
+        ),
         [("readiness-gate", "unchanged"), ("sidecars", "asked")],
         "nothing after it"
     );

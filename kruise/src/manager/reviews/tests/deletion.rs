@@ -85,13 +85,13 @@ async fn deleted(lists: &Lists, pods: &[Value], kind: &str, stored: &Value) -> (
         cache.pods.apply(event).unwrap();
     }
     let refusals = Refusals::new(&metrics, None);
+    let effects = effects(&cache.webhook_caches.budgets, lists.client(), refusals);
     let reviews = Arc::new(Reviews::new(
         ON,
         cache,
         lists.client(),
         metrics.pods.clone(),
-        None,
-        refusals,
+        effects,
     ));
     let group = match kind {
         "CustomResourceDefinition" => "apiextensions.k8s.io",

@@ -2,7 +2,7 @@
 //!
 //! Each scenario has nodes of its own, which pods of others do not tolerate.
 
-mod nodes;
+mod placement;
 mod requests;
 mod updates;
 

@@ -1,0 +1,55 @@
+//! Match conditions, in CEL, that keep requests away which no budget is asked about.
+//!
+//! The pod itself tells: it names its budget in an annotation. So these conditions never change, and need no manager.
+
+use kruise_api::names::podunavailablebudget::{RELATED, RELATED_LEGACY, UNAVAILABLE_PREFIX};
+use serde_json::{Value, json};
+
+use super::Requests;
+
+/// The match conditions of a webhook.
+pub(crate) fn conditions(requests: Requests) -> Value {
+    let conditions = match requests {
+        Requests::OfPods => vec![
+            ("names-a-budget", names_a_budget()),
+            // Such a pod costs nothing, so that the last deletion by its node needs no manager.
+            ("is-not-being-deleted", is_not_being_deleted()),
+            ("becomes-unavailable", becomes_unavailable()),
+        ],
+        // A running manager replaces it by the namespaces that hold a budget.
+        Requests::Evictions => vec![("where-a-budget-is", "true".to_owned())],
+    };
+    let conditions = conditions
+        .into_iter()
+        .map(|(name, expression)| json!({"name": name, "expression": expression}));
+    conditions.collect()
+}
+
+/// The pod before or after the change names a budget.
+fn names_a_budget() -> String {
+    let names = |pod: &str| {
+        let by = |key: &str| {
+            let annotations = format!("{pod}.metadata.annotations");
+            format!("'{key}' in {annotations} && {annotations}['{key}'] != ''")
+        };
+        format!(
+            "{pod} != null && has({pod}.metadata.annotations) && ({} || {})",
+            by(RELATED),
+            by(RELATED_LEGACY)
+        )
+    };
+    format!("{} || {}", names("oldObject"), names("object"))
+}
+
+fn is_not_being_deleted() -> String {
+    "oldObject != null && !has(oldObject.metadata.deletionTimestamp)".to_owned()
+}
+
+/// It is deleted, or its specification differs, or it has a new label that makes it unavailable.
+fn becomes_unavailable() -> String {
+    let (new, old) = ("object.metadata.labels", "oldObject.metadata.labels");
+    format!(
+        "request.operation == 'DELETE' || object.spec != oldObject.spec || (has({new}) && {new}.exists(key, \
+         key.startsWith('{UNAVAILABLE_PREFIX}') && !(has({old}) && key in {old})))"
+    )
+}

@@ -1,0 +1,64 @@
+//! What is known of the cluster from lookups.
+
+use std::{cell::RefCell, sync::Arc};
+
+use kruise_api::podunavailablebudget::PodUnavailableBudget;
+use kruise_views::PodView;
+
+use super::{Found, Known};
+use crate::lookup::{Lookup, Lookups, ObjectName};
+
+/// The results of lookups, and which of them are missing.
+pub(super) struct Results<'a> {
+    lookups: &'a Lookups,
+    missing: RefCell<Vec<Lookup>>,
+}
+
+impl<'a> Results<'a> {
+    pub(super) fn new(lookups: &'a Lookups) -> Self {
+        Self {
+            lookups,
+            missing: RefCell::default(),
+        }
+    }
+
+    /// What was read and is not there.
+    pub(super) fn missing(self) -> Vec<Lookup> {
+        self.missing.into_inner()
+    }
+
+    fn view(&self, lookup: Lookup) -> Found<PodView> {
+        self.found(self.lookups.pod(lookup), |pod| Found::Object(Arc::clone(pod)))
+    }
+
+    fn found<T, F>(&self, result: Result<Option<&T>, Lookup>, read: impl FnOnce(&T) -> Found<F>) -> Found<F> {
+        match result {
+            Ok(Some(found)) => read(found),
+            Ok(None) => Found::NotFound,
+            Err(missing) => {
+                self.missing.borrow_mut().push(missing);
+                Found::Missing
+            }
+        }
+    }
+}
+
+impl Known for Results<'_> {
+    fn pod(&self, namespace: &str, name: &str) -> Found<PodView> {
+        self.view(Lookup::Pod(ObjectName::new(namespace, name)))
+    }
+
+    fn live_pod(&self, namespace: &str, name: &str) -> Found<PodView> {
+        self.view(Lookup::LivePod(ObjectName::new(namespace, name)))
+    }
+
+    fn budget(&self, namespace: &str, name: &str) -> Found<PodUnavailableBudget> {
+        let budget = self
+            .lookups
+            .budget(Lookup::Budget(ObjectName::new(namespace, name)));
+        self.found(budget, |budget| match budget {
+            Ok(budget) => Found::Object(Arc::clone(budget)),
+            Err(why) => Found::Unreadable(why.clone()),
+        })
+    }
+}

@@ -1,0 +1,467 @@
+//! Which changes enqueue which budgets, and what a plan reads of the caches.
+
+use kruise_plan_kit::{
+    Need,
+    workloads::{Aspect, Known, Workload},
+};
+use kruise_runtime::caches::{CacheId, Caches, Held};
+use kube_cache::Event;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::*;
+use crate::{
+    gates::Gates,
+    manifests::rules_of_controllers,
+    workloads::tests::{GAME, games, scale},
+};
+
+/// Fills a cache.
+fn fill<T: Held>(caches: &mut Caches, id: &CacheId<T>, objects: &[Value]) -> SharedInformer<T> {
+    let informer = caches.informer(id);
+    let page = objects
+        .iter()
+        .map(|object| serde_json::from_str(&object.to_string()).unwrap());
+    let page = page.collect();
+    let version = Version::new(9);
+    for event in [Event::ListStarted, Event::Page(page), Event::ListDone { version }] {
+        informer.apply(event).unwrap();
+    }
+    informer
+}
+
+/// An owner, as `apps/v1/ReplicaSet/web-5f`. Its uid is `uid of` its name.
+fn owner(owner: &str) -> Value {
+    let parts: Vec<&str> = owner.split('/').collect();
+    let [group, version, kind, name] = parts[..] else {
+        return json!([]);
+    };
+    json!([{"apiVersion": format!("{group}/{version}"), "kind": kind, "name": name,
+            "uid": format!("uid of {name}"), "controller": true}])
+}
+
+fn workload(name: &str, owned_by: &str, replicas: i32) -> Value {
+    json!({"metadata": {"namespace": "shop", "name": name, "uid": format!("uid of {name}"), "resourceVersion": "2",
+                        "ownerReferences": owner(owned_by)},
+           "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}}})
+}
+
+/// A pod that is ready, with the label `app=web`, of this owner, that names this budget.
+fn pod(name: &str, owned_by: &str, budget: &str) -> Value {
+    json!({
+        "metadata": {"namespace": "shop", "name": name, "uid": name, "resourceVersion": "3", "labels": {"app": "web"},
+                     "annotations": {"pub.kruise.io/related-pub": budget}, "ownerReferences": owner(owned_by)},
+        "spec": {"containers": [{"name": "main", "image": "web:1"}]},
+        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+    })
+}
+
+fn budget(name: &str, spec: Value) -> Value {
+    json!({"apiVersion": "policy.kruise.io/v1beta1", "kind": "PodUnavailableBudget",
+           "metadata": {"namespace": "shop", "name": name, "uid": name, "resourceVersion": "5", "generation": 1,
+                        "creationTimestamp": "2026-01-01T00:00:00Z"},
+           "spec": spec})
+}
+
+fn of_target(name: &str, target: &str) -> Value {
+    let parts: Vec<&str> = target.split('/').collect();
+    let target =
+        json!({"apiVersion": format!("{}/{}", parts[0], parts[1]), "kind": parts[2], "name": parts[3]});
+    budget(name, json!({"targetRef": target, "maxUnavailable": 1}))
+}
+
+fn of_labels(name: &str) -> Value {
+    budget(
+        name,
+        json!({"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1}),
+    )
+}
+
+const REPLICA_SET: &str = "apps/v1/ReplicaSet/web-5f";
+const DEPLOYMENT: &str = "apps/v1/Deployment/web";
+
+/// A Deployment `web` that wants three pods, and a StatefulSet `db` that wants two.
+fn budgets(budgets: &[Value], pods: &[Value]) -> Budgets {
+    let mut caches = Caches::default();
+    let served = [
+        (ResourceId::POD_UNAVAILABLE_BUDGETS, "v1beta1"),
+        (ResourceId::CLONESETS, "v1beta1"),
+        (ResourceId::STATEFULSETS, "v1beta1"),
+    ];
+    let served = Arc::new(served.into_iter().collect());
+    let answers = games();
+    answers.set(&format!("{GAME}/scale"), 200, scale(4));
+    answers.set(GAME, 403, json!({"code": 403}));
+    let workloads = Workloads::new(&mut caches, &served, true, &answers.client(), "kruise-system");
+    fill(&mut caches, &DEPLOYMENTS, &[workload("web", "", 3)]);
+    fill(&mut caches, &REPLICA_SETS, &[workload("web-5f", DEPLOYMENT, 3)]);
+    fill(&mut caches, &APPS_STATEFULSETS, &[workload("db", "", 2)]);
+    fill(&mut caches, &CLONESETS, &[]);
+    fill(&mut caches, &STATEFULSETS, &[]);
+    Budgets {
+        budgets: fill(&mut caches, &BUDGETS, budgets),
+        pods: fill(&mut caches, &PODS, pods),
+        workloads,
+        served,
+    }
+}
+
+fn names(keys: Vec<ObjectKey>) -> Vec<String> {
+    let mut names: Vec<String> = keys.into_iter().map(|key| key.name.to_string()).collect();
+    names.sort();
+    names
+}
+
+fn delta<T: Held>(old: Option<&Value>, new: Option<&Value>) -> Delta<T> {
+    let read = |object: &Value| Arc::new(serde_json::from_str(&object.to_string()).unwrap());
+    Delta {
+        old: old.map(read),
+        new: new.map(read),
+    }
+}
+
+/// The object with another value at this pointer.
+fn with(object: &Value, pointer: &str, value: Value) -> Value {
+    let mut object = object.clone();
+    object["metadata"]["resourceVersion"] = json!("8");
+    let (parent, member) = pointer.rsplit_once('/').unwrap();
+    object.pointer_mut(parent).unwrap()[member] = value;
+    object
+}
+
+#[tokio::test]
+async fn a_pod_enqueues_the_budget_that_it_names_and_those_that_cover_it_by_owner_or_labels() {
+    let this = budgets(
+        &[
+            of_target("deployment", DEPLOYMENT),
+            of_target("replicaset", REPLICA_SET),
+            of_target("db", "apps/v1/StatefulSet/db"),
+            of_labels("labels"),
+            budget("named", json!({"selector": {"matchLabels": {"app": "other"}}})),
+        ],
+        &[],
+    );
+    let all = ["deployment", "labels", "named", "replicaset"];
+    let web = pod("web-a", REPLICA_SET, "named");
+    let of = |old: Option<&Value>, new: Option<&Value>| names(this.of_pod(&delta(old, new)));
+    assert_eq!(of(None, Some(&web)), all);
+    assert_eq!(
+        of(Some(&web), None),
+        all,
+        "a pod that is deleted at once leaves no other trace"
+    );
+    let unready = with(&web, "/status/conditions/0/status", json!("False"));
+    assert_eq!(of(Some(&web), Some(&unready)), all);
+    let going = with(&web, "/metadata/deletionTimestamp", json!("2026-01-01T00:00:00Z"));
+    assert_eq!(of(Some(&web), Some(&going)), all);
+    let moved = with(&web, "/metadata/labels/app", json!("none"));
+    assert_eq!(of(Some(&web), Some(&moved)), all, "budgets lose pods, too");
+    let bare = pod("bare", "", "");
+    assert_eq!(of(None, Some(&bare)), ["labels"]);
+    // Nothing that a count reads.
+    assert!(
+        of(
+            Some(&web),
+            Some(&with(&web, "/metadata/labels/app", json!("web")))
+        )
+        .is_empty()
+    );
+    let ended = with(&web, "/status/phase", json!("Succeeded"));
+    assert!(
+        of(
+            Some(&ended),
+            Some(&with(&ended, "/metadata/labels/x", json!("y")))
+        )
+        .is_empty()
+    );
+    let elsewhere = with(&web, "/metadata/namespace", json!("other"));
+    assert!(of(None, Some(&elsewhere)).is_empty());
+}
+
+#[tokio::test]
+async fn a_job_is_read_only_if_a_budget_may_be_for_something_above_it() {
+    let job = pod("job-a", "batch/v1/Job/job", "");
+    let asked = |budget: Value| {
+        let this = budgets(&[budget], &[]);
+        let asked = std::cell::Cell::new(false);
+        let known = |workload: &Workload, _: Aspect| {
+            asked.set(asked.get() || workload.kind == "Job");
+            Known::Gone
+        };
+        keys::of_pod(&delta(None, Some(&job)), &this.of_namespace("shop"), &known);
+        asked.get()
+    };
+    assert!(!asked(of_target("web", DEPLOYMENT)) && !asked(of_labels("labels")));
+    assert!(asked(of_target("game", "example.com/v1/Game/one")));
+}
+
+#[tokio::test]
+async fn a_workload_that_is_scaled_enqueues_all_budgets_of_its_pods() {
+    let this = budgets(
+        &[
+            of_target("deployment", DEPLOYMENT),
+            of_target("older-version", "apps/v1beta1/Deployment/web"),
+            of_target("db", "apps/v1/StatefulSet/db"),
+            of_labels("labels"),
+        ],
+        &[pod("web-a", REPLICA_SET, "")],
+    );
+    let of = |old: Option<&Value>, new: Option<&Value>| {
+        let delta = delta(old, new);
+        names(this.of_workload(("apps", "Deployment"), &delta, WorkloadView::clone))
+    };
+    let web = workload("web", "", 3);
+    let all = ["deployment", "labels", "older-version"];
+    assert_eq!(of(Some(&web), Some(&with(&web, "/spec/replicas", json!(2)))), all);
+    assert_eq!(of(None, Some(&web)), all);
+    assert_eq!(of(Some(&web), None), all);
+    let going = with(&web, "/metadata/deletionTimestamp", json!("2026-01-01T00:00:00Z"));
+    assert_eq!(of(Some(&web), Some(&going)), all);
+    assert!(of(Some(&web), Some(&with(&web, "/spec/paused", json!(true)))).is_empty());
+    let set = workload("web-5f", DEPLOYMENT, 3);
+    let delta = delta(None, Some(&set));
+    let of_set = names(this.of_workload(("apps", "ReplicaSet"), &delta, WorkloadView::clone));
+    assert_eq!(
+        of_set, all,
+        "the pods of a new ReplicaSet are those of its Deployment"
+    );
+    assert!(
+        of(None, Some(&workload("other", "", 1))).is_empty(),
+        "nothing is enqueued for a workload without a budget"
+    );
+}
+
+#[tokio::test]
+async fn an_edited_budget_enqueues_those_beside_it_and_a_counted_one_only_itself() {
+    let this = budgets(&[of_labels("a"), of_labels("b")], &[]);
+    let of =
+        |old: Option<&Value>, new: Option<&Value>| names(keys::of_budget(&delta(old, new), &this.budgets));
+    let a = of_labels("a");
+    assert_eq!(
+        of(
+            Some(&a),
+            Some(&with(&a, "/status", json!({"currentAvailable": 1})))
+        ),
+        ["a"]
+    );
+    assert_eq!(of(None, Some(&a)), ["a", "b"]);
+    assert_eq!(of(Some(&a), None), ["a", "b"]);
+    assert_eq!(
+        of(Some(&a), Some(&with(&a, "/metadata/generation", json!(2)))),
+        ["a", "b"]
+    );
+}
+
+fn now() -> Timestamp {
+    "2026-01-02T03:04:05Z".parse().unwrap()
+}
+
+fn planned(this: &Budgets, name: &str) -> Plan {
+    let outcome = this.reconcile(&ObjectKey::new("shop", name), &Memory::default(), now());
+    let Outcome::Plan(plan) = outcome else {
+        panic!("a plan")
+    };
+    *plan
+}
+
+/// Desired, current and total of the status, and the names of pods that are linked.
+fn counted(this: &Budgets, name: &str) -> ([i64; 3], Vec<String>) {
+    let plan = planned(this, name);
+    let status = &plan.status.expect("a status").patch["status"];
+    let number = |member: &str| status[member].as_i64().unwrap();
+    let links = plan.writes.iter().flat_map(|object| &object.steps);
+    let links = links.map(|step| step.write.target().name.clone());
+    let numbers = ["desiredAvailable", "currentAvailable", "totalReplicas"].map(number);
+    (numbers, links.collect())
+}
+
+#[tokio::test]
+async fn a_budget_counts_the_pods_of_its_target_and_gives_itself_to_those_that_name_none() {
+    let pods = [
+        pod("web-a", REPLICA_SET, "web"),
+        pod("web-b", REPLICA_SET, ""),
+        pod("bare", "", "web"),
+        pod("db-0", "apps/v1/StatefulSet/db", ""),
+    ];
+    let this = budgets(
+        &[
+            of_target("web", DEPLOYMENT),
+            of_target("db", "apps/v1/StatefulSet/db"),
+        ],
+        &pods,
+    );
+    assert_eq!(counted(&this, "web"), ([2, 2, 3], vec!["web-b".to_owned()]));
+    assert_eq!(counted(&this, "db"), ([1, 1, 2], vec!["db-0".to_owned()]));
+}
+
+#[tokio::test]
+async fn a_selector_expects_the_replicas_of_all_its_workloads_and_one_that_is_scaled_to_zero_adds_none() {
+    let pods = [
+        pod("web-a", REPLICA_SET, "all"),
+        pod("db-0", "apps/v1/StatefulSet/db", "all"),
+        pod("bare", "", "all"),
+    ];
+    let this = budgets(&[of_labels("all")], &pods);
+    assert_eq!(counted(&this, "all"), ([4, 3, 5], Vec::new()));
+    let mut caches = Caches::default();
+    let this = Budgets {
+        workloads: Workloads::new(
+            &mut caches,
+            &this.served,
+            true,
+            &games().client(),
+            "kruise-system",
+        ),
+        ..this
+    };
+    fill(&mut caches, &DEPLOYMENTS, &[workload("web", "", 3)]);
+    fill(&mut caches, &REPLICA_SETS, &[workload("web-5f", DEPLOYMENT, 3)]);
+    fill(&mut caches, &APPS_STATEFULSETS, &[workload("db", "", 0)]);
+    assert_eq!(counted(&this, "all"), ([2, 3, 3], Vec::new()));
+}
+
+#[tokio::test]
+async fn a_pod_that_names_a_budget_that_is_gone_or_does_not_cover_it_is_given_the_first_that_does() {
+    let pods = [
+        pod("of-none", REPLICA_SET, "renamed"),
+        pod("of-other", REPLICA_SET, "db"),
+        pod("of-labels", REPLICA_SET, "labels"),
+    ];
+    let this = budgets(
+        &[
+            of_target("web", DEPLOYMENT),
+            of_target("db", "apps/v1/StatefulSet/db"),
+            of_labels("labels"),
+        ],
+        &pods,
+    );
+    let (_, links) = counted(&this, "web");
+    assert_eq!(
+        links,
+        ["of-none", "of-other"],
+        "a budget that covers a pod keeps it"
+    );
+    let (_, links) = counted(&this, "labels");
+    assert!(links.is_empty(), "a budget with a target comes first: {links:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_target_of_a_custom_kind_is_read_and_its_pods_are_those_of_its_scale() {
+    let mut game = pod("game-a", "", "");
+    game["metadata"]["labels"] = json!({"app": "game", "tier": "b"});
+    let this = budgets(
+        &[of_target("game", "example.com/v1/Game/one")],
+        &[game.clone(), pod("web-a", REPLICA_SET, "")],
+    );
+    let plan = planned(&this, "game");
+    assert!(plan.status.is_none() && plan.writes.is_empty() && plan.requeue.is_some());
+    assert_eq!(plan.why[0].text, "Game one has yet to be read");
+    let (stop, stopping) = watch::channel(false);
+    let reading = tokio::spawn(this.workloads.clone().run(stopping));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(counted(&this, "game"), ([3, 1, 4], vec!["game-a".to_owned()]));
+    assert_eq!(names(this.of_pod(&delta(None, Some(&game)))), ["game"]);
+    stop.send_replace(true);
+    reading.await.unwrap();
+}
+
+#[tokio::test]
+async fn an_expired_charge_is_dropped_only_after_its_pod_was_read() {
+    let pods = [
+        pod("web-a", REPLICA_SET, "web"),
+        pod("web-b", REPLICA_SET, "web"),
+        pod("web-c", REPLICA_SET, "web"),
+    ];
+    let mut web = of_target("web", DEPLOYMENT);
+    web["status"] = json!({"observedGeneration": 1, "unavailableAllowed": 0, "currentAvailable": 2, "desiredAvailable": 2,
+                           "totalReplicas": 3, "disruptedPods": {"web-a": "2026-01-02T03:03:44Z"}});
+    let this = budgets(&[web], &pods);
+    let plan = planned(&this, "web");
+    let need = Need::Live(ResourceId::PODS, "shop".into(), "web-a".into());
+    assert_eq!(plan.needs, [need.clone()]);
+    let key = ObjectKey::new("shop", "web");
+    let after = |object: Option<Value>| {
+        let memory = Memory {
+            read: [(need.clone(), object)].into(),
+            ..Memory::default()
+        };
+        let Outcome::Plan(plan) = this.reconcile(&key, &memory, now()) else {
+            panic!("a plan")
+        };
+        let allowed = plan.status.unwrap().patch["status"]["unavailableAllowed"].clone();
+        (
+            allowed,
+            plan.events
+                .iter()
+                .map(|event| event.reason.name)
+                .collect::<Vec<_>>(),
+        )
+    };
+    assert_eq!(after(Some(pods[0].clone())), (json!(1), vec!["NotDeleted"]));
+    assert_eq!(after(None), (json!(0), vec![]), "it is gone");
+}
+
+#[tokio::test]
+async fn a_budget_that_cannot_be_read_is_an_event_and_a_budget_that_is_gone_is_forgotten() {
+    let this = budgets(&[budget("web", json!({"maxUnavailable": {}}))], &[]);
+    let plan = planned(&this, "web");
+    assert!(plan.writes.is_empty() && plan.status.is_none() && plan.events.len() == 1);
+    let key = ObjectKey::new("shop", "web");
+    assert_eq!(this.about(&key).unwrap().api_version, "policy.kruise.io/v1beta1");
+    assert_eq!(this.keys(), [key]);
+    let gone = this.reconcile(&ObjectKey::new("shop", "db"), &Memory::default(), now());
+    assert!(matches!(gone, Outcome::Gone));
+}
+
+#[test]
+fn it_is_off_only_without_both_gates_and_may_do_what_it_does_and_nothing_else() {
+    for (gates, is_on) in [
+        ("", true),
+        ("PodUnavailableBudgetDeleteGate=false", false),
+        (
+            "PodUnavailableBudgetDeleteGate=false,PodUnavailableBudgetUpdateGate=true",
+            true,
+        ),
+        ("PodWebhook=false", false),
+    ] {
+        assert_eq!(
+            REGISTRATION.is_on(&Gates::parse(gates, "").unwrap()),
+            is_on,
+            "{gates}"
+        );
+    }
+    let rules = rules_of_controllers(&[&REGISTRATION], &Gates::parse("", "").unwrap());
+    let texts = rules.iter().map(|rule| {
+        let verbs = rule["verbs"].as_array().unwrap().iter();
+        let verbs: Vec<&str> = verbs.map(|verb| verb.as_str().unwrap()).collect();
+        format!("{}: {}", rule["resources"][0].as_str().unwrap(), verbs.join(" "))
+    });
+    let texts: Vec<String> = texts.collect();
+    assert_eq!(
+        texts,
+        [
+            "pods: get list patch watch",
+            "replicationcontrollers: get",
+            "*/scale: get",
+            "deployments: get list watch",
+            "replicasets: get list watch",
+            "statefulsets: get list watch",
+            "clonesets: get list watch",
+            "statefulsets: get list watch",
+            "podunavailablebudgets: get list watch",
+            "podunavailablebudgets/finalizers: update",
+            "podunavailablebudgets/status: patch",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn owners_of_a_pod_come_from_the_caches_if_they_have_all() {
+    let this = budgets(&[], &[]);
+    let set = Workload::new("apps", "ReplicaSet", "web-5f");
+    let owners = this.workloads.cached_owners("shop", &set).unwrap();
+    assert_eq!(owners, [set.clone(), Workload::new("apps", "Deployment", "web")]);
+    let newer = Workload::new("apps", "ReplicaSet", "web-77");
+    assert_eq!(this.workloads.cached_owners("shop", &newer), None);
+    assert_eq!(this.workloads.source("shop")(&newer, Aspect::Owner), Known::Gone);
+}

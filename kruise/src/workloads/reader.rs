@@ -1,0 +1,188 @@
+//! Reads workloads of any kind from the API server.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use kruise_api::{
+    meta::{LabelSelector, ObjectMeta, StringMap, null_as_default},
+    names::persistentpodstate::WORKLOADS,
+    path::segment,
+};
+use kruise_plan_kit::workloads::{Known, Workload, allowed_kinds};
+use kruise_runtime::{ApiError, Client};
+use kruise_views::WorkloadView;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::{
+    kinds::{Kinds, existing},
+    read_view,
+};
+use crate::lookup::CONFIGURATION;
+
+/// How long the kinds that administrators name are known.
+const KEPT: Duration = Duration::from_mins(1);
+
+/// Groups and kinds that administrators name, and when they were read.
+type Allowed = Option<(Instant, Arc<Vec<(String, String)>>)>;
+
+/// Reads workloads. Cloning shares what it knows of kinds.
+#[derive(Clone)]
+pub struct Reader {
+    client: Client,
+    /// Namespace of the manager's configuration.
+    namespace: Arc<str>,
+    kinds: Kinds,
+    allowed: Arc<Mutex<Allowed>>,
+}
+
+/// The subresource `scale` of any kind.
+#[derive(Deserialize)]
+struct Scale {
+    metadata: ObjectMeta,
+    #[serde(default, deserialize_with = "null_as_default")]
+    spec: ScaleSpec,
+    #[serde(default, deserialize_with = "null_as_default")]
+    status: ScaleStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ScaleSpec {
+    replicas: i32,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ScaleStatus {
+    selector: String,
+}
+
+#[derive(Deserialize)]
+struct ConfigMap {
+    #[serde(default, deserialize_with = "null_as_default")]
+    data: StringMap,
+}
+
+/// An object of a kind of which nothing else is known.
+#[derive(Deserialize)]
+struct Object {
+    metadata: ObjectMeta,
+    #[serde(default)]
+    spec: Value,
+}
+
+impl Reader {
+    /// Reads with this client. The manager's configuration is in `namespace`.
+    pub fn new(client: Client, namespace: &str) -> Self {
+        Self {
+            client,
+            namespace: namespace.into(),
+            kinds: Kinds::default(),
+            allowed: Arc::default(),
+        }
+    }
+
+    /// What is known of a workload now; never [`Known::NotYet`].
+    ///
+    /// # Errors
+    /// If the server does not answer, or answers that it failed.
+    pub async fn read(&self, namespace: &str, workload: &Workload) -> Result<Known, ApiError> {
+        let Workload { group, kind, name } = workload;
+        let Some(resource) = self.kinds.resource(&self.client, group, kind).await? else {
+            return Ok(Known::Unreadable);
+        };
+        let path = resource.path(namespace, name);
+        let object = match self.client.get::<Object>(&path).await {
+            Ok(object) => Some(object),
+            Err(error) if error.is_not_found() => return Ok(Known::Gone),
+            Err(error) if is_forbidden(&error) => None,
+            Err(error) => return Err(error),
+        };
+        if let Some(object) = &object
+            && self.is_allowed(group, kind).await?
+        {
+            return Ok(found(read_view(&object.metadata, Some(object.replicas()), None)));
+        }
+        let scale = if resource.has_scale {
+            self.scale(&path).await?
+        } else {
+            None
+        };
+        let metadata = object.as_ref().map(|object| &object.metadata);
+        let Some(metadata) = metadata.or(scale.as_ref().map(|scale| &scale.metadata)) else {
+            return Ok(Known::Unreadable);
+        };
+        let replicas = scale.as_ref().map(|scale| scale.spec.replicas);
+        let selector = scale
+            .as_ref()
+            .and_then(|scale| scale.status.selector.parse::<LabelSelector>().ok());
+        let selector = selector.filter(|selector| !selector.is_empty());
+        Ok(found(read_view(metadata, replicas, selector)))
+    }
+
+    async fn scale(&self, path: &str) -> Result<Option<Scale>, ApiError> {
+        let result = self.client.get::<Scale>(&format!("{path}/scale")).await;
+        match existing(result) {
+            // The latter is one of an object without the member that it is read from.
+            Err(error) if is_forbidden(&error) || matches!(error, ApiError::Malformed(_)) => Ok(None),
+            result => result,
+        }
+    }
+
+    /// Is the kind one that administrators name? Without the right to read the configuration it is not.
+    async fn is_allowed(&self, group: &str, kind: &str) -> Result<bool, ApiError> {
+        let kept = self
+            .allowed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let kinds = match kept {
+            Some((since, kinds)) if since.elapsed() < KEPT => kinds,
+            _ => {
+                let kinds = Arc::new(self.allowed_kinds().await?);
+                let now = Some((Instant::now(), kinds.clone()));
+                *self.allowed.lock().unwrap_or_else(PoisonError::into_inner) = now;
+                kinds
+            }
+        };
+        Ok(kinds.iter().any(|one| one.0 == group && one.1 == kind))
+    }
+
+    async fn allowed_kinds(&self) -> Result<Vec<(String, String)>, ApiError> {
+        let namespace = segment(&self.namespace);
+        let path = format!("/api/v1/namespaces/{namespace}/configmaps/{CONFIGURATION}");
+        let map = match existing(self.client.get::<ConfigMap>(&path).await) {
+            Err(error) if is_forbidden(&error) => None,
+            result => result?,
+        };
+        let Some(text) = map.and_then(|mut map| map.data.remove(WORKLOADS)) else {
+            return Ok(Vec::new());
+        };
+        Ok(allowed_kinds(&text).unwrap_or_else(|error| {
+            tracing::warn!("{CONFIGURATION}: {WORKLOADS} cannot be read: {error}");
+            Vec::new()
+        }))
+    }
+}
+
+impl Object {
+    /// `spec.replicas`; none if it is absent.
+    fn replicas(&self) -> i32 {
+        let replicas = self.spec.get("replicas").and_then(Value::as_i64);
+        replicas
+            .and_then(|replicas| replicas.try_into().ok())
+            .unwrap_or(0)
+    }
+}
+
+fn found(view: WorkloadView) -> Known {
+    Known::Found(Arc::new(view))
+}
+
+fn is_forbidden(error: &ApiError) -> bool {
+    error.status().is_some_and(|status| status.code == 403)
+}

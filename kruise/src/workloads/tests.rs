@@ -1,0 +1,264 @@
+//! Workloads of any kind, on a server that is a table of paths.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use http::{Request, Response};
+use jiff::Timestamp;
+use kruise_runtime::{Clock, client};
+use kube_client::client::Body;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Answers by path: a status code and a body. Paths that are not in it are not found.
+#[derive(Clone, Default)]
+pub(crate) struct Answers(Arc<Mutex<BTreeMap<String, (u16, Value)>>>);
+
+impl Answers {
+    pub(crate) fn set(&self, path: &str, code: u16, body: Value) {
+        self.0.lock().unwrap().insert(path.to_owned(), (code, body));
+    }
+
+    /// A client of this server.
+    pub(crate) fn client(&self) -> Client {
+        let answers = self.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let answer = answers.0.lock().unwrap().get(request.uri().path()).cloned();
+            async move {
+                // A server that does not answer at all.
+                if answer.as_ref().is_some_and(|(code, _)| *code == 0) {
+                    std::future::pending::<()>().await;
+                }
+                let (code, body) = answer.unwrap_or((404, json!({"reason": "NotFound", "code": 404})));
+                let response = Response::builder().status(code);
+                Ok::<_, std::io::Error>(response.body(Body::from(body.to_string().into_bytes())).unwrap())
+            }
+        });
+        let settings = client::Settings {
+            user_agent: "test".into(),
+            timeout: Duration::from_secs(5),
+            rate: None,
+            host: "here".into(),
+            observer: None,
+            clock: Clock::starting_at(Timestamp::UNIX_EPOCH),
+        };
+        Client::new(kube_client::Client::new(service, "default"), settings)
+    }
+}
+
+/// A server with the kind Game of `example.com`, which has a scale and is served in `v2` only, and the kind Pool without one.
+pub(crate) fn games() -> Answers {
+    let answers = Answers::default();
+    let versions =
+        json!({"versions": [{"version": "v2"}, {"version": "v1"}], "preferredVersion": {"version": "v1"}});
+    answers.set("/apis/example.com", 200, versions);
+    answers.set(
+        "/apis/example.com/v1",
+        200,
+        json!({"resources": [
+            {"name": "pools", "kind": "Pool", "namespaced": true},
+            {"name": "worlds", "kind": "World", "namespaced": false},
+        ]}),
+    );
+    answers.set(
+        "/apis/example.com/v2",
+        200,
+        json!({"resources": [
+            {"name": "games", "kind": "Game", "namespaced": true},
+            {"name": "games/status", "kind": "Game", "namespaced": true},
+            {"name": "games/scale", "kind": "Scale", "namespaced": true},
+        ]}),
+    );
+    answers
+}
+
+pub(crate) const GAME: &str = "/apis/example.com/v2/namespaces/shop/games/one";
+
+/// The object `one`, of a Pool or of nothing.
+fn object(owner: Option<&str>) -> Value {
+    let owner = owner.map(|name| {
+        json!({"apiVersion": "example.com/v1", "kind": "Pool", "name": name, "uid": "uid of the pool", "controller": true})
+    });
+    let owners: Vec<Value> = owner.into_iter().collect();
+    json!({"metadata": {"namespace": "shop", "name": "one", "uid": "u", "resourceVersion": "7", "ownerReferences": owners},
+           "spec": {"replicas": 9, "selector": "not a label selector"}})
+}
+
+pub(crate) fn scale(replicas: i32) -> Value {
+    json!({"metadata": {"namespace": "shop", "name": "one", "uid": "u", "resourceVersion": "7"},
+           "spec": {"replicas": replicas}, "status": {"replicas": 1, "selector": "app=game,tier in (a,b)"}})
+}
+
+fn game() -> Workload {
+    Workload::new("example.com", "Game", "one")
+}
+
+async fn read(answers: &Answers, workload: &Workload) -> Known {
+    let reader = Reader::new(answers.client(), "kruise-system");
+    reader.read("shop", workload).await.unwrap()
+}
+
+fn found(known: Known) -> WorkloadView {
+    match known {
+        Known::Found(found) => WorkloadView::clone(&found),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_kind_is_found_in_any_version_of_its_group_and_its_scale_says_how_many_pods_it_wants() {
+    let answers = games();
+    answers.set(GAME, 200, object(Some("pool")));
+    answers.set(&format!("{GAME}/scale"), 200, scale(3));
+    let found = found(read(&answers, &game()).await);
+    assert_eq!(
+        (&*found.uid, found.replicas, found.deleting),
+        ("u", Some(3), false)
+    );
+    let selector = found.selector.unwrap();
+    assert_eq!(selector.to_query(), "app in (game),tier in (a,b)");
+    assert_eq!(&*found.controller.unwrap().kind, "Pool");
+}
+
+#[tokio::test]
+async fn an_object_without_a_scale_does_not_say_how_many_pods_it_wants() {
+    let answers = games();
+    answers.set(
+        "/apis/example.com/v1/namespaces/shop/pools/one",
+        200,
+        object(None),
+    );
+    let pool = Workload::new("example.com", "Pool", "one");
+    let bare = found(read(&answers, &pool).await);
+    assert_eq!((&*bare.uid, bare.replicas, bare.selector), ("u", None, None));
+    // An object whose scale is not there, such as one without the member that it is read from.
+    answers.set(GAME, 200, object(None));
+    assert_eq!(found(read(&answers, &game()).await).replicas, None);
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_gone_and_what_may_not_be_read_or_is_not_served_cannot_be_read() {
+    let answers = games();
+    assert_eq!(read(&answers, &game()).await, Known::Gone);
+    let forbidden = || json!({"reason": "Forbidden", "code": 403});
+    answers.set(GAME, 403, forbidden());
+    answers.set(&format!("{GAME}/scale"), 403, forbidden());
+    assert_eq!(read(&answers, &game()).await, Known::Unreadable);
+    // The right to read scales is enough.
+    answers.set(&format!("{GAME}/scale"), 200, scale(4));
+    let scaled = found(read(&answers, &game()).await);
+    assert_eq!(
+        (&*scaled.uid, scaled.replicas, scaled.controller),
+        ("u", Some(4), None)
+    );
+    for (group, kind) in [
+        ("example.com", "World"),
+        ("example.com", "Nothing"),
+        ("other.com", "Game"),
+    ] {
+        let workload = Workload::new(group, kind, "one");
+        assert_eq!(
+            read(&answers, &workload).await,
+            Known::Unreadable,
+            "{group} {kind}"
+        );
+    }
+    answers.set(GAME, 500, json!({"code": 500}));
+    let reader = Reader::new(answers.client(), "kruise-system");
+    assert!(reader.read("shop", &game()).await.is_err());
+}
+
+#[tokio::test]
+async fn a_kind_that_administrators_name_wants_its_replicas() {
+    let answers = games();
+    let text = r#"{"workloads":[{"Group":"example.com","Version":"v1","Kind":"Game"}]}"#;
+    let setting = "/api/v1/namespaces/kruise-system/configmaps/kruise-configuration";
+    answers.set(
+        setting,
+        200,
+        json!({"data": {"PPS_Watch_Custom_Workload_WhiteList": text}}),
+    );
+    answers.set(GAME, 200, object(None));
+    answers.set(&format!("{GAME}/scale"), 200, scale(3));
+    assert_eq!(found(read(&answers, &game()).await).replicas, Some(9));
+    answers.set(
+        setting,
+        200,
+        json!({"data": {"PPS_Watch_Custom_Workload_WhiteList": "nonsense"}}),
+    );
+    assert_eq!(found(read(&answers, &game()).await).replicas, Some(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_owners_of_a_new_pod_are_read_within_the_limit_and_what_is_not_ends_them() {
+    let answers = games();
+    answers.set(GAME, 200, object(Some("pool")));
+    let pool = "/apis/example.com/v1/namespaces/shop/pools/pool";
+    let mut stored = object(None);
+    stored["metadata"]["uid"] = json!("uid of the pool");
+    answers.set(pool, 200, stored);
+    let reader = Reader::new(answers.client(), "kruise-system");
+    let names = |owners: Vec<Workload>| owners.into_iter().map(|owner| owner.kind).collect::<Vec<_>>();
+    assert_eq!(
+        names(reader.owners("shop", &game(), &|_| None).await),
+        ["Game", "Pool"]
+    );
+    answers.set(pool, 0, json!({}));
+    let started = Instant::now();
+    assert_eq!(
+        names(reader.owners("shop", &game(), &|_| None).await),
+        ["Game", "Pool"]
+    );
+    assert!(
+        (LIMIT..LIMIT * 2).contains(&started.elapsed()),
+        "{:?}",
+        started.elapsed()
+    );
+    answers.set(GAME, 500, json!({}));
+    assert_eq!(names(reader.owners("shop", &game(), &|_| None).await), ["Game"]);
+    answers.set(GAME, 404, json!({}));
+    assert!(reader.owners("shop", &game(), &|_| None).await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_without_a_cache_is_read_again_while_it_is_asked_for_and_a_failure_changes_nothing() {
+    let answers = games();
+    answers.set(GAME, 200, object(None));
+    answers.set(&format!("{GAME}/scale"), 200, scale(3));
+    let mut caches = Caches::default();
+    let served = Arc::new(Served::default());
+    let workloads = Workloads::new(&mut caches, &served, false, &answers.client(), "kruise-system");
+    let changes = Arc::new(AtomicUsize::new(0));
+    let seen = changes.clone();
+    workloads.on_change(move |namespace| {
+        assert_eq!(namespace, "shop");
+        seen.fetch_add(1, Ordering::SeqCst);
+    });
+    let known = || match workloads.source("shop")(&game(), Aspect::Scale) {
+        Known::Found(found) => found.replicas,
+        Known::NotYet => Some(-1),
+        other => panic!("{other:?}"),
+    };
+    let (stop, stopping) = watch::channel(false);
+    let running = tokio::spawn(workloads.clone().run(stopping));
+    assert_eq!(known(), Some(-1));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!((known(), changes.load(Ordering::SeqCst)), (Some(3), 1));
+    answers.set(&format!("{GAME}/scale"), 200, scale(2));
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    assert_eq!((known(), changes.load(Ordering::SeqCst)), (Some(2), 2));
+    answers.set(GAME, 500, json!({}));
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!((known(), changes.load(Ordering::SeqCst)), (Some(2), 2));
+    answers.set(GAME, 404, json!({}));
+    tokio::time::sleep(Duration::from_mins(2)).await;
+    assert_eq!(workloads.source("shop")(&game(), Aspect::Scale), Known::Gone);
+    stop.send_replace(true);
+    running.await.unwrap();
+}
