@@ -74,11 +74,21 @@ pub enum Bug {
     NameForSeveralNodes,
     /// A DaemonSet recreates what it could update in place.
     InPlaceForgotten,
+    /// A charge takes nothing from what a budget allows.
+    ChargeUnpaid,
+    /// The charge of an earlier pod holds for the one that has its name now.
+    ChargeOfPredecessor,
+    /// A dry run is charged.
+    DryRunCharged,
+    /// A request passes although its charge lost a race.
+    LostRaceCharged,
+    /// A request passes before its charge is stored.
+    ChargeAfterRequest,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 39] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -113,6 +123,11 @@ impl Bug {
         Self::BurstIgnored,
         Self::NameForSeveralNodes,
         Self::InPlaceForgotten,
+        Self::ChargeUnpaid,
+        Self::ChargeOfPredecessor,
+        Self::DryRunCharged,
+        Self::LostRaceCharged,
+        Self::ChargeAfterRequest,
     ];
 }
 

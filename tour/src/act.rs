@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::subject::Subject;
+use crate::subject::{Addition, Subject};
 
 /// A change or a question about a workload. All of it in the namespace `default`.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,9 +27,23 @@ pub enum Act {
         /// The label's value.
         value: &'static str,
     },
+    /// Create what is in another manifest, beside the one of the workload.
+    Add(&'static Addition),
+    /// Evict the workload's pods from a node.
+    Drain {
+        /// Name of the node.
+        node: String,
+        /// The label of the pods.
+        label: &'static str,
+    },
+    /// Let pods onto all nodes again.
+    Uncordon,
     /// Ask why its pods are as they are.
     Explain,
 }
+
+/// A label that every node has.
+const OF_NODES: &str = "kubernetes.io/hostname";
 
 /// How a patch is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,9 +84,18 @@ impl Act {
             Self::Label { pod, key, value } => {
                 Line::kubectl(["label", "pod", pod, &format!("{key}={value}")])
             }
+            Self::Add(what) => Line::kubectl(["apply", "-f", &beside(manifest, what.file)]),
+            Self::Drain { node, label } => Line::kubectl(["drain", node, &format!("--pod-selector={label}")]),
+            Self::Uncordon => Line::kubectl(["uncordon", &format!("--selector={OF_NODES}")]),
             Self::Explain => Line::kruise(["explain", &format!("{}/{}", of.short, of.name)]),
         }
     }
+}
+
+/// A file in the folder of another.
+fn beside(manifest: &str, file: &str) -> String {
+    let folder = manifest.rsplit_once('/').map(|(folder, _)| format!("{folder}/"));
+    format!("{}{file}", folder.unwrap_or_default())
 }
 
 /// What a command line runs.
@@ -137,7 +160,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::subject::{DB, WEB};
+    use crate::subject::{BUDGET, DB, WEB};
 
     #[test]
     fn a_shell_reads_back_what_is_printed() {
@@ -182,17 +205,34 @@ mod tests {
             key: "a/b",
             value: "true",
         };
-        let lines =
-            [Act::Apply, patch, label, Act::Explain].map(|act| act.line(&WEB, "web.yaml").to_string());
+        let drain = Act::Drain {
+            node: "n1".into(),
+            label: WEB.label,
+        };
+        let acts = [
+            Act::Apply,
+            patch,
+            label,
+            Act::Add(&BUDGET),
+            drain,
+            Act::Uncordon,
+            Act::Explain,
+        ];
+        let lines = acts.map(|act| act.line(&WEB, "web.yaml").to_string());
         assert_eq!(
             lines,
             [
                 "kubectl apply -f web.yaml",
                 r#"kubectl patch clone web --type=merge -p '{"spec":{"replicas":4}}'"#,
                 "kubectl label pod web-1 a/b=true",
+                "kubectl apply -f web-budget.yaml",
+                "kubectl drain n1 --pod-selector=app=web",
+                "kubectl uncordon --selector=kubernetes.io/hostname",
                 "kruise explain clone/web",
             ]
         );
+        let elsewhere = Act::Add(&BUDGET).line(&WEB, "a/b/web.yaml").to_string();
+        assert_eq!(elsewhere, "kubectl apply -f a/b/web-budget.yaml");
         let of_db = Act::Explain.line(&DB, "db.yaml").to_string();
         assert_eq!(of_db, "kruise explain asts/db");
     }

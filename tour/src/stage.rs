@@ -15,6 +15,8 @@ use crate::subject::Subject;
 pub struct View {
     /// Null before it exists.
     pub set: Value,
+    /// Its budget; null before it exists.
+    pub budget: Value,
     /// By name.
     pub pods: Vec<Pod>,
     /// Uid of each volume claim, by name.
@@ -35,6 +37,7 @@ impl View {
         for item in items {
             match item.get("kind").and_then(Value::as_str) {
                 Some("CloneSet" | "StatefulSet") => view.set = item.clone(),
+                Some("PodUnavailableBudget") => view.budget = item.clone(),
                 Some("Pod") => view.pods.push(Pod::read(item)?),
                 Some("PersistentVolumeClaim") => view.claim(item),
                 _ => bail!("neither a workload nor a pod nor a volume claim: {item}"),
@@ -134,8 +137,9 @@ mod tests {
         let set = json!({"kind": "CloneSet", "metadata": {"name": "web"}});
         let pod = json!({"kind": "Pod", "metadata": {"name": "web-1", "uid": "u"}});
         let claim = json!({"kind": "PersistentVolumeClaim", "metadata": {"name": "data-web-1", "uid": "c"}});
-        let view = View::of(&json!({"items": [set, pod, claim]})).unwrap();
-        assert_eq!((view.set, view.pods.len()), (set, 1));
+        let budget = json!({"kind": "PodUnavailableBudget", "metadata": {"name": "web"}});
+        let view = View::of(&json!({"items": [set, pod, claim, budget]})).unwrap();
+        assert_eq!((view.set, view.budget, view.pods.len()), (set, budget, 1));
         assert_eq!(view.disks, BTreeMap::from([("data-web-1".into(), "c".into())]));
         assert!(View::of(&json!({"items": [{"kind": "Node"}]})).is_err() && View::of(&json!({})).is_err());
     }

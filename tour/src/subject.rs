@@ -21,6 +21,24 @@ pub struct Subject {
     pub manifest: &'static str,
 }
 
+/// Something that is added to a workload.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Addition {
+    /// What kubectl prints of it.
+    pub printed: &'static str,
+    /// Name of the file with its manifest.
+    pub file: &'static str,
+    /// It, as YAML.
+    pub manifest: &'static str,
+}
+
+/// The budget of the CloneSet.
+pub const BUDGET: Addition = Addition {
+    printed: "podunavailablebudget.policy.kruise.io/web",
+    file: "web-budget.yaml",
+    manifest: include_str!("../assets/web-budget.yaml"),
+};
+
 /// The CloneSet.
 pub const WEB: Subject = Subject {
     kind: "CloneSet",
@@ -28,7 +46,7 @@ pub const WEB: Subject = Subject {
     short: "clone",
     name: "web",
     label: "app=web",
-    shown: "clone,pods",
+    shown: "clone,pods,pub",
     file: "web.yaml",
     manifest: include_str!("../assets/web.yaml"),
 };
@@ -45,8 +63,12 @@ pub const DB: Subject = Subject {
     manifest: include_str!("../assets/db.yaml"),
 };
 
-/// All of them.
-pub const SUBJECTS: [&Subject; 2] = [&WEB, &DB];
+/// Names of all files, and what is in them.
+pub const FILES: [(&str, &str); 3] = [
+    (WEB.file, WEB.manifest),
+    (BUDGET.file, BUDGET.manifest),
+    (DB.file, DB.manifest),
+];
 
 impl Subject {
     /// `kind.group/name` as kubectl prints it.

@@ -40,12 +40,23 @@ enum Fault {
     DeletesDisk,
     /// A pod that comes back has the old image.
     ReturnsOld,
+    /// A budget counts nothing.
+    AllowsAll,
+    /// All pods of a node are evicted at once.
+    EvictsAtOnce,
+    /// The next pod is evicted before the new one is in service.
+    EvictsTooSoon,
+    /// One pod stays on the node.
+    LeavesOne,
+    /// A pod of another node is evicted, too.
+    EvictsMore,
 }
 
 /// A CloneSet and a StatefulSet in miniature: what the tour's commands do to them, at once, without a cluster.
 struct Miniature {
     fault: Fault,
     set: Value,
+    budget: Value,
     pods: Vec<Pod>,
     born: u32,
     db: Numbered,
@@ -65,6 +76,7 @@ impl Miniature {
         Self {
             fault,
             set: Value::Null,
+            budget: Value::Null,
             pods: Vec::new(),
             born: 0,
             db: Numbered::default(),
@@ -91,7 +103,7 @@ impl Miniature {
             name: format!("web-{:03}", self.born),
             uid: format!("uid-{}", self.born),
             address: format!("10.1.0.{}", self.born),
-            node: "kwok-0".into(),
+            node: format!("kwok-{}", self.born % 3),
             restarts: 0,
             image: self.image(),
             ready: Ready::Yes,
@@ -152,6 +164,33 @@ impl Miniature {
             } else {
                 *pod = new;
             }
+        }
+    }
+
+    /// Two seconds after a pod was evicted the one in its place is in service.
+    fn drain(&mut self, node: &str) {
+        let mut evicted: Vec<usize> = (0..self.pods.len())
+            .filter(|index| self.pods[*index].node == node)
+            .collect();
+        assert!(evicted.len() > 1, "it shows nothing otherwise: {evicted:?}");
+        match self.fault {
+            Fault::LeavesOne => drop(evicted.pop()),
+            Fault::EvictsMore => evicted = (0..self.pods.len()).collect(),
+            _ => {}
+        }
+        let mut clock = 10;
+        for index in evicted {
+            let mut pod = self.born();
+            while pod.node == node {
+                pod = self.born();
+            }
+            pod.times = [clock, clock + 2].map(|second| format!("2026-01-01T00:00:{second:02}Z"));
+            clock += match self.fault {
+                Fault::EvictsAtOnce => 0,
+                Fault::EvictsTooSoon => 1,
+                _ => 2,
+            };
+            self.pods[index] = pod;
         }
     }
 
@@ -251,7 +290,9 @@ impl Numbered {
                 }});
             }
             Act::Patch { kind, body } => patched(&mut self.set, *kind, body),
-            Act::Label { .. } => panic!("no pod of it is labelled"),
+            Act::Label { .. } | Act::Add(_) | Act::Drain { .. } | Act::Uncordon => {
+                panic!("not of this one: {act:?}")
+            }
             Act::Explain => {
                 let held = self.pods.iter().filter(|pod| pod.image == "nginx:3");
                 let line = |pod: &Pod| format!("  pods/{}: stays: the partition holds it\n", pod.name);
@@ -273,6 +314,7 @@ impl Numbered {
         }
         View {
             set,
+            budget: Value::Null,
             pods: self.pods.clone(),
             disks: self.disks.clone(),
         }
@@ -312,6 +354,15 @@ impl Stage for Miniature {
                 self.pods.retain(|one| one.name != *pod);
                 self.reconcile();
             }
+            Act::Add(what) => {
+                assert_eq!(what.file, "web-budget.yaml");
+                let pods = self.pods.len();
+                let allowed = if self.fault == Fault::AllowsAll { pods } else { 1 };
+                self.budget = json!({"status": {"totalReplicas": pods, "currentAvailable": pods,
+                    "desiredAvailable": pods - allowed, "unavailableAllowed": allowed}});
+            }
+            Act::Drain { node, .. } => self.drain(node),
+            Act::Uncordon => {}
             Act::Explain => return Ok(self.explain()),
         }
         Ok(String::new())
@@ -335,6 +386,7 @@ impl Stage for Miniature {
         self.pods.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(View {
             set,
+            budget: self.budget.clone(),
             pods: self.pods.clone(),
             disks: BTreeMap::new(),
         })
@@ -372,8 +424,8 @@ fn a_cluster_that_does_everything_right_is_told_to_the_end() {
     }
     assert_eq!(
         text.matches("\n$ kubectl").count(),
-        steps().len(),
-        "every change is printed: {text}"
+        steps().len() + 1,
+        "every change is printed, and that nodes take pods again: {text}"
     );
 }
 
@@ -407,21 +459,37 @@ fn whatever_goes_wrong_fails_the_step_that_shows_it() {
             "step 6: Scale down",
             "out of podsToDelete",
         ),
+        (Fault::AllowsAll, "step 8: A budget", "one may go"),
+        (
+            Fault::EvictsAtOnce,
+            "step 9: Drain a node",
+            "in place of the one before",
+        ),
+        (
+            Fault::EvictsTooSoon,
+            "step 9: Drain a node",
+            "in place of the one before",
+        ),
+        (
+            Fault::EvictsMore,
+            "step 9: Drain a node",
+            "other nodes were not touched",
+        ),
         (
             Fault::CreatesAtOnce,
-            "step 8: Pods with names and disks",
+            "step 10: Pods with names and disks",
             "each was created after",
         ),
-        (Fault::SharesDisk, "step 8: Pods with names", "of its name"),
+        (Fault::SharesDisk, "step 10: Pods with names", "of its name"),
         (
             Fault::UpdatesFirst,
-            "step 9: Update in place, from the last one down",
+            "step 11: Update in place, from the last one down",
             "db-2 runs nginx:4",
         ),
-        (Fault::DeletesDisk, "step 10: Scale a name away", "the same ones"),
+        (Fault::DeletesDisk, "step 12: Scale a name away", "the same ones"),
         (
             Fault::ReturnsOld,
-            "step 11: And back",
+            "step 13: And back",
             "db-2 is back with nginx:4",
         ),
     ];
@@ -434,6 +502,28 @@ fn whatever_goes_wrong_fails_the_step_that_shows_it() {
         );
         assert!(text.contains("DOES NOT HOLD"), "{fault:?}: {text}");
     }
+}
+
+#[test]
+fn a_node_is_drained_once_all_its_pods_are_elsewhere() {
+    let mut miniature = Miniature::new(Fault::LeavesOne);
+    miniature.run(&WEB, &Act::Apply).unwrap();
+    let before = miniature.view(&WEB).unwrap().pods;
+    let all = steps();
+    let step = all.iter().find(|step| step.title == "Drain a node").unwrap();
+    let act = (step.act)(&before);
+    miniature.run(&WEB, &act).unwrap();
+    assert!(!(step.settled)(&before, &miniature.view(&WEB).unwrap()).unwrap());
+    miniature.fault = Fault::EvictsMore;
+    let Act::Drain { node, .. } = act else {
+        panic!("{act:?}")
+    };
+    miniature.pods.iter_mut().for_each(|pod| {
+        if pod.node == node {
+            pod.node = "kwok-9".into();
+        }
+    });
+    assert!((step.settled)(&before, &miniature.view(&WEB).unwrap()).unwrap());
 }
 
 #[test]
@@ -457,7 +547,10 @@ fn the_summary_has_one_row_per_step() {
                 .unwrap()
         })
         .collect();
-    assert_eq!(sizes, ["5", "5", "5", "2", "2", "1", "1", "3", "1", "1", "1"]);
+    assert_eq!(
+        sizes,
+        ["5", "5", "5", "2", "2", "1", "1", "0", "2", "3", "1", "1", "1"]
+    );
     let kept: Vec<&str> = table
         .lines()
         .skip(1)
@@ -472,8 +565,8 @@ fn the_summary_has_one_row_per_step() {
     assert_eq!(
         kept,
         [
-            "0 of 0", "5 of 5", "0 of 5", "5 of 5", "5 of 5", "4 of 5", "3 of 4", "0 of 0", "3 of 3",
-            "2 of 3", "2 of 2"
+            "0 of 0", "5 of 5", "0 of 5", "5 of 5", "5 of 5", "4 of 5", "3 of 4", "4 of 4", "2 of 4",
+            "0 of 0", "3 of 3", "2 of 3", "2 of 2"
         ]
     );
 }
@@ -489,10 +582,10 @@ fn a_pod_is_replaced_once_another_is_in_service_whatever_an_older_status_says() 
     let mut miniature = Miniature::new(Fault::None);
     miniature.run(&WEB, &Act::Apply).unwrap();
     let all = steps();
-    let step = all.iter().rfind(|step| *step.of == WEB).unwrap();
+    let step = all.iter().find(|step| step.title == "Replace one pod").unwrap();
     let before = miniature.view(&WEB).unwrap().pods;
     let Act::Label { pod: chosen, .. } = (step.act)(&before) else {
-        panic!("the last step of the CloneSet labels a pod");
+        panic!("it labels a pod");
     };
     let done = miniature.view(&WEB).unwrap();
     let is_settled = |now: &View| (step.settled)(&before, now).unwrap();

@@ -22,6 +22,7 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use kruise_api::podunavailablebudget::PodUnavailableBudget;
+use kruise_plan_kit::injected::{Bug, is_injected};
 use kruise_plan_kit::ledger::{Account, Decision, Free, Gates, Operation, budget_of, desired_available};
 use kruise_views::PodView;
 use serde::Deserialize as _;
@@ -205,7 +206,9 @@ fn of_pod(pod: &PodView, ask: &Ask<'_>, gates: Gates, known: &impl Known, now: T
         }
         Decision::Free(free) => Verdict::Pass(Passed::Free(free)),
         Decision::Recorded => Verdict::Pass(Passed::Recorded),
-        Decision::Renewed | Decision::Charged if ask.dry_run => Verdict::Pass(Passed::DryRun),
+        Decision::Renewed | Decision::Charged if ask.dry_run && !is_injected(Bug::DryRunCharged) => {
+            Verdict::Pass(Passed::DryRun)
+        }
         Decision::Renewed | Decision::Charged => Verdict::Charge(charge(&budget, &account, ask)),
         Decision::Refused(refusal) => {
             let is_eviction = ask.operation == Operation::Evict;

@@ -42,6 +42,8 @@ pub struct Setup {
     pub resources: Vec<Resource>,
     /// Labels by which managers select objects.
     pub selectors: Vec<&'static str>,
+    /// Do webhooks of all managers answer in turns?
+    pub all_webhooks: bool,
     /// Who judges.
     pub judges: Judges,
     /// Whether they do.
@@ -91,6 +93,8 @@ pub struct State {
     pub stops: BTreeMap<ProcessId, watch::Sender<bool>>,
     /// Webhooks of managers that are up.
     pub routes: BTreeMap<ProcessId, Routes>,
+    /// Which of them answers next; `None` if the first always does.
+    turn: Option<usize>,
     /// Who judges.
     pub judges: Judges,
     /// Whether they do.
@@ -128,6 +132,7 @@ impl Cluster {
             processes: BTreeMap::new(),
             stops: BTreeMap::new(),
             routes: BTreeMap::new(),
+            turn: setup.all_webhooks.then_some(0),
             judges: setup.judges,
             judged: setup.judged,
             violation: None,
@@ -284,7 +289,11 @@ impl State {
     }
 
     fn call_webhook(&mut self, call: WebhookCall) -> Answer {
-        let routes = self.routes.values().next();
+        let turn = self.turn.as_mut().map_or(0, |turn| {
+            *turn += 1;
+            turn.checked_rem(self.routes.len()).unwrap_or(0)
+        });
+        let routes = self.routes.values().nth(turn);
         webhooks::call(call, routes, &self.faults, &mut self.counters, &mut self.random)
     }
 

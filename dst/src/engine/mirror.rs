@@ -98,8 +98,7 @@ impl Mirror {
 
     /// The resource of a list or a watch.
     pub fn resource_of(&self, path: &str) -> Option<Resource> {
-        let plural = path.rsplit('/').next();
-        self.resources().find(|one| Some(one.plural) == plural)
+        self.resources().find(|one| one.is_at(path))
     }
 
     /// Lengths of the logs.

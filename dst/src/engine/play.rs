@@ -130,6 +130,7 @@ impl<'a> Play<'a> {
             definitions,
             resources: subjects.resources(scenario),
             selectors: subjects.selectors(),
+            all_webhooks: subjects.use_all_webhooks(scenario),
             judges: Judges::new(subjects.controllers(), oracles),
             judged,
             failing: scenario.failing.unwrap_or(0),

@@ -141,6 +141,8 @@ pub struct Counters {
     pub writes: u32,
     /// Of these, writes of pods, by component.
     pub pods: BTreeMap<String, u32>,
+    /// The same, by plural of the resource.
+    pub written: BTreeMap<String, u32>,
     /// Requests of managers that arrived, leases apart.
     pub requests: u32,
     /// Reviews that needed lookups in the API server.
@@ -162,6 +164,11 @@ impl Counters {
         self.pods.get(component).copied().unwrap_or(0)
     }
 
+    /// Writes of a resource.
+    pub fn written(&self, plural: &str) -> u32 {
+        self.written.get(plural).copied().unwrap_or(0)
+    }
+
     /// A fault had an effect.
     pub fn fired(&mut self, name: &'static str) {
         *self.fired.entry(name).or_default() += 1;
@@ -173,6 +180,7 @@ impl Counters {
             return;
         }
         self.writes += 1;
+        *self.written.entry(write.resource.to_owned()).or_default() += 1;
         if write.resource == "pods" {
             *self.pods.entry(write.component.to_owned()).or_default() += 1;
         }

@@ -7,7 +7,7 @@ pub struct Resource {
     pub group: &'static str,
     /// The version that managers watch.
     pub version: &'static str,
-    /// Plural; no two resources here have the same.
+    /// Plural.
     pub plural: &'static str,
     /// Kind.
     pub kind: &'static str,
@@ -41,6 +41,14 @@ impl Resource {
         }
     }
 
+    /// One of OpenKruise's policies, in the version that managers watch.
+    pub const fn policy(plural: &'static str, kind: &'static str) -> Self {
+        Self {
+            group: "policy.kruise.io",
+            ..Self::kruise(plural, kind)
+        }
+    }
+
     /// One of OpenKruise's, in the version that managers watch.
     pub const fn kruise(plural: &'static str, kind: &'static str) -> Self {
         Self {
@@ -59,6 +67,16 @@ impl Resource {
         }
     }
 
+    /// Is this the path of all its objects, or of those of a namespace?
+    pub fn is_at(self, path: &str) -> bool {
+        let mut parts = path.split('/').skip(1);
+        let group = match parts.next() {
+            Some("apis") => parts.next(),
+            _ => Some(""),
+        };
+        group == Some(self.group) && path.rsplit('/').next() == Some(self.plural)
+    }
+
     /// Path of all its objects.
     pub fn path(self) -> String {
         let root = if self.group.is_empty() { "api" } else { "apis" };
@@ -68,7 +86,7 @@ impl Resource {
 
 /// A value for each resource that has one.
 #[derive(Clone, Debug)]
-pub struct PerResource<T>(Vec<(&'static str, T)>);
+pub struct PerResource<T>(Vec<(Resource, T)>);
 
 impl<T> Default for PerResource<T> {
     fn default() -> Self {
@@ -78,14 +96,14 @@ impl<T> Default for PerResource<T> {
 
 impl<T> FromIterator<(Resource, T)> for PerResource<T> {
     fn from_iter<I: IntoIterator<Item = (Resource, T)>>(values: I) -> Self {
-        Self(values.into_iter().map(|(of, value)| (of.plural, value)).collect())
+        Self(values.into_iter().collect())
     }
 }
 
 impl<T> PerResource<T> {
     /// The value of a resource.
     pub fn get(&self, of: Resource) -> Option<&T> {
-        let found = self.0.iter().find(|(plural, _)| *plural == of.plural);
+        let found = self.0.iter().find(|(one, _)| *one == of);
         found.map(|(_, value)| value)
     }
 
@@ -94,9 +112,9 @@ impl<T> PerResource<T> {
     where
         T: Default,
     {
-        let at = self.0.iter().position(|(plural, _)| *plural == of.plural);
+        let at = self.0.iter().position(|(one, _)| *one == of);
         let at = at.unwrap_or_else(|| {
-            self.0.push((of.plural, T::default()));
+            self.0.push((of, T::default()));
             self.0.len() - 1
         });
         &mut self.0[at].1

@@ -53,6 +53,12 @@ pub trait Subject: Sync {
         false
     }
 
+    /// Do webhooks of all managers answer in turns? Otherwise those of the oldest one answer, as they did for the first
+    /// subjects.
+    fn uses_all_webhooks(&self) -> bool {
+        false
+    }
+
     /// Labels by which its controller selects objects in lists and watches.
     fn selectors(&self) -> &'static [&'static str] {
         &[]
@@ -164,6 +170,15 @@ impl Subjects {
             }
         }
         resources
+    }
+
+    /// Do webhooks of all managers answer in turns in a scenario?
+    pub fn use_all_webhooks(self, scenario: &Scenario) -> bool {
+        let mut played = self
+            .0
+            .iter()
+            .filter(|one| scenario.subjects.contains_key(one.name()));
+        played.any(|one| one.uses_all_webhooks())
     }
 
     /// Labels by which managers select objects.

@@ -7,6 +7,8 @@ pub mod hooks;
 pub mod knowledge;
 pub mod labels;
 pub mod pod_writes;
+pub mod podunavailablebudget;
+pub mod registration;
 pub mod settled;
 pub mod sidecarset;
 pub mod statefulset;
@@ -18,6 +20,7 @@ use crate::engine::subject::Subjects;
 pub const ALL: Subjects = Subjects(&[
     &cloneset::CloneSet,
     &deployment::Deployment,
+    &podunavailablebudget::PodUnavailableBudget,
     &statefulset::StatefulSet,
     &sidecarset::SidecarSet,
     &daemonset::DaemonSet,

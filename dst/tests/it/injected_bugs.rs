@@ -60,6 +60,16 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::OrderIgnored => &["one after the other"],
         Bug::ClaimOfSlotGiven => &["claims are owned as their policy says"],
         Bug::ResizeUnchecked => &["claims grow where their class allows it"],
+        Bug::ChargeUnpaid => &[
+            "charges are paid from what is allowed",
+            "as many pods stay available as the budget demands",
+        ],
+        Bug::ChargeOfPredecessor => &[
+            "disruptions are charged first",
+            "charges are paid from what is allowed",
+        ],
+        Bug::DryRunCharged => &["dry runs charge nothing"],
+        Bug::LostRaceCharged | Bug::ChargeAfterRequest => &["disruptions are charged first"],
         Bug::NodePodTwice => &["one pod for each node"],
         Bug::SurgeUnbounded => &["surge"],
         Bug::NodePartitionOffByOne => &["partition"],

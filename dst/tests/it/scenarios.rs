@@ -9,13 +9,15 @@ use kruise_dst::{
         subject::Subjects,
     },
     subjects::{
-        ALL, cloneset::CloneSet, daemonset::DaemonSet, deployment::Deployment, sidecarset::SidecarSet,
-        statefulset::StatefulSet,
+        ALL, cloneset::CloneSet, daemonset::DaemonSet, deployment::Deployment,
+        podunavailablebudget::PodUnavailableBudget, sidecarset::SidecarSet, statefulset::StatefulSet,
     },
 };
 
 /// Seeds that are played before each change, whatever the speed of a machine, unless told otherwise.
 const SCENARIOS: u64 = 300;
+/// And of these, with budgets.
+const BUDGETS: u64 = 40;
 
 /// `KRUISE_DST_SECONDS` plays as many as fit into that time.
 fn limits() -> campaign::Limits {
@@ -39,17 +41,50 @@ fn random_scenarios_keep_every_promise_and_end_where_they_should() {
     assert!(tally.rich > 0 || tally.scenarios < 10, "{tally}");
 }
 
+/// `kruise-dst run --of podunavailablebudget` takes more of them.
+#[test]
+fn no_disruption_takes_more_pods_than_a_budget_allows_and_every_budget_comes_to_rest() {
+    let limits = campaign::Limits {
+        of: Some("podunavailablebudget".into()),
+        time: Duration::from_secs(60),
+        scenarios: BUDGETS,
+        failures: 1,
+    };
+    let tally = campaign::run(ALL, 1, 2, limits).unwrap();
+    println!("{tally}");
+    assert!(tally.failures.is_empty(), "{tally}");
+    assert!(tally.rich > 0 || tally.scenarios < 10, "{tally}");
+}
+
 /// A fingerprint that was noted once stays worth something when a subject is added.
 #[test]
 fn seeds_of_other_subjects_are_played_as_if_there_were_no_statefulsets() {
-    let others = Subjects(&[&CloneSet, &Deployment, &SidecarSet, &DaemonSet]);
+    let others = Subjects(&[
+        &CloneSet,
+        &Deployment,
+        &PodUnavailableBudget,
+        &SidecarSet,
+        &DaemonSet,
+    ]);
     assert!(played_alike_without("statefulset", others).unwrap() > 0);
 }
 
 #[test]
 fn seeds_of_other_subjects_are_played_as_if_there_were_no_daemonsets() {
-    let others = Subjects(&[&CloneSet, &Deployment, &StatefulSet, &SidecarSet]);
+    let others = Subjects(&[
+        &CloneSet,
+        &Deployment,
+        &PodUnavailableBudget,
+        &StatefulSet,
+        &SidecarSet,
+    ]);
     assert!(played_alike_without("daemonset", others).unwrap() > 0);
+}
+
+#[test]
+fn seeds_of_other_subjects_are_played_as_if_there_were_no_budgets() {
+    let others = Subjects(&[&CloneSet, &Deployment, &StatefulSet, &SidecarSet, &DaemonSet]);
+    assert!(played_alike_without("podunavailablebudget", others).unwrap() > 0);
 }
 
 /// The number of scenarios that were played with all subjects, and with all but one, and alike.

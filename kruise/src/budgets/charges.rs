@@ -19,6 +19,7 @@ use kruise_admission::{
     lookup::{Lookup, LookupResult, ObjectName},
 };
 use kruise_api::podunavailablebudget::PodUnavailableBudget;
+use kruise_plan_kit::injected::{Bug, is_injected};
 use kruise_plan_kit::{Part, ResourceId, Target, ledger::status_patch};
 use kruise_runtime::{ApiError, Client, Served, caches::Jitter};
 use serde_json::{Value, json};
@@ -153,6 +154,12 @@ impl Charges {
             let Some((before, after)) = decide(name, read, &mut group) else {
                 return;
             };
+            if is_injected(Bug::ChargeAfterRequest) {
+                for one in group.drain(..) {
+                    let _ = one.reply.send(Ok(Response::ALLOW.into()));
+                }
+                sleep(Duration::from_secs(1)).await;
+            }
             match self.write(name, &before, &after).await {
                 Ok(stored) => {
                     if let Some(stored) = stored {
@@ -160,6 +167,12 @@ impl Charges {
                     }
                     for one in group {
                         // The client may be gone.
+                        let _ = one.reply.send(Ok(Response::ALLOW.into()));
+                    }
+                    return;
+                }
+                Err(error) if error.is_conflict() && is_injected(Bug::LostRaceCharged) => {
+                    for one in group {
                         let _ = one.reply.send(Ok(Response::ALLOW.into()));
                     }
                     return;

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use super::stage::{Embedded, Place};
 
 const OPENING: &str = "
-A tour of CloneSet and StatefulSet, OpenKruise's workloads that update pods in place.
+A tour of CloneSet and StatefulSet, OpenKruise's workloads that update pods in place, and of a budget for their pods.
 
 Each step shows the command line that makes its request; here the request is sent without it, so kubectl is not needed.
 Seconds are wall time from the request to the status that says it is done, simulated pulls, starts and stops included;

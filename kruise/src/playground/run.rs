@@ -15,7 +15,7 @@ use kruise_runtime::shutdown;
 use kruise_sim::Timings;
 use kruise_sim::http::{Live, serve};
 use kruise_tour::Screen;
-use kruise_tour::subject::{SUBJECTS, WEB};
+use kruise_tour::subject::{FILES, WEB};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -263,9 +263,9 @@ pub(super) async fn listen(port: u16) -> anyhow::Result<TcpListener> {
 }
 
 fn write_files(options: &Options, folder: &Folder) -> anyhow::Result<()> {
-    for subject in SUBJECTS {
-        let manifest = folder.path().join(subject.file);
-        std::fs::write(&manifest, subject.manifest)
+    for (name, text) in FILES {
+        let manifest = folder.path().join(name);
+        std::fs::write(&manifest, text)
             .with_context(|| format!("{} cannot be written", manifest.display()))?;
     }
     if options.verbose {

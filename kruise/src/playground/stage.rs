@@ -26,6 +26,10 @@ use crate::{
 const SETS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
+const NODES: &str = "/api/v1/nodes";
+const BUDGETS: &str = "/apis/policy.kruise.io/v1beta1/namespaces/default/podunavailablebudgets";
+/// How soon `kubectl drain` tries an eviction again.
+const AGAIN: Duration = Duration::from_secs(5);
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 /// The manager is at rest when it wrote nothing for so long: longer than it ever waits between two writes of its own
 /// accord, which is a second between two plans of one owner, and half of one between two statuses.
@@ -132,6 +136,13 @@ impl Embedded {
                 self.client.patch::<IgnoredAny>(&path, merge, &body).await?;
                 Ok(format!("pod/{pod} labeled"))
             }
+            Act::Add(what) => {
+                let object: Value = serde_saphyr::from_str(what.manifest)?;
+                self.client.create::<IgnoredAny>(BUDGETS, &object).await?;
+                Ok(format!("{} created", what.printed))
+            }
+            Act::Drain { node, label } => self.drain(node, label).await,
+            Act::Uncordon => self.uncordon().await,
             Act::Explain => {
                 let explain = explainer(of.short).context("nothing explains it")?;
                 let settings = SettingsSource::Gates(Gates::parse("", "")?);
@@ -149,6 +160,66 @@ impl Embedded {
         }
     }
 
+    /// Evicts pods as `kubectl drain` does: what is refused is tried again. The client itself tries again once a second at
+    /// first.
+    async fn drain(&self, node: &str, label: &str) -> Result<String> {
+        self.cordon(node, true).await?;
+        let path = format!("{PODS}?labelSelector={}", label.replace('=', "%3D"));
+        let pods: List = self.client.get(&path).await?;
+        let pods = pods.items.iter().map(Pod::read).collect::<Result<Vec<_>>>()?;
+        let mut printed = vec![format!("node/{node} cordoned")];
+        for pod in pods.iter().filter(|pod| pod.node == node) {
+            printed.push(format!("evicting pod default/{}", pod.name));
+            let eviction =
+                json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod.name}});
+            let path = format!("{PODS}/{}/eviction", pod.name);
+            let start = Instant::now();
+            loop {
+                self.check()?;
+                match self.client.create::<IgnoredAny>(&path, &eviction).await {
+                    Err(error) if error.too_many_requests().is_some() && start.elapsed() < LIMIT => {
+                        printed.push(format!(
+                            "error when evicting pods/{:?} (will retry): {error}",
+                            pod.name
+                        ));
+                        tokio::time::sleep(AGAIN).await;
+                    }
+                    Err(error) if !error.is_not_found() => return Err(error.into()),
+                    _ => break,
+                }
+            }
+            printed.push(format!("pod/{} evicted", pod.name));
+        }
+        printed.push(format!("node/{node} drained"));
+        Ok(printed.join("\n"))
+    }
+
+    async fn uncordon(&self) -> Result<String> {
+        let nodes: List = self.client.get(NODES).await?;
+        let mut printed = Vec::new();
+        for node in &nodes.items {
+            let name = node
+                .pointer("/metadata/name")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            let was = node.pointer("/spec/unschedulable") == Some(&json!(true));
+            if was {
+                self.cordon(name, false).await?;
+            }
+            let already = if was { "" } else { "already " };
+            printed.push(format!("node/{name} {already}uncordoned"));
+        }
+        Ok(printed.join("\n"))
+    }
+
+    async fn cordon(&self, node: &str, on: bool) -> Result<()> {
+        let patch = json!({"spec": {"unschedulable": on}});
+        let merge = "application/merge-patch+json";
+        let path = format!("{NODES}/{node}");
+        self.client.patch::<IgnoredAny>(&path, merge, &patch).await?;
+        Ok(())
+    }
+
     async fn read(&self, of: &Subject) -> Result<View> {
         let set = match self
             .client
@@ -164,8 +235,13 @@ impl Embedded {
             Ok(self.client.get(&path).await?)
         };
         let pods = list(PODS).await?.items;
+        let budget = match self.client.get(&format!("{BUDGETS}/{}", of.name)).await {
+            Err(error) if ApiError::is_not_found(&error) => Value::Null,
+            answer => answer?,
+        };
         let mut view = View {
             set,
+            budget,
             pods: pods.iter().map(Pod::read).collect::<Result<_>>()?,
             ..View::default()
         };

@@ -4,6 +4,7 @@
 //! became of the pods. The claims are what the tour is for; one that does not hold ends it with an error.
 
 mod db;
+mod guard;
 mod web;
 
 use std::collections::BTreeMap;
@@ -72,7 +73,8 @@ pub struct Claim {
 
 /// The whole story.
 pub fn steps() -> Vec<Step> {
-    web::STEPS.into_iter().chain(db::STEPS).collect()
+    let of_web = web::STEPS.into_iter().chain(guard::STEPS);
+    of_web.chain(db::STEPS).collect()
 }
 
 fn patch(operations: &[Value]) -> Act {

@@ -19,8 +19,8 @@ use crate::lab::binaries::Binaries;
 use crate::lab::folder;
 use stage::Live;
 
-/// Simulated nodes.
-const NODES: u32 = 5;
+/// Simulated nodes: fewer than pods, so that one of them has several.
+const NODES: u32 = 3;
 
 /// How the tour goes.
 #[derive(Args, Debug)]
@@ -36,7 +36,7 @@ pub(crate) struct Options {
 }
 
 const OPENING: &str = "\
-A tour of CloneSet and StatefulSet, OpenKruise's workloads that update pods in place.
+A tour of CloneSet and StatefulSet, OpenKruise's workloads that update pods in place, and of a budget for their pods.
 
 etcd, kube-apiserver, kube-controller-manager and kube-scheduler are real and run on this machine; the manager is the
 one of this workspace. Nodes and kubelets are simulated by kwok: nothing is pulled, containers start and stop at once.
@@ -89,7 +89,7 @@ fn introduce(screen: &mut Screen<impl Write>, live: &Live, exports: &str) -> Res
     screen.command(&nodes)?;
     screen.text(&live.run_line(&nodes)?)?;
     screen.text(&format!(
-        "\nThe tables below show what `kubectl get clone,pods -l app=web -o json` answers, and later\n\
+        "\nThe tables below show what `kubectl get clone,pods,pub -l app=web -o json` answers, and later\n\
          `kubectl get asts,pods,pvc -l app=db -o json`. To look on, or to repeat a command, in a second terminal:\n{exports}"
     ))?;
     screen.pause(&interrupt::check)

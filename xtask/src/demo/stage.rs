@@ -1,7 +1,7 @@
 //! Where the tour takes place: a real cluster, in which commands are run as they are printed.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -33,6 +33,16 @@ pub(crate) struct Live {
 impl Live {
     /// Runs a command line as it is printed.
     pub(crate) fn run_line(&self, line: &Line) -> Result<String> {
+        text(line, self.output(line)?.stdout)
+    }
+
+    /// The same, with what it prints to standard error first.
+    fn run_and_join(&self, line: &Line) -> Result<String> {
+        let output = self.output(line)?;
+        text(line, [output.stderr, output.stdout].concat())
+    }
+
+    fn output(&self, line: &Line) -> Result<Output> {
         let program = match line.program {
             Program::Kubectl => &self.kubectl,
             Program::Kruise => &self.kruise,
@@ -46,8 +56,12 @@ impl Live {
         if !output.status.success() {
             bail!("{line}: {}", String::from_utf8_lossy(&output.stderr).trim());
         }
-        String::from_utf8(output.stdout).with_context(|| format!("{line} printed bytes that are not UTF-8"))
+        Ok(output)
     }
+}
+
+fn text(line: &Line, printed: Vec<u8>) -> Result<String> {
+    String::from_utf8(printed).with_context(|| format!("{line} printed bytes that are not UTF-8"))
 }
 
 impl Stage for Live {
@@ -62,7 +76,12 @@ impl Stage for Live {
     }
 
     fn run(&mut self, of: &Subject, act: &Act) -> Result<String> {
-        self.run_line(&act.line(of, &self.manifest(of)))
+        let line = act.line(of, &self.manifest(of));
+        match act {
+            // What it tries again it prints as an error.
+            Act::Drain { .. } => self.run_and_join(&line),
+            _ => self.run_line(&line),
+        }
     }
 
     fn view(&mut self, of: &Subject) -> Result<View> {

@@ -4,7 +4,7 @@ pub mod draft;
 pub mod edit;
 mod features;
 pub mod generate;
-mod manifest;
+pub mod manifest;
 mod oracles;
 pub mod start;
 mod user;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    cloneset::{draft::CLONESETS, edit::Edit},
+    cloneset::{draft::CLONESETS, edit::Edit, manifest::amounts},
     pod_writes,
 };
 use crate::engine::cluster::Cluster;
@@ -35,6 +35,9 @@ pub struct Start {
     pub replicas: u32,
     /// The label of its pods that is `on`.
     pub label: String,
+    /// Containers request processor time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resources: bool,
 }
 
 /// Deployments.
@@ -126,7 +129,7 @@ impl Oracles for DeploymentOracles {
 }
 
 fn manifest(start: &Start) -> Value {
-    json!({
+    let mut deployment = json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "web", "namespace": "default"},
         "spec": {
@@ -139,7 +142,11 @@ fn manifest(start: &Start) -> Value {
                     {"name": "main", "image": "web:1", "env": [{"name": "MODE", "value": "0"}]}]},
             },
         },
-    })
+    });
+    if start.resources {
+        deployment["spec"]["template"]["spec"]["containers"][0]["resources"] = amounts("10m");
+    }
+    deployment
 }
 
 /// Changes it. False if that is refused, or means nothing to a Deployment.

@@ -153,6 +153,7 @@ fn finish(mut draft: Draft, below: Workload, sets: Vec<Set>) -> Scenario {
         let start = deployment::Start {
             replicas: draft.start.replicas,
             label: LABEL.into(),
+            resources: false,
         };
         let start = serde_json::to_value(start).unwrap_or_default();
         let mut scenario = draft.scenario;

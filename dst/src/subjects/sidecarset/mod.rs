@@ -3,7 +3,6 @@
 mod edit;
 mod generate;
 mod oracles;
-mod registration;
 mod start;
 mod user;
 

@@ -13,7 +13,6 @@ use tokio::time::{Instant, sleep};
 use super::{
     edit::Edit,
     oracles::view,
-    registration,
     start::{LABEL, SIDECARSETS, Set, Start},
 };
 use crate::engine::{
@@ -26,6 +25,7 @@ use crate::engine::{
     user::{self, insist, int_or_string},
     verdict::Violation,
 };
+use crate::subjects::registration;
 
 /// Image of the twin that idles.
 const EMPTY: &str = "empty:1";

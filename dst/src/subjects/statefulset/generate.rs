@@ -31,9 +31,11 @@ const REPLICAS: u64 = 9;
 pub fn generate(seed: u64) -> Option<Scenario> {
     let mut random = Random::new(seed, SCENARIO);
     let random = &mut random;
-    if !random.percent(SHARE) {
-        return None;
-    }
+    random.percent(SHARE).then(|| draw(seed, random))
+}
+
+/// A scenario with a StatefulSet.
+pub fn draw(seed: u64, random: &mut Random) -> Scenario {
     let start = start(random);
     let watched = if start.resizes() { WATCHED_GROWING } else { WATCHED };
     // One in twenty is played to its end; the others end once they count.
@@ -68,7 +70,7 @@ pub fn generate(seed: u64) -> Option<Scenario> {
             |what| *what == action(&Edit::Paused(false)),
         );
     }
-    Some(scenario)
+    scenario
 }
 
 fn action(edit: &Edit) -> Action {

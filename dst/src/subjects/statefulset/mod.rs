@@ -2,10 +2,10 @@
 
 mod bystanders;
 mod edit;
-mod generate;
+pub mod generate;
 mod manifest;
 mod oracles;
-mod start;
+pub mod start;
 mod user;
 
 use edit::Edit;

@@ -1,0 +1,43 @@
+//! What users do to a budget, and to the pods that it covers.
+
+use serde::{Deserialize, Serialize};
+
+use super::start::Limit;
+
+/// Something that a user does.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Edit {
+    /// Creates the budget; means nothing if it is there.
+    Create,
+    /// Deletes it.
+    Delete,
+    /// Deletes it and creates it under another name.
+    Rename,
+    /// Another limit.
+    Limit(Limit),
+    /// Other `protectOperations`; none is the default.
+    Operations(Vec<String>),
+    /// Makes a node unschedulable and evicts its pods, as `kubectl drain` does, and makes it schedulable again.
+    Drain(u8),
+    /// Evicts the pod at this place, only to see whether that works.
+    Try(u8),
+    /// Says of the pod at this place that no budget protects it.
+    Exempt(u8),
+    /// Labels the pod at this place as unavailable, or takes the label away.
+    Label(u8, bool),
+    /// Takes this label away from all pods.
+    Unlabel,
+    /// Another image for the pod at this place.
+    Image(u8, u32),
+    /// So many hundredths of a processor for the pod at this place.
+    Resize(u8, u32),
+    /// A limit and operations under which everything ends.
+    Open,
+}
+
+impl Edit {
+    /// Does it end what would keep pods from their end?
+    pub fn is_release(&self) -> bool {
+        matches!(self, Self::Open | Self::Unlabel)
+    }
+}

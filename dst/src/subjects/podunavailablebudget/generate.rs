@@ -1,0 +1,172 @@
+//! Scenarios with a budget: those of a CloneSet, a StatefulSet, or a Deployment, and more that makes pods unavailable.
+
+use super::{
+    edit::Edit,
+    start::{BUDGETS, Limit, NAME, Start, Workload},
+};
+use crate::{
+    engine::{
+        generate::{add_steps, fault},
+        random::{Purpose, Random},
+        resource::{PODS, Resource},
+        scenario::{Action, PodAction, Scenario, Step},
+    },
+    subjects::{
+        cloneset::{
+            draft::{CLONESETS, Draft},
+            generate::draft,
+        },
+        deployment,
+        statefulset::{self, start::STATEFULSETS},
+    },
+};
+
+/// Resources whose watches faults hit.
+const WATCHED: &[Resource] = &[PODS, PODS, BUDGETS, BUDGETS, CLONESETS, STATEFULSETS];
+
+/// The budget, its edits, and what users do to pods.
+const SCENARIO: Purpose = Purpose(300);
+/// The StatefulSet below it.
+const BELOW: Purpose = Purpose(301);
+/// Of the seeds that are of no later subject, this share has a budget.
+const SHARE: u8 = 40;
+/// Most replicas of the workloads.
+const PODS_OF_A_WORKLOAD: u64 = 9;
+
+/// The scenario of a seed, in a share of them.
+pub fn generate(seed: u64) -> Option<Scenario> {
+    let mut random = Random::new(seed, SCENARIO);
+    let random = &mut random;
+    if !random.percent(SHARE) {
+        return None;
+    }
+    let workload = match random.between(0, 99) {
+        0..45 => Workload::CloneSet,
+        45..75 => Workload::StatefulSet,
+        _ => Workload::Deployment,
+    };
+    let start = start(random, workload);
+    let mut scenario = below(seed, workload);
+    scenario.managers = 2;
+    add_edits(&mut scenario, random, &start);
+    if scenario.brief {
+        let draw = |random: &mut Random| action(&edit(random, &start));
+        add_steps(&mut scenario, WATCHED, draw, |what| {
+            what.edit_of(NAME).is_some_and(|edit: Edit| edit.is_release())
+        });
+    }
+    let start = serde_json::to_value(&start).unwrap_or_default();
+    scenario.subjects.insert(NAME.to_owned(), start);
+    Some(scenario)
+}
+
+fn action(edit: &Edit) -> Action {
+    Action::edit(NAME, edit)
+}
+
+/// The scenario of the workload. A Deployment has the edits of a CloneSet that mean something to it.
+fn below(seed: u64, workload: Workload) -> Scenario {
+    match workload {
+        Workload::StatefulSet => statefulset::generate::draw(seed, &mut Random::new(seed, BELOW)),
+        Workload::CloneSet => draft(seed).finish(),
+        Workload::Deployment => {
+            let Draft { mut scenario, start } = draft(seed);
+            let start = deployment::Start {
+                replicas: start.replicas,
+                label: NAME.into(),
+                resources: true,
+            };
+            let start = serde_json::to_value(start).unwrap_or_default();
+            scenario.subjects.insert(deployment::NAME.into(), start);
+            for step in &mut scenario.steps {
+                if let Action::Edit(edit) = &mut step.what {
+                    deployment::NAME.clone_into(&mut edit.subject);
+                }
+            }
+            scenario
+        }
+    }
+}
+
+fn start(random: &mut Random, workload: Workload) -> Start {
+    Start {
+        workload,
+        // What others make beside a StatefulSet may have its labels.
+        target: workload == Workload::StatefulSet || random.percent(60),
+        limit: limit(random),
+        operations: operations(random),
+        updates: random.percent(70),
+        at_first: random.percent(75),
+    }
+}
+
+fn limit(random: &mut Random) -> Limit {
+    if random.percent(65) {
+        Limit::Out(random.text(&["1", "1", "2", "20%", "40%", "0"]))
+    } else {
+        Limit::In(random.text(&["3", "4", "60%", "80%", "9"]))
+    }
+}
+
+fn operations(random: &mut Random) -> Vec<String> {
+    let of: &[&str] = match random.between(0, 9) {
+        0..6 => &[],
+        6..8 => &["DELETE", "UPDATE", "EVICT", "RESIZE"],
+        8 => &["DELETE", "EVICT"],
+        _ => &["EVICT"],
+    };
+    of.iter().map(|one| (*one).to_owned()).collect()
+}
+
+/// Adds what users do, and faults that matter to budgets.
+fn add_edits(scenario: &mut Scenario, random: &mut Random, start: &Start) {
+    let last = scenario.steps.iter().map(|step| step.at).max();
+    let end = last.unwrap_or(0).max(90_000);
+    let mut add = |at, what| scenario.steps.push(Step { at, what });
+    if !start.at_first {
+        add(random.between(2_000, end / 3), action(&Edit::Create));
+    }
+    for _ in 0..random.between(18, 26) {
+        let at = random.between(4_000, end);
+        add(at, action(&edit(random, start)));
+    }
+    // Many at once: a budget is for those.
+    for _ in 0..random.between(2, 4) {
+        let at = random.between(10_000, end);
+        for _ in 0..random.between(3, 6) {
+            let pod = random.between(0, PODS_OF_A_WORKLOAD) as u8;
+            let what = if random.percent(50) {
+                PodAction::Delete(pod)
+            } else {
+                PodAction::Evict(pod)
+            };
+            add(at + random.between(0, 400), Action::Pod(what));
+        }
+    }
+    for _ in 0..random.between(4, 8) {
+        let at = random.between(0, end);
+        add(at, fault(random, WATCHED));
+    }
+    add(end + 1, action(&Edit::Unlabel));
+    add(end + 1, action(&Edit::Open));
+    scenario.steps.sort_by_key(|step| step.at);
+}
+
+fn edit(random: &mut Random, start: &Start) -> Edit {
+    let pod = random.between(0, PODS_OF_A_WORKLOAD) as u8;
+    let bare = start.workload == Workload::Deployment;
+    match random.between(0, 99) {
+        24..36 => Edit::Limit(limit(random)),
+        36..42 => Edit::Operations(operations(random)),
+        42..50 => Edit::Try(pod),
+        50..54 => Edit::Exempt(pod),
+        54..64 => Edit::Label(pod, random.percent(70)),
+        64..68 => Edit::Rename,
+        68..71 => Edit::Delete,
+        71..78 => Edit::Create,
+        // Nothing puts the pods of other workloads right again.
+        78..90 if bare => Edit::Image(pod, random.between(1, 4) as u32),
+        90..100 if bare => Edit::Resize(pod, random.between(2, 30) as u32),
+        _ => Edit::Drain(random.between(0, 2) as u8),
+    }
+}

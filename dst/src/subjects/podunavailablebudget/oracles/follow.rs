@@ -1,0 +1,293 @@
+//! Follows what happens, and judges each disruption.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{
+    charges,
+    truth::{self, Route},
+};
+use crate::engine::oracles::{Log, Mirror, Object, PODS, Resource, Violation};
+use crate::subjects::{
+    cloneset::draft::CLONESETS,
+    podunavailablebudget::start::{BUDGETS, DEPLOYMENTS, REPLICASETS, Workload},
+    statefulset::start::STATEFULSETS,
+};
+
+/// How far anybody may lag behind what users write.
+const LAG: SignedDuration = SignedDuration::from_secs(60);
+/// What a pod lost by itself is taken into account by whoever counts this much later.
+const COUNTED: SignedDuration = SignedDuration::from_secs(45);
+
+/// What was seen so far.
+pub struct Follow {
+    /// The gate for updates.
+    updates: bool,
+    /// Changes of each log that were seen.
+    seen: BTreeMap<&'static str, usize>,
+    /// Since when each pod is available, by uid.
+    available: BTreeMap<Arc<str>, Timestamp>,
+    /// When pods became unavailable that no budget was charged for, by uid.
+    lost: BTreeMap<Arc<str>, Timestamp>,
+}
+
+/// One change of an object.
+struct Change {
+    of: Resource,
+    before: Option<Arc<Object>>,
+    after: Arc<Object>,
+}
+
+impl Follow {
+    /// Nothing was seen yet.
+    pub fn new(updates: bool) -> Self {
+        Self {
+            updates,
+            seen: BTreeMap::new(),
+            available: BTreeMap::new(),
+            lost: BTreeMap::new(),
+        }
+    }
+
+    /// Judges everything that is new.
+    pub fn judge(&mut self, mirror: &Mirror) -> Option<Violation> {
+        let mut changes: Vec<Change> = [PODS, BUDGETS]
+            .into_iter()
+            .flat_map(|of| self.news(mirror.of(of)))
+            .collect();
+        changes.sort_by_key(|change| change.after.version);
+        // The first is reported; all are taken in.
+        let mut found = None;
+        for change in &changes {
+            let verdict = if change.of == PODS {
+                self.pod(change, mirror)
+            } else {
+                self.budget(change, mirror)
+            };
+            found = found.or(verdict);
+        }
+        found
+    }
+
+    fn news(&mut self, log: &Log) -> Vec<Change> {
+        let seen = self.seen.entry(log.resource.plural).or_insert(0);
+        let from = std::mem::replace(seen, log.changes.len());
+        let changes = (from..log.changes.len()).filter_map(|place| {
+            let version = log.changes.get(place)?.version;
+            let versions = log.changed_at(place)?;
+            let at = versions.iter().position(|one| one.version == version)?;
+            let before = at.checked_sub(1).and_then(|before| versions.get(before));
+            Some(Change {
+                of: log.resource,
+                before: before.filter(|before| !before.gone).cloned(),
+                after: versions.get(at)?.clone(),
+            })
+        });
+        changes.collect()
+    }
+
+    fn budget(&mut self, change: &Change, mirror: &Mirror) -> Option<Violation> {
+        let (before, after) = (change.before.as_ref()?, &change.after);
+        if before.value()["status"] == after.value()["status"] || after.gone {
+            return None;
+        }
+        let new = charges::new(before, after, mirror.of(PODS));
+        if new.is_empty() {
+            // Somebody counted.
+            let known = after.at.checked_sub(COUNTED).unwrap_or(after.at);
+            self.lost.retain(|_, at| *at > known);
+        }
+        charges::judge(before, after, &new)
+    }
+
+    fn pod(&mut self, change: &Change, mirror: &Mirror) -> Option<Violation> {
+        let (after, uid) = (&change.after, &change.after.uid);
+        let since = self.available.get(uid).copied();
+        let is_available = truth::is_available(after);
+        if is_available && since.is_none() {
+            self.available.insert(uid.clone(), after.at);
+            self.lost.remove(uid);
+        } else if !is_available {
+            self.available.remove(uid);
+        }
+        let (since, before) = (since?, change.before.as_ref()?);
+        let route = truth::route(before, after);
+        if is_available && route != Some(Route::Resized) {
+            return None;
+        }
+        let disruption = Disruption {
+            before,
+            at: after.at,
+            version: after.version,
+            since,
+            route,
+            updates: self.updates,
+        };
+        let Some(budget) = disruption.budget(mirror) else {
+            if !is_available {
+                self.lost.insert(uid.clone(), after.at);
+            }
+            return None;
+        };
+        if is_available {
+            return disruption.is_charged(&budget);
+        }
+        disruption
+            .is_charged(&budget)
+            .or_else(|| self.keeps(&disruption, &budget, mirror))
+    }
+
+    /// With what is left, are as many available as the budget may be believed to demand? What was lost and not charged is
+    /// added: whoever charged may not have known.
+    fn keeps(&self, disruption: &Disruption<'_>, budget: &Object, mirror: &Mirror) -> Option<Violation> {
+        let pods = mirror.of(PODS);
+        let then = pods.objects.values().filter_map(|versions| {
+            let until = versions.partition_point(|one| one.version <= disruption.version);
+            versions.get(until.checked_sub(1)?)
+        });
+        let covered: Vec<_> = then
+            .filter(|pod| !pod.gone && pod.is_active() && covers(budget, pod, mirror))
+            .collect();
+        let left = covered.iter().filter(|pod| truth::is_available(pod)).count() as i64;
+        let lost = self.lost.len() as i64;
+        let least = least(budget, mirror, disruption.at)?;
+        (left + lost < least).then(|| Violation {
+            oracle: "as many pods stay available as the budget demands",
+            what: format!(
+                "pod {} was disrupted ({:?}): {left} are available and {lost} were lost by themselves, at least {least} must \
+                 be: {}",
+                disruption.before.name,
+                disruption.route,
+                budget.value()["status"]
+            ),
+        })
+    }
+}
+
+/// An available pod that becomes unavailable, or is resized.
+struct Disruption<'a> {
+    /// The pod as it was.
+    before: &'a Object,
+    at: Timestamp,
+    version: u64,
+    /// Since when it was available.
+    since: Timestamp,
+    /// None: by itself.
+    route: Option<Route>,
+    updates: bool,
+}
+
+impl Disruption<'_> {
+    /// The budget that nobody may believe not to protect the pod from this, as it is at that moment.
+    fn budget(&self, mirror: &Mirror) -> Option<Arc<Object>> {
+        let route = self.route.filter(|route| self.updates || !route.needs_gate())?;
+        if truth::is_exempt(self.before) {
+            return None;
+        }
+        // Webhooks see a pod as it is; a manager that takes it out of service may have seen it unavailable.
+        if route == Route::TakenOut && self.at.duration_since(self.since) < LAG {
+            return None;
+        }
+        let name = truth::named_by(self.before);
+        let mut named = mirror.of(BUDGETS).objects.values();
+        let versions = named.find(|versions| {
+            let now = now(versions, self.version);
+            now.is_some_and(|now| &*now.name == name && !now.gone)
+        })?;
+        let protects = |budget: &Arc<Object>| {
+            !budget.is_going()
+                && truth::number(budget, "observedGeneration") > 0
+                && truth::number(budget, "desiredAvailable") > 0
+                && truth::number(budget, "totalReplicas") > 0
+                && truth::protects(budget, route.operations())
+        };
+        let now = now(versions, self.version)?;
+        let is_old = self.at.duration_since(truth::created(now)) > LAG;
+        let mut recent = recent(versions, self.at).filter(|one| one.version <= now.version);
+        (is_old && recent.all(protects) && covers(now, self.before, mirror)).then(|| now.clone())
+    }
+
+    /// Was the pod charged to the budget before this?
+    fn is_charged(&self, budget: &Object) -> Option<Violation> {
+        let created = truth::created(self.before).as_second();
+        let charged = truth::charge(budget, &self.before.name);
+        let is_its = charged.is_some_and(|charged| charged.as_second() >= created);
+        (!is_its).then(|| Violation {
+            oracle: "disruptions are charged first",
+            what: format!(
+                "pod {} (uid {}) was disrupted ({:?}), and budget {} has no charge for it: {}",
+                self.before.name,
+                self.before.uid,
+                self.route,
+                budget.name,
+                budget.value()["status"]
+            ),
+        })
+    }
+}
+
+/// The version of an object that is the newest at a version of the cluster.
+fn now(versions: &[Arc<Object>], version: u64) -> Option<&Arc<Object>> {
+    let until = versions.partition_point(|one| one.version <= version);
+    versions.get(until.checked_sub(1)?)
+}
+
+/// Versions of an object that were the newest at some time not longer ago than anybody may lag behind.
+fn recent(versions: &[Arc<Object>], at: Timestamp) -> impl Iterator<Item = &Arc<Object>> {
+    let from = at.checked_sub(LAG).unwrap_or(at);
+    let first = versions.partition_point(|one| one.at <= from).saturating_sub(1);
+    let until = versions.partition_point(|one| one.at <= at);
+    versions.get(first..until).unwrap_or_default().iter()
+}
+
+/// The least number of pods that the budget may be believed to demand: by its specification and the number of replicas, or
+/// by what was counted last.
+fn least(budget: &Object, mirror: &Mirror, at: Timestamp) -> Option<i64> {
+    let budgets = mirror.of(BUDGETS).objects.get(&budget.uid)?;
+    let workloads = [CLONESETS, STATEFULSETS, DEPLOYMENTS].map(|of| mirror.of(of));
+    let workloads = workloads.iter().flat_map(|log| log.objects.values());
+    let replicas: Vec<i64> = workloads
+        .flat_map(|versions| recent(versions, at))
+        .map(|workload| workload.value()["spec"]["replicas"].as_i64().unwrap_or(1))
+        .collect();
+    let demands = recent(budgets, at).flat_map(|budget| {
+        let by_spec = replicas
+            .iter()
+            .map(move |replicas| truth::desired(budget, *replicas));
+        by_spec.chain([truth::number(budget, "desiredAvailable")])
+    });
+    demands.min()
+}
+
+/// Does a budget cover a pod: by its labels, or as a pod of the workload?
+pub fn covers(budget: &Object, pod: &Object, mirror: &Mirror) -> bool {
+    let selector = budget.value()["spec"]["selector"]["matchLabels"].as_object();
+    if let Some(labels) = selector {
+        return labels.iter().all(|(key, value)| pod.label(key) == value);
+    }
+    let kind = &budget.value()["spec"]["targetRef"]["kind"];
+    let workloads = [CLONESETS, STATEFULSETS, DEPLOYMENTS];
+    let Some(of) = workloads.into_iter().find(|one| *kind == one.kind) else {
+        return false;
+    };
+    let above = mirror.of(REPLICASETS).objects.get(pod.owner());
+    let owner = above
+        .and_then(|versions| versions.last())
+        .map_or(pod.owner(), |above| above.owner());
+    // An owner of before may have had the same name.
+    mirror.of(of).objects.contains_key(owner)
+}
+
+/// Replicas of the workload.
+pub fn replicas(mirror: &Mirror, workload: Workload) -> i64 {
+    let of = match workload {
+        Workload::CloneSet => CLONESETS,
+        Workload::StatefulSet => STATEFULSETS,
+        Workload::Deployment => DEPLOYMENTS,
+    };
+    let mut all = mirror.of(of).now();
+    all.next().map_or(0, |workload| {
+        workload.value()["spec"]["replicas"].as_i64().unwrap_or(1)
+    })
+}

@@ -1,0 +1,83 @@
+//! Oracles of budgets.
+//!
+//! They follow the API server's own record of pods, budgets and workloads, change by change, whoever made them: users,
+//! webhooks, plans, and controllers of the cluster. What they know of time is only how long anybody may lag behind.
+
+mod charges;
+mod end;
+mod follow;
+pub mod truth;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use follow::Follow;
+
+use super::start::{BUDGETS, Start};
+use crate::engine::oracles::{Counters, Mirror, Oracles, Violation, Write};
+
+/// Least of charges and counts for a scenario to count.
+const WRITES: u32 = 15;
+
+/// What judges the budget of a scenario.
+pub struct BudgetOracles {
+    start: Start,
+    /// Drains that are under way.
+    drains: Arc<AtomicU32>,
+    follow: Follow,
+}
+
+impl BudgetOracles {
+    /// For a budget that starts like this.
+    pub fn new(start: Start, drains: Arc<AtomicU32>) -> Self {
+        Self {
+            follow: Follow::new(start.updates),
+            start,
+            drains,
+        }
+    }
+}
+
+impl Oracles for BudgetOracles {
+    /// A controller of budgets changes no pod but for the name of its budget.
+    fn judge(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+        let of_controller = write.component == super::start::CONTROLLER && write.resource == "pods";
+        let [before, after] = write.pod(mirror).filter(|_| of_controller)?;
+        (before.value()["spec"] != after.value()["spec"] || after.is_going() != before.is_going()).then(
+            || Violation {
+                oracle: "pods of a budget are only named",
+                what: format!("{} changed {}", write.process, write.name),
+            },
+        )
+    }
+
+    fn judge_newborn(&mut self, mirror: &Mirror) -> Option<Violation> {
+        self.follow.judge(mirror)
+    }
+
+    fn unfinished(&self, mirror: &Mirror, _: Timestamp, _: &Value) -> Result<(), String> {
+        if self.drains.load(Ordering::Relaxed) > 0 {
+            return Err("a node is being drained".to_owned());
+        }
+        end::unfinished(mirror, &self.start)
+    }
+
+    fn counts(&self, counters: &Counters) -> bool {
+        counters.written(BUDGETS.plural) >= WRITES
+    }
+
+    /// Those of its workload are the most.
+    fn writes_to_come(&self, _: &Mirror) -> Option<u32> {
+        Some(0)
+    }
+
+    /// Pods that it named it finds in its caches.
+    fn remembers_pods(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,307 @@
+//! What users do to a budget, and to the pods that it covers.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use futures::{FutureExt, future::BoxFuture};
+use kruise::manager::MatchConditions;
+use kruise_runtime::Client;
+use kruise_sim::{Method, Request};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use super::{
+    edit::Edit,
+    oracles::truth,
+    start::{BUDGETS, Limit, Start, manifest},
+};
+use crate::engine::{
+    boot,
+    cluster::Cluster,
+    oracles::{Object, PODS},
+    process::ProcessId,
+    report::Reply,
+    subject::User,
+    user::{self, insist},
+    verdict::Violation,
+};
+use crate::subjects::registration;
+
+const PATH: &str = "/apis/policy.kruise.io/v1beta1/namespaces/default/podunavailablebudgets";
+const PODS_PATH: &str = "/api/v1/namespaces/default/pods";
+/// How soon an eviction that is refused is tried again: as `kubectl drain` does.
+const AGAIN: Duration = Duration::from_secs(5);
+/// How long a drain takes at most.
+const DRAIN: Duration = Duration::from_secs(90);
+/// How often a request that the server cannot answer is sent.
+const TRIES: u32 = 200;
+
+/// Users of the budget of one scenario.
+pub struct BudgetUser {
+    start: Start,
+    /// Number in the name of the budget.
+    number: AtomicU32,
+    /// Drains that are under way.
+    drains: Arc<AtomicU32>,
+}
+
+impl User for BudgetUser {
+    fn gates(&self) -> Vec<&'static str> {
+        let updates = self.start.updates.then_some("PodUnavailableBudgetUpdateGate");
+        updates.into_iter().collect()
+    }
+
+    fn prepare<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
+        async move {
+            if self.start.at_first {
+                self.create_budget(cluster).await;
+            }
+        }
+        .boxed()
+    }
+
+    fn edit<'a>(
+        &'a self,
+        cluster: &'a Arc<Cluster>,
+        change: &'a Value,
+    ) -> BoxFuture<'a, anyhow::Result<bool>> {
+        async move { Ok(self.perform(cluster, &Edit::deserialize(change)?).await) }.boxed()
+    }
+
+    fn beside_manager(
+        &self,
+        cluster: &Arc<Cluster>,
+        process: ProcessId,
+        client: Client,
+        desired: MatchConditions,
+    ) -> Option<BoxFuture<'static, ()>> {
+        Some(registration::register(cluster.clone(), process, client, desired).boxed())
+    }
+
+    fn probe<'a>(&'a self, cluster: &'a Arc<Cluster>) -> Option<BoxFuture<'a, Option<Violation>>> {
+        Some(probe(cluster).boxed())
+    }
+}
+
+impl BudgetUser {
+    /// Users that count their drains.
+    pub fn new(start: Start, drains: Arc<AtomicU32>) -> Self {
+        Self {
+            start,
+            number: AtomicU32::new(0),
+            drains,
+        }
+    }
+
+    fn name(&self) -> String {
+        format!("b{}", self.number.load(Ordering::Relaxed))
+    }
+
+    async fn create_budget(&self, cluster: &Arc<Cluster>) -> bool {
+        let budget = manifest(&self.start, &self.name());
+        insist(cluster, Request::new(Method::Post, PATH, Some(&budget))).await
+    }
+
+    async fn delete_budget(&self, cluster: &Arc<Cluster>) -> bool {
+        let path = format!("{PATH}/{}", self.name());
+        insist(cluster, Request::new(Method::Delete, &path, None)).await
+    }
+
+    async fn change(&self, cluster: &Arc<Cluster>, spec: &Value) -> bool {
+        let path = format!("{PATH}/{}", self.name());
+        user::patch(cluster, &path, &json!({"spec": spec})).await
+    }
+
+    /// False if that is refused, or means nothing now.
+    async fn perform(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
+        let annotation = |key: &str| json!({"metadata": {"annotations": {key: "true"}}});
+        match edit {
+            Edit::Create => self.create_budget(cluster).await,
+            Edit::Delete => self.delete_budget(cluster).await,
+            Edit::Rename => {
+                let was_there = self.delete_budget(cluster).await;
+                self.number.fetch_add(1, Ordering::Relaxed);
+                was_there && self.create_budget(cluster).await
+            }
+            Edit::Limit(limit) => self.change(cluster, &limit.spec()).await,
+            Edit::Operations(operations) => {
+                let operations = (!operations.is_empty()).then_some(operations);
+                self.change(cluster, &json!({"protectOperations": operations}))
+                    .await
+            }
+            Edit::Open => {
+                let mut spec = Limit::Out("2".into()).spec();
+                spec["protectOperations"] = Value::Null;
+                self.change(cluster, &spec).await
+            }
+            Edit::Drain(node) => {
+                let name = boot::NODES[usize::from(*node) % boot::NODES.len()];
+                self.drains.fetch_add(1, Ordering::Relaxed);
+                let (cluster, drains) = (cluster.clone(), self.drains.clone());
+                tokio::spawn(async move {
+                    drain(&cluster, name).await;
+                    drains.fetch_sub(1, Ordering::Relaxed);
+                });
+                true
+            }
+            Edit::Try(place) => {
+                let Some(pod) = cluster.look(|state| state.pod_at(*place)) else {
+                    return false;
+                };
+                let code = evict(cluster, &pod, &json!({"dryRun": ["All"]}), "").await;
+                code < 300
+            }
+            Edit::Exempt(place) => {
+                user::touch(cluster, *place, &annotation("pub.kruise.io/no-protect"), "").await
+            }
+            Edit::Label(place, on) => {
+                let value = on.then_some("yes");
+                let labels = json!({"metadata": {"labels": {truth::LABEL: value}}});
+                user::touch(cluster, *place, &labels, "").await
+            }
+            Edit::Unlabel => {
+                unlabel(cluster).await;
+                true
+            }
+            Edit::Image(place, number) => {
+                let image = json!(format!("web:{number}"));
+                update(cluster, *place, "", &|main: &mut Value| {
+                    main["image"] = image.clone();
+                })
+                .await
+            }
+            Edit::Resize(place, hundredths) => {
+                let cpu = json!({"cpu": format!("{hundredths}0m")});
+                let amounts = json!({"requests": cpu, "limits": cpu});
+                update(cluster, *place, "/resize", &|main: &mut Value| {
+                    main["resources"] = amounts.clone();
+                })
+                .await
+            }
+        }
+    }
+}
+
+/// Sends a request until the server can answer it; the code of the answer.
+async fn send(cluster: &Arc<Cluster>, request: &Request) -> u16 {
+    for _ in 0..TRIES {
+        if let Reply::Response(response) = cluster.request(request).await
+            && response.code < 500
+        {
+            return response.code;
+        }
+        sleep(Duration::from_millis(300)).await;
+    }
+    500
+}
+
+/// Evicts a pod once; the code of the answer.
+async fn evict(cluster: &Arc<Cluster>, pod: &Object, options: &Value, query: &str) -> u16 {
+    let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction",
+        "metadata": {"name": &*pod.name, "namespace": "default"}, "deleteOptions": options});
+    let path = format!("{PODS_PATH}/{}/eviction{query}", pod.name);
+    send(cluster, &Request::new(Method::Post, &path, Some(&eviction))).await
+}
+
+/// Drains a node: its pods are evicted, those that are refused again and again.
+async fn drain(cluster: &Arc<Cluster>, node: &str) {
+    let path = format!("/api/v1/nodes/{node}");
+    let cordon = |on: bool| json!({"spec": {"unschedulable": on}});
+    user::patch(cluster, &path, &cordon(true)).await;
+    let begun = Instant::now();
+    let mut left = cluster.look(|state| {
+        let pods = state.mirror.of(PODS).now();
+        let on_it = pods.filter(|pod| pod.is_active() && pod.value()["spec"]["nodeName"] == node);
+        on_it.cloned().collect::<Vec<_>>()
+    });
+    while !left.is_empty() && begun.elapsed() < DRAIN {
+        let mut refused = Vec::new();
+        for pod in left {
+            let options = json!({"preconditions": {"uid": &*pod.uid}});
+            if evict(cluster, &pod, &options, "").await == 429 {
+                refused.push(pod);
+            }
+        }
+        left = refused;
+        sleep(AGAIN).await;
+    }
+    user::patch(cluster, &path, &cordon(false)).await;
+}
+
+/// Takes the label of unavailable pods away from all.
+async fn unlabel(cluster: &Arc<Cluster>) {
+    let labelled = cluster.look(|state| {
+        let pods = state.mirror.of(PODS).now();
+        let names = pods.filter(|pod| pod.has_label(truth::LABEL));
+        names.map(|pod| pod.name.clone()).collect::<Vec<_>>()
+    });
+    for name in labelled {
+        let patch = json!({"metadata": {"labels": {truth::LABEL: null}}});
+        user::patch(cluster, &format!("{PODS_PATH}/{name}"), &patch).await;
+    }
+}
+
+/// Changes the first container of the pod at a place, in place.
+async fn update(
+    cluster: &Arc<Cluster>,
+    place: u8,
+    subresource: &str,
+    change: &(dyn Fn(&mut Value) + Send + Sync),
+) -> bool {
+    let Some(pod) = cluster.look(|state| state.pod_at(place)) else {
+        return false;
+    };
+    let mut containers = pod.value()["spec"]["containers"].clone();
+    change(&mut containers[0]);
+    let path = format!("{PODS_PATH}/{}{subresource}", pod.name);
+    user::patch(cluster, &path, &json!({"spec": {"containers": containers}})).await
+}
+
+/// Once all is calm: dry runs are answered as the real thing, and charge nothing.
+async fn probe(cluster: &Arc<Cluster>) -> Option<Violation> {
+    let look = || {
+        cluster.look(|state| {
+            let budget = state.mirror.of(BUDGETS).now().next()?.clone();
+            let mut pods = state.mirror.of(PODS).now();
+            let pod = pods.find(|pod| truth::named_by(pod) == &*budget.name && truth::is_available(pod))?;
+            Some((budget.clone(), pod.clone()))
+        })
+    };
+    let (budget, pod) = look()?;
+    if !truth::protects(&budget, &["EVICT", "DELETE"]) || truth::is_exempt(&pod) {
+        return None;
+    }
+    let is_room = budget.value()["status"]["unavailableAllowed"].as_i64() > Some(0)
+        || budget.value()["status"]["desiredAvailable"] == 0;
+    let dry = json!({"dryRun": ["All"]});
+    let path = format!("{PODS_PATH}/{}?dryRun=All", pod.name);
+    let answers = [
+        evict(cluster, &pod, &dry, "").await,
+        evict(cluster, &pod, &json!({}), "?dryRun=All").await,
+        send(cluster, &Request::new(Method::Delete, &path, None)).await,
+    ];
+    let wanted = if is_room { [201, 201, 200] } else { [429, 429, 403] };
+    let (after, _) = look()?;
+    let entries =
+        |of: &Object| ["disruptedPods", "unavailablePods"].map(|map| of.value()["status"][map].clone());
+    let what = if entries(&after) != entries(&budget) {
+        format!("dry runs for pod {} left {:?}", pod.name, entries(&after))
+    } else if answers != wanted {
+        format!(
+            "dry runs for pod {} were answered {answers:?}, not {wanted:?}",
+            pod.name
+        )
+    } else {
+        return None;
+    };
+    Some(Violation {
+        oracle: "dry runs charge nothing",
+        what,
+    })
+}
