@@ -62,9 +62,10 @@ impl Api {
         }
     }
 
-    /// Remembers who met a failure that is not of its own making.
+    /// Remembers who met a failure that may be over later: one of the server, or a refusal by a guard.
     fn note(&mut self, user: &str, outcome: &Outcome) {
-        if matches!(outcome, Outcome::Respond(response) if response.code >= 500) {
+        let may_be_over = |code: u16| code >= 500 || matches!(code, 403 | 429);
+        if matches!(outcome, Outcome::Respond(response) if may_be_over(response.code)) {
             self.failed.insert(user.to_owned());
         }
     }
