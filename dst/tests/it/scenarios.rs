@@ -46,7 +46,7 @@ fn random_scenarios_keep_every_promise_and_end_where_they_should() {
 fn no_disruption_takes_more_pods_than_a_budget_allows_and_every_budget_comes_to_rest() {
     let limits = campaign::Limits {
         of: Some("podunavailablebudget".into()),
-        time: Duration::from_secs(60),
+        time: Duration::from_mins(1),
         scenarios: BUDGETS,
         failures: 1,
     };

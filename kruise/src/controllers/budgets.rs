@@ -19,10 +19,15 @@ use crate::{
     manager::{Grant, Setup},
 };
 
+/// Feature gates without any of which budgets limit nothing.
+const GATES: &[&str] = &[BUDGET_DELETIONS, BUDGET_UPDATES];
+
 /// The right to watch budgets.
-pub const READ: Grant = Grant::on(ResourceId::POD_UNAVAILABLE_BUDGETS, &[]);
+pub const READ: Grant = Grant::on(ResourceId::POD_UNAVAILABLE_BUDGETS, &[]).with(GATES);
 /// The right to charge a budget.
-pub const CHARGE: Grant = Grant::on(ResourceId::POD_UNAVAILABLE_BUDGETS, &["patch"]).part("status");
+pub const CHARGE: Grant = Grant::on(ResourceId::POD_UNAVAILABLE_BUDGETS, &["patch"])
+    .part("status")
+    .with(GATES);
 
 /// Pods by namespace and name of the budget that they name.
 pub const PODS_BY_BUDGET: Index<PodView> = Index::new("podunavailablebudget", |pod| {

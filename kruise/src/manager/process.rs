@@ -308,9 +308,12 @@ pub(crate) async fn server_facts(
         .flat_map(|registration| registration.grants);
     let mut asked = BTreeSet::new();
     for grant in grants {
-        let Some(gate) = grant.gate.filter(|gate| gates.on(gate)) else {
+        let &[gate] = grant.gates else {
             continue;
         };
+        if !gates.on(gate) {
+            continue;
+        }
         let namespace = namespace.filter(|_| !grant.is_cluster_scoped);
         let Ok(path) = served.collection(grant.resource, namespace) else {
             continue;

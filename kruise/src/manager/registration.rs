@@ -75,8 +75,8 @@ pub struct Grant {
     pub subresource: &'static str,
     /// The verbs.
     pub verbs: &'static [&'static str],
-    /// The right is needed only if this feature gate is on.
-    pub gate: Option<&'static str>,
+    /// The right is needed only if one of these feature gates is on; always if there are none.
+    pub gates: &'static [&'static str],
     /// Whether objects of the resource are in no namespace.
     pub is_cluster_scoped: bool,
 }
@@ -88,7 +88,7 @@ impl Grant {
             resource,
             subresource: "",
             verbs,
-            gate: None,
+            gates: &[],
             is_cluster_scoped: false,
         }
     }
@@ -108,13 +108,10 @@ impl Grant {
         }
     }
 
-    /// The same right, only if this feature gate is on.
+    /// The same right, only if one of these feature gates is on.
     #[must_use]
-    pub const fn with(self, gate: &'static str) -> Self {
-        Self {
-            gate: Some(gate),
-            ..self
-        }
+    pub const fn with(self, gates: &'static [&'static str]) -> Self {
+        Self { gates, ..self }
     }
 }
 

@@ -266,8 +266,8 @@ fn needed_by_controllers(registrations: &[&Registration]) -> Vec<NeededRule> {
     let mut by_conditions: BTreeMap<Conditions, Verbs> = BTreeMap::new();
     for registration in registrations {
         let own: Conditions = Gate::of(registration.gates()).into_iter().collect();
-        let mut allow = |gate: Option<&'static str>, group, plural: String, more: &[&'static str]| {
-            let conditions = own.iter().copied().chain(gate.map(Gate::On)).collect();
+        let mut allow = |gate: Option<Gate>, group, plural: String, more: &[&'static str]| {
+            let conditions = own.iter().copied().chain(gate).collect();
             let verbs = by_conditions.entry(conditions).or_default();
             verbs.entry((group, plural)).or_default().extend(more);
         };
@@ -290,12 +290,13 @@ fn needed_by_controllers(registrations: &[&Registration]) -> Vec<NeededRule> {
         }
         for grant in registration.grants {
             let ResourceId { group, plural } = grant.resource;
+            let gate = Gate::of(grant.gates);
             if grant.subresource.is_empty() {
-                allow(grant.gate, group, plural.to_owned(), READ);
-                allow(grant.gate, group, plural.to_owned(), grant.verbs);
+                allow(gate, group, plural.to_owned(), READ);
+                allow(gate, group, plural.to_owned(), grant.verbs);
             } else {
                 let part = format!("{plural}/{}", grant.subresource);
-                allow(grant.gate, group, part, grant.verbs);
+                allow(gate, group, part, grant.verbs);
             }
         }
     }

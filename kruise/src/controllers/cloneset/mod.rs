@@ -56,7 +56,7 @@ pub static REGISTRATION: Registration = Registration::of::<CloneSets>("cloneset-
         Grant::on(ResourceId::CLONESETS, &["patch"]),
         budgets::READ,
         budgets::CHARGE,
-        Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create", "delete"]).with(IMAGES_AHEAD),
+        Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create", "delete"]).with(&[IMAGES_AHEAD]),
     ])
     .measured(&OVERDUE, &[])
     .explained(explain::cloneset::explain);

@@ -60,7 +60,7 @@ pub static REGISTRATION: Registration = Registration::of::<DaemonSets>("daemonse
         Grant::on(ResourceId::PODS, &["patch"]).part("status"),
         Grant::on(ResourceId::PODS, &["patch"]).part("resize"),
         Grant::on(ResourceId::REVISIONS, &["create", "patch", "delete"]),
-        Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create", "delete"]).with(IMAGES_AHEAD),
+        Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create", "delete"]).with(&[IMAGES_AHEAD]),
     ])
     .measured(&OVERDUE, &[])
     .explained(explain::daemonset::explain);

@@ -54,10 +54,10 @@ pub static REGISTRATION: Registration = Registration::of::<StatefulSets>("statef
         Grant::on(ResourceId::REVISIONS, &["create", "patch", "delete"]),
         Grant::on(ResourceId::STORAGE_CLASSES, &[])
             .cluster_scoped()
-            .with(RESIZE_CLAIMS),
+            .with(&[RESIZE_CLAIMS]),
         budgets::READ,
         budgets::CHARGE,
-        Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create", "delete"]).with(IMAGES_AHEAD),
+        Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create", "delete"]).with(&[IMAGES_AHEAD]),
     ])
     .measured(&OVERDUE, &[])
     .explained(explain::statefulset::explain);

@@ -34,7 +34,7 @@ static TOY: Registration = Registration::of::<Toy>("uniteddeployment-controller"
     .gated(&["DaemonSetPruneIneligibleNodes"])
     .granted(&[
         Grant::on(ResourceId::PODS, &["create", "delete"]),
-        Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create"]).with("PreDownloadImageForInPlaceUpdate"),
+        Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create"]).with(&["PreDownloadImageForInPlaceUpdate"]),
     ]);
 
 /// The flag that turns it on.
