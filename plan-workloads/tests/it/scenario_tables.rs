@@ -34,6 +34,7 @@ fn known() -> Known {
         "runtime",
         "server",
         "tests",
+        "tour",
         "views",
         "xtask",
     ] {
