@@ -27,6 +27,8 @@ const RARE: &[(&str, &str)] = &[
     ("patch", "pods/resize"),
     // Not in the cache yet: a pod is made in a namespace that was just made.
     ("get", "namespaces"),
+    // Granted with list and watch, as for every kind.
+    ("get", "daemonsets"),
     // Not in the cache yet: a container is recreated on a node that has just joined.
     ("get", "nodes"),
     // Only for a SidecarSet that is a canary, or patches annotations.
@@ -36,6 +38,7 @@ const RARE: &[(&str, &str)] = &[
     ("delete", "configmaps"),
     // Asked for by the admission plugin OwnerReferencesPermissionEnforcement, which never sends it.
     ("update", "clonesets/finalizers"),
+    ("update", "daemonsets/finalizers"),
     ("update", "sidecarsets/finalizers"),
     ("update", "statefulsets/finalizers"),
     ("update", "podunavailablebudgets/finalizers"),
@@ -163,6 +166,7 @@ fn live(scenario: &Scenario) {
     live_with_a_name(scenario);
     launch::live(&scenario.kubectl);
     report_of_sidecars(scenario);
+    report_of_nodes(scenario);
     live_with_a_budget(scenario);
     refer_to_others(scenario);
 }
@@ -239,6 +243,24 @@ fn report_of_sidecars(scenario: &Scenario) {
         .kubectl
         .run(&["delete", "sidecarset", "granted"])
         .unwrap();
+}
+
+/// A DaemonSet for no node has a status, too.
+fn report_of_nodes(scenario: &Scenario) {
+    let set = json!({
+        "apiVersion": "apps.kruise.io/v1beta1", "kind": "DaemonSet", "metadata": {"name": "granted"},
+        "spec": {"selector": {"matchLabels": {"app": "nodes"}}, "template": {
+            "metadata": {"labels": {"app": "nodes"}},
+            "spec": {"nodeSelector": {"granted": "nobody"}, "containers": [{"name": "main", "image": "nginx:1"}]}}},
+    });
+    scenario.kubectl.apply(&set).unwrap();
+    wait::until_true("its status is there", LIMIT, || {
+        let set = scenario
+            .kubectl
+            .get("daemonsets.v1beta1.apps.kruise.io", "granted")?;
+        Ok(set["status"]["observedGeneration"] == 1)
+    })
+    .unwrap();
 }
 
 /// A StatefulSet makes a pod and reports it.
