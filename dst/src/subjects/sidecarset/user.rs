@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::{FutureExt, future::BoxFuture};
 use kruise::manager::MatchConditions;
+use kruise_admission::manifests::PODS_OF_SETS;
 use kruise_runtime::Client;
 use kruise_sim::{Method, Request};
 use serde::Deserialize;
@@ -270,7 +271,11 @@ impl State {
     /// Is the webhook for new pods registered for SidecarSets? All of them select the same pods.
     fn shows_new_pods(&mut self) -> bool {
         match self.answer(&Request::new(Method::Get, CONFIGURATION, None)) {
-            Reply::Response(response) => String::from_utf8_lossy(&response.body).contains("mpod-sidecars"),
+            Reply::Response(response) => {
+                let configuration: Value = serde_json::from_slice(&response.body).unwrap_or_default();
+                let mut webhooks = configuration["webhooks"].as_array().into_iter().flatten();
+                webhooks.any(|webhook| webhook["name"] == PODS_OF_SETS)
+            }
             _ => false,
         }
     }
