@@ -47,6 +47,9 @@ enum Command {
         /// Stop after this many failures.
         #[arg(long, default_value_t = 1)]
         failures: usize,
+        /// Play each scenario once: more of them in the same time, and plays are not compared.
+        #[arg(long)]
+        once: bool,
     },
     /// Play one scenario and print everything that happens.
     Replay {
@@ -122,12 +125,14 @@ fn run(command: Command) -> anyhow::Result<bool> {
             scenarios,
             of,
             failures,
+            once,
         } => {
             let limits = campaign::Limits {
                 of,
                 time: Duration::from_secs(seconds),
                 scenarios,
                 failures,
+                once,
             };
             let tally = campaign::run(ALL, seed, threads, limits)?;
             print!("{tally}");

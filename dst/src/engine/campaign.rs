@@ -1,4 +1,4 @@
-//! Many scenarios, each twice, on a few threads.
+//! Many scenarios, on a few threads.
 
 use std::{
     collections::BTreeMap,
@@ -43,8 +43,10 @@ pub struct Counts {
 pub struct Tally {
     /// The subject whose scenarios were played, if not all were.
     pub of: Option<String>,
-    /// Scenarios, each played twice.
+    /// Scenarios that were played.
     pub scenarios: u64,
+    /// Each was played once, not twice.
+    pub once: bool,
     /// Of these, the ones that count.
     pub rich: u64,
     /// Scenarios in which a fault had an effect, by fault.
@@ -106,6 +108,8 @@ pub struct Limits {
     pub scenarios: u64,
     /// After so many failures.
     pub failures: usize,
+    /// Scenarios are played once: whether two plays are equal is not looked at.
+    pub once: bool,
 }
 
 /// Plays seeds from `first` on until a limit is met.
@@ -115,6 +119,7 @@ pub fn run(subjects: Subjects, first: u64, threads: u64, limits: Limits) -> anyh
     let end = first.saturating_add(limits.scenarios);
     let tally = Mutex::new(Tally {
         of: limits.of.clone(),
+        once: limits.once,
         ..Tally::default()
     });
     let work = || -> anyhow::Result<()> {
@@ -127,7 +132,8 @@ pub fn run(subjects: Subjects, first: u64, threads: u64, limits: Limits) -> anyh
             if limits.of.as_deref().is_some_and(|of| of != subject.name()) {
                 continue;
             }
-            let played = catch_unwind(AssertUnwindSafe(|| twice(subjects, &scenario)));
+            let plays = if limits.once { once } else { twice };
+            let played = catch_unwind(AssertUnwindSafe(|| plays(subjects, &scenario)));
             let (played, violation) = played.map_err(|_| anyhow::anyhow!("seed {seed} panicked"))??;
             let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
             tally.take(subject.name(), scenario, played, violation);
@@ -145,6 +151,13 @@ pub fn run(subjects: Subjects, first: u64, threads: u64, limits: Limits) -> anyh
         counts.requests.sort_unstable();
     }
     Ok(tally)
+}
+
+/// Plays a scenario once.
+fn once(subjects: Subjects, scenario: &Scenario) -> anyhow::Result<(Played, Option<Violation>)> {
+    let mut played = play(subjects, scenario, Keep::Hash)?;
+    let violation = played.violation.take();
+    Ok((played, violation))
 }
 
 /// Plays a scenario twice; a difference is a violation, too.
@@ -225,8 +238,9 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} scenarios, each twice, in {:.1} s",
+            "{} scenarios, each {}, in {:.1} s",
             self.scenarios,
+            if self.once { "once" } else { "twice" },
             self.took.as_secs_f64()
         )?;
         writeln!(

@@ -29,6 +29,7 @@ fn limits() -> campaign::Limits {
         time: Duration::from_secs(given.unwrap_or(60)),
         scenarios: given.map_or(SCENARIOS, |_| u64::MAX),
         failures: 1,
+        once: false,
     }
 }
 
@@ -52,6 +53,7 @@ fn no_disruption_takes_more_pods_than_a_budget_allows_and_every_budget_comes_to_
         time: Duration::from_mins(1),
         scenarios: BUDGETS,
         failures: 1,
+        once: false,
     };
     let tally = campaign::run(ALL, 1, 2, limits).unwrap();
     println!("{tally}");
