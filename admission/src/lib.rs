@@ -44,4 +44,4 @@ pub use lookup::{Lookups, Outcome};
 pub use options::Options;
 pub use refused::{BY_BUDGET, BY_LABEL, Refused};
 pub use request::{Operation, Request};
-pub use response::Response;
+pub use response::{Reason, Response};

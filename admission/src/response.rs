@@ -17,9 +17,30 @@ pub enum Response {
     Deny {
         /// HTTP status code for the client.
         code: u16,
+        /// A word for programs, as in the field `reason` of a `Status`.
+        reason: Option<Reason>,
         /// Why.
         message: String,
     },
+}
+
+/// Why a request is turned down, for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// A budget refuses it.
+    Forbidden,
+    /// It is to be tried again.
+    TooManyRequests,
+}
+
+impl Reason {
+    /// The word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Forbidden => "Forbidden",
+            Self::TooManyRequests => "TooManyRequests",
+        }
+    }
 }
 
 impl Response {
@@ -43,12 +64,18 @@ impl Response {
         }
     }
 
+    /// Turn the request down without a reason for programs.
+    pub fn denied(code: u16, message: impl Into<String>) -> Self {
+        Self::Deny {
+            code,
+            reason: None,
+            message: message.into(),
+        }
+    }
+
     /// The object cannot be read: 400.
     pub(crate) fn undecodable(reason: impl std::fmt::Display) -> Self {
-        Self::Deny {
-            code: 400,
-            message: format!("cannot decode the object: {reason}"),
-        }
+        Self::denied(400, format!("cannot decode the object: {reason}"))
     }
 }
 

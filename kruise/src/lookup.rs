@@ -167,10 +167,8 @@ impl<C: Cache> LookupSource<C> {
             };
             // A review that reports present lookups as missing would never end.
             if missing.iter().all(|lookup| lookups.contains(lookup)) {
-                let denied = Response::Deny {
-                    code: 500,
-                    message: "no decision can be made: what it needs is never all known".to_owned(),
-                };
+                let denied =
+                    Response::denied(500, "no decision can be made: what it needs is never all known");
                 return Progress::Decided(denied.into());
             }
             let mut absent = Vec::new();

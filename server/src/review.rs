@@ -39,7 +39,9 @@ pub enum Response {
     Deny {
         /// HTTP status code for the client, such as 403 or 422.
         code: u16,
-        /// The reason, for the client.
+        /// A word for programs, such as `TooManyRequests`.
+        reason: Option<&'static str>,
+        /// Why, for the client.
         message: String,
     },
 }
@@ -88,11 +90,14 @@ impl Reply {
                     members.insert("warnings".into(), warnings.clone().into());
                 }
             }
-            Response::Deny { code, message } => {
+            Response::Deny {
+                code,
+                reason,
+                message,
+            } => {
                 let mut status = json!({"code": code, "message": message});
-                if let (429, Some(status)) = (*code, status.as_object_mut()) {
-                    // Clients try again because of it.
-                    status.insert("reason".into(), "TooManyRequests".into());
+                if let (Some(reason), Some(status)) = (reason, status.as_object_mut()) {
+                    status.insert("reason".into(), (*reason).into());
                 }
                 members.insert("status".into(), status);
             }
@@ -119,13 +124,28 @@ mod tests {
         for version in ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"] {
             let answer = review(version).answer(&Response::Deny {
                 code: 422,
+                reason: None,
                 message: "no".into(),
             });
             assert_eq!(answer["apiVersion"], version);
             assert_eq!(answer["response"]["uid"], "u");
             assert_eq!(answer["response"]["allowed"], false);
-            assert_eq!(answer["response"]["status"]["code"], 422);
+            assert_eq!(
+                answer["response"]["status"],
+                json!({"code": 422, "message": "no"})
+            );
         }
+    }
+
+    #[test]
+    fn a_denial_has_a_reason_for_programs_if_it_has_one() {
+        let answer = review("admission.k8s.io/v1").answer(&Response::Deny {
+            code: 403,
+            reason: Some("Forbidden"),
+            message: "no".into(),
+        });
+        let status = json!({"code": 403, "reason": "Forbidden", "message": "no"});
+        assert_eq!(answer["response"]["status"], status);
     }
 
     #[test]

@@ -210,6 +210,7 @@ impl WebhookServer {
             tracing::error!("a webhook handler panicked");
             Response::Deny {
                 code: 500,
+                reason: None,
                 message: "the webhook handler panicked".into(),
             }
         });

@@ -106,13 +106,13 @@ fn cascading(
 ) -> Verdict {
     match kind {
         Protected::Namespace => namespace(stored, count),
-        Protected::Definition if !gates.definitions => Verdict::Deny(Response::Deny {
-            code: 403,
-            message: format!(
+        Protected::Definition if !gates.definitions => Verdict::Deny(Response::denied(
+            403,
+            format!(
                 "feature-gate DeletionProtectionForCRDCascadingGate is not enabled, and {DELETE_PROTECTION}=Cascading \
                  needs it"
             ),
-        }),
+        )),
         Protected::Definition => definition(stored, count),
         Protected::Workload => match super::replicas(stored) {
             Some(replicas @ 1..) => refused(&format!("replicas {replicas}>0")),
@@ -164,7 +164,7 @@ fn definition(stored: &Value, count: &dyn Fn(&Dependants) -> Counted) -> Verdict
         Counted::Number(number) => refused(&format!("active CRs {number}>0")),
         Counted::Failed(error) => {
             let message = format!("failed to list CRs of {group}/{version}, Kind={kind}: {error}");
-            Verdict::Deny(Response::Deny { code: 403, message })
+            Verdict::Deny(Response::denied(403, message))
         }
         Counted::Missing => Verdict::Missing(dependants),
     }
@@ -175,10 +175,8 @@ fn refused(why: &str) -> Verdict {
 }
 
 fn failed(why: String) -> Verdict {
-    Verdict::Deny(Response::Deny {
-        code: 403,
-        message: format!("forbidden by ResourcesProtectionDeletion for {why}"),
-    })
+    let message = format!("forbidden by ResourcesProtectionDeletion for {why}");
+    Verdict::Deny(Response::denied(403, message))
 }
 
 /// What the author of a new or changed object is warned of: a value that protects nothing. What is stored already is not
@@ -227,7 +225,11 @@ mod tests {
 
     fn message(verdict: &Verdict) -> &str {
         match verdict {
-            Verdict::Deny(Response::Deny { code: 403, message }) => message,
+            Verdict::Deny(Response::Deny {
+                code: 403,
+                reason: None,
+                message,
+            }) => message,
             other => panic!("{other:?}"),
         }
     }

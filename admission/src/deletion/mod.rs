@@ -37,10 +37,8 @@ fn replicas(stored: &Value) -> Option<i64> {
 }
 
 fn denied(reason: &str) -> Response {
-    Response::Deny {
-        code: 403,
-        message: format!("forbidden by ResourcesProtectionDeletion for {DELETE_PROTECTION}={reason}"),
-    }
+    let message = format!("forbidden by ResourcesProtectionDeletion for {DELETE_PROTECTION}={reason}");
+    Response::denied(403, message)
 }
 
 /// Whether the stored workload of this kind may be deleted.
@@ -78,7 +76,11 @@ mod tests {
         };
         let stored = |label: &str, replicas: Option<i32>| json!({"metadata": {"labels": {DELETE_PROTECTION: label}}, "spec": {"replicas": replicas}});
         let message = |stored: &Value, options| match response(stored, options) {
-            Response::Deny { code: 403, message } => Some(message),
+            Response::Deny {
+                code: 403,
+                reason: None,
+                message,
+            } => Some(message),
             Response::Deny { code, .. } => panic!("{code}"),
             Response::Allow { .. } => None,
         };

@@ -29,7 +29,7 @@ use serde::Deserialize as _;
 
 use crate::lookup::{Lookup, Lookups, ObjectName};
 use crate::refused::Refused;
-use crate::{Options, Outcome, Request, Response};
+use crate::{Options, Outcome, Reason, Request, Response};
 pub(crate) use conditions::conditions;
 use known::Results;
 pub use reach::{Evictions, condition};
@@ -211,9 +211,13 @@ fn of_pod(pod: &PodView, ask: &Ask<'_>, gates: Gates, known: &impl Known, now: T
         }
         Decision::Renewed | Decision::Charged => Verdict::Charge(charge(&budget, &account, ask)),
         Decision::Refused(refusal) => {
-            let is_eviction = ask.operation == Operation::Evict;
+            let (code, reason) = match ask.operation {
+                Operation::Evict => (429, Reason::TooManyRequests),
+                Operation::Delete | Operation::Update | Operation::Resize => (403, Reason::Forbidden),
+            };
             let response = Response::Deny {
-                code: if is_eviction { 429 } else { 403 },
+                code,
+                reason: Some(reason),
                 message: refusal.message(name),
             };
             Verdict::Refuse(Refused::disruption(pod, ask.user), response)

@@ -145,9 +145,16 @@ fn verdict(request: &Request, cluster: &Cluster) -> Verdict {
     decide(request, GATES, cluster, now())
 }
 
-fn refusal(request: &Request, cluster: &Cluster) -> (u16, String, Refused) {
+fn refusal(request: &Request, cluster: &Cluster) -> ((u16, Option<Reason>), String, Refused) {
     match verdict(request, cluster) {
-        Verdict::Refuse(refused, Response::Deny { code, message }) => (code, message, refused),
+        Verdict::Refuse(
+            refused,
+            Response::Deny {
+                code,
+                reason,
+                message,
+            },
+        ) => ((code, reason), message, refused),
         other => panic!("{other:?}"),
     }
 }
@@ -180,10 +187,10 @@ fn an_exhausted_budget_refuses_evictions_so_that_they_are_tried_again_and_the_re
     let text =
         "podunavailablebudget.policy.kruise.io \"web\" is forbidden: pub unavailable allowed is negative";
     for (request, code) in [
-        (delete(), 403),
-        (new_image(), 403),
-        (resize("resize"), 403),
-        (evict(), 429),
+        (delete(), (403, Some(Reason::Forbidden))),
+        (new_image(), (403, Some(Reason::Forbidden))),
+        (resize("resize"), (403, Some(Reason::Forbidden))),
+        (evict(), (429, Some(Reason::TooManyRequests))),
     ] {
         let request = Request {
             user: "jane".into(),

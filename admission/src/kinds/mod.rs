@@ -215,14 +215,10 @@ impl KindWebhooks {
             .into_iter()
             .find(|name| !name.is_empty())
             .unwrap_or_default();
-        (!errors.is_empty()).then(|| Response::Deny {
-            code,
-            message: format!(
-                "{}.{} {name:?} is invalid: {}",
-                self.kind.kind,
-                self.kind.group,
-                validate::aggregate(errors)
-            ),
+        (!errors.is_empty()).then(|| {
+            let (kind, group) = (self.kind.kind, self.kind.group);
+            let errors = validate::aggregate(errors);
+            Response::denied(code, format!("{kind}.{group} {name:?} is invalid: {errors}"))
         })
     }
 
@@ -249,11 +245,7 @@ impl KindWebhooks {
             });
         }
         if let Some(gate) = (self.gate)(options) {
-            return Err(Response::Deny {
-                code: 403,
-                message: format!("feature-gate {gate} is not enabled"),
-            }
-            .into());
+            return Err(Response::denied(403, format!("feature-gate {gate} is not enabled")).into());
         }
         request.specified()?;
         let old = (request.operation == Operation::Update).then_some(&request.old_object);

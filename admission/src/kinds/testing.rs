@@ -212,7 +212,7 @@ impl Case {
     pub(crate) fn refusal(&self, operation: &str, object: &Value, old: &Value) -> Option<(u16, String)> {
         let request = self.request(operation, object, old);
         match self.decided(self.refuses(), &request, &quiet) {
-            Response::Deny { code, message } => Some((code, message)),
+            Response::Deny { code, message, .. } => Some((code, message)),
             Response::Allow { .. } => None,
         }
     }

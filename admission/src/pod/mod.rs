@@ -122,7 +122,7 @@ pub(crate) fn review_timed(
 
 /// Refuses a pod for a reason that lies with us or our objects, not with its author: 500, as in OpenKruise.
 fn failed(message: String) -> Stop {
-    Stop::Deny(Response::Deny { code: 500, message })
+    Stop::Deny(Response::denied(500, message))
 }
 
 /// A label or annotation.

@@ -37,8 +37,5 @@ pub(super) fn routes(reviews: Reviews, is_reviewed: impl Fn(&Subject) -> bool) -
 }
 
 fn unreadable(error: &kruise_admission::Error) -> Response {
-    Response::Deny {
-        code: 400,
-        message: error.to_string(),
-    }
+    Response::denied(400, error.to_string())
 }

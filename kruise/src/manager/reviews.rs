@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 use futures::future::try_join_all;
 use jiff::Timestamp;
 use kruise_admission::{
-    Lookups, Options, Outcome, Request, Response,
+    Lookups, Options, Outcome, Reason, Request, Response,
     disruption::Charge,
     table::{TimeLimit, Webhook},
     widening::Widening,
@@ -255,23 +255,34 @@ fn not_stored(charge: &Charge, error: &NotStored) -> Response {
 /// The response to a request that may pass later. Clients try an eviction again after 429 only.
 fn to_be_tried_again(response: Response, is_eviction: bool) -> Response {
     match response {
-        Response::Deny { code: 503, message } if is_eviction => Response::Deny { code: 429, message },
+        Response::Deny {
+            code: 503, message, ..
+        } if is_eviction => Response::Deny {
+            code: 429,
+            reason: Some(Reason::TooManyRequests),
+            message,
+        },
         response => response,
     }
 }
 
 fn unavailable(why: &str) -> Response {
-    Response::Deny {
-        code: 503,
-        message: format!("no decision can be made yet: {why}; try again"),
-    }
+    Response::denied(503, format!("no decision can be made yet: {why}; try again"))
 }
 
 /// Converts a response of a review to one of the server.
 pub(super) fn to_server_response(response: Response) -> review::Response {
     match response {
         Response::Allow { patch, warnings } => review::Response::Allow { patch, warnings },
-        Response::Deny { code, message } => review::Response::Deny { code, message },
+        Response::Deny {
+            code,
+            reason,
+            message,
+        } => review::Response::Deny {
+            code,
+            reason: reason.map(Reason::as_str),
+            message,
+        },
     }
 }
 

@@ -34,6 +34,7 @@ pub(crate) fn review(uid: &str) -> Vec<u8> {
 pub(crate) fn server(limits: Limits) -> WebhookServer {
     let denial = |review: &Review| Response::Deny {
         code: 422,
+        reason: None,
         message: format!("not {}", review.request["object"]["metadata"]["name"]),
     };
     let deny = Handler::Review(Arc::new(move |review| denial(&review).into()));

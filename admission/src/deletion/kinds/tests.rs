@@ -52,7 +52,14 @@ fn refusal(
             Outcome::Missing(missing) => missing.into_iter().for_each(|lookup| {
                 lookups.insert(lookup, LookupResult::Count(Ok(number)));
             }),
-            Outcome::Refused(refused, Response::Deny { code: 403, message }) => {
+            Outcome::Refused(
+                refused,
+                Response::Deny {
+                    code: 403,
+                    reason: None,
+                    message,
+                },
+            ) => {
                 return Some((message, *refused));
             }
             Outcome::Response(response) => {
@@ -140,7 +147,15 @@ fn dependants_that_cannot_be_counted_are_a_refusal() {
     });
     let lookups = Lookups::from_iter([(wanted, LookupResult::Count(Err("no rights".to_owned())))]);
     let outcome = kind.review(&delete(kind, "Cascading"), options, &lookups);
-    let Outcome::Refused(_, Response::Deny { code: 403, message }) = outcome else {
+    let Outcome::Refused(
+        _,
+        Response::Deny {
+            code: 403,
+            reason: None,
+            message,
+        },
+    ) = outcome
+    else {
         panic!("{outcome:?}")
     };
     assert_eq!(

@@ -35,7 +35,7 @@ fn refusal(kind: &str, operation: &str, spec: &Value, old: &Value) -> String {
     let webhooks = webhooks_of(kind);
     match decided(webhooks, Phase::Validating, &request, Options::DEFAULT, &quiet) {
         Response::Allow { .. } => String::new(),
-        Response::Deny { code, message } => {
+        Response::Deny { code, message, .. } => {
             assert_eq!(code, 400);
             message
         }

@@ -206,7 +206,7 @@ fn limit() -> Duration {
 }
 
 fn is_unavailable(response: &Response) -> bool {
-    matches!(response, Response::Deny { code: 503, message } if message.ends_with("; try again"))
+    matches!(response, Response::Deny { code: 503, message, .. } if message.ends_with("; try again"))
 }
 
 #[tokio::test(start_paused = true)]
@@ -438,7 +438,7 @@ async fn objects_that_a_specification_refers_to_are_read_from_the_server() {
     );
     let refused = later(at("mcontainerrecreaterequest.kb.io", &reviews, recreate("gone"))).await;
     assert!(
-        matches!(&refused, Response::Deny { code: 400, message } if message.contains("no found Pod named gone")),
+        matches!(&refused, Response::Deny { code: 400, message, .. } if message.contains("no found Pod named gone")),
         "{refused:?}"
     );
     // A dry run, which refuses the object.
@@ -449,7 +449,7 @@ async fn objects_that_a_specification_refers_to_are_read_from_the_server() {
     );
     let refused = later(at("vresourcedistribution.kb.io", &reviews, distribution)).await;
     assert!(
-        matches!(&refused, Response::Deny { code: 422, message } if message.contains("spec.resource: Invalid value: \"shared\": no good")),
+        matches!(&refused, Response::Deny { code: 422, message, .. } if message.contains("spec.resource: Invalid value: \"shared\": no good")),
         "{refused:?}"
     );
 }

@@ -196,7 +196,10 @@ async fn a_set_whose_pods_cannot_be_announced_is_to_be_tried_again() {
     overtaken.codes.lock().unwrap().extend([409; 100]);
     for server in [Server::default(), failing, overtaken] {
         let response = create_set(&server.reviews(), false).await;
-        let Response::Deny { code: 503, message } = &response else {
+        let Response::Deny {
+            code: 503, message, ..
+        } = &response
+        else {
             panic!("{response:?}");
         };
         assert!(

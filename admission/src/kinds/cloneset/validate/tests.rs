@@ -96,7 +96,9 @@ fn request(operation: &str, object: Value, old: Value) -> Request {
 
 fn message(outcome: &Outcome) -> Option<&str> {
     match outcome {
-        Outcome::Response(Response::Deny { code: 422, message }) => Some(message),
+        Outcome::Response(Response::Deny {
+            code: 422, message, ..
+        }) => Some(message),
         Outcome::Response(Response::Allow { patch: None, .. }) => None,
         other => panic!("{other:?}"),
     }

@@ -72,7 +72,7 @@ fn outcome(operation: &str, object: &Value, old: &Value, options: Options, looku
 fn refusal(operation: &str, object: &Value, old: &Value) -> String {
     match answer(operation, object, old) {
         Response::Allow { .. } => String::new(),
-        Response::Deny { code, message } => {
+        Response::Deny { code, message, .. } => {
             assert_eq!(code, 422);
             message
         }
@@ -374,7 +374,7 @@ fn refusal_among(object: &Value, old: Option<&Value>, lookups: &Lookups) -> Stri
     let old = old.unwrap_or(&Value::Null);
     match outcome(operation, object, old, Options::default(), lookups) {
         Outcome::Response(Response::Allow { .. }) | Outcome::Widen(..) => String::new(),
-        Outcome::Response(Response::Deny { code, message }) => {
+        Outcome::Response(Response::Deny { code, message, .. }) => {
             assert_eq!(code, 422);
             message
         }

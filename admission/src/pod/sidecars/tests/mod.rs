@@ -44,7 +44,9 @@ fn inject(pod: &Value, sets: &[Value]) -> Value {
 
 fn refusal(pod: &Value, sets: &[Value]) -> String {
     match review(&request(pod, "u"), Options::default(), &known(sets)) {
-        Outcome::Response(Response::Deny { code: 500, message }) => message,
+        Outcome::Response(Response::Deny {
+            code: 500, message, ..
+        }) => message,
         other => panic!("{other:?}"),
     }
 }

@@ -251,6 +251,14 @@ fn code(response: &Response) -> u16 {
     }
 }
 
+/// The word for programs.
+fn reason(response: &Response) -> Option<&'static str> {
+    match response {
+        Response::Allow { .. } => None,
+        Response::Deny { reason, .. } => *reason,
+    }
+}
+
 async fn deleted(reviews: &Arc<Reviews>, name: &str) -> u16 {
     code(&response(reviews, deletion(name, false)).await)
 }
@@ -270,8 +278,10 @@ async fn a_request_passes_once_its_charge_is_stored_and_the_next_one_is_refused(
     assert_eq!(deleted(&reviews, "web-1").await, 200, "it is recorded");
     let refused = response(&reviews, deletion("web-2", false)).await;
     assert_eq!((code(&refused), message(&refused)), (403, EXHAUSTED));
+    assert_eq!(reason(&refused), Some("Forbidden"));
     let refused = response(&reviews, eviction("web-2", &Value::Null)).await;
     assert_eq!((code(&refused), message(&refused)), (429, EXHAUSTED));
+    assert_eq!(reason(&refused), Some("TooManyRequests"));
     assert_eq!((cluster.writes(), cluster.charged().len()), (1, 1));
 }
 
@@ -407,13 +417,13 @@ async fn a_charge_that_cannot_be_stored_is_to_be_tried_again() {
         let cluster = Cluster::with(1);
         let reviews = cluster.replica(&[pod("web-1")]);
         for (request, expected) in [
-            (deletion("web-1", false), 503),
-            (eviction("web-1", &Value::Null), 429),
+            (deletion("web-1", false), (503, None)),
+            (eviction("web-1", &Value::Null), (429, Some("TooManyRequests"))),
         ] {
             cluster.faults.lock().unwrap().extend([fault; 20]);
             let begun = Instant::now();
             let response = response(&reviews, request).await;
-            assert_eq!(code(&response), expected);
+            assert_eq!((code(&response), reason(&response)), expected);
             assert!(message(&response).ends_with("; try again"), "{response:?}");
             assert!(begun.elapsed() <= Duration::from_secs(5), "{:?}", begun.elapsed());
             cluster.faults.lock().unwrap().clear();
