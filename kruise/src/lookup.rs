@@ -67,9 +67,11 @@ impl Cache for NoCache {
 
 /// The API server, for lookups that are not cached.
 pub(crate) struct Server {
-    pub(crate) client: Client,
+    client: Client,
     /// Namespace of the manager, where revisions of SidecarSets and its configuration are.
-    pub(crate) namespace: String,
+    namespace: String,
+    /// For owners of pods. It knows the kinds that were looked up before.
+    workloads: Reader,
 }
 
 /// A cache, and a server for lookups that are not cached.
@@ -239,6 +241,15 @@ struct Metadata {
 }
 
 impl Server {
+    /// Looks up with this client. `namespace` is that of the manager.
+    pub(crate) fn new(client: Client, namespace: &str) -> Self {
+        Self {
+            workloads: Reader::new(client.clone(), namespace),
+            client,
+            namespace: namespace.to_owned(),
+        }
+    }
+
     /// One request, or one for each version that may be served.
     async fn get(&self, lookup: &Lookup) -> Result<LookupResult, ApiError> {
         match lookup {
@@ -295,8 +306,7 @@ impl Server {
                 namespace,
                 controller,
             } => {
-                let reader = Reader::new(self.client.clone(), &self.namespace);
-                let owners = reader.owners(namespace, controller, &|_| None);
+                let owners = self.workloads.owners(namespace, controller, &|_| None);
                 let owners = timeout(OWNERS, owners).await;
                 // The controller itself is known from the pod.
                 Ok(LookupResult::Workloads(
@@ -462,6 +472,8 @@ fn existing<T>(result: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
 
 #[cfg(test)]
 mod tests {
+    use kruise_plan_kit::workloads::Workload;
+
     use super::*;
 
     #[test]
@@ -477,5 +489,19 @@ mod tests {
         };
         let path = path_of("ns", &versioned);
         assert!(path.ends_with("%3D1%26limit%3D1"), "{path}");
+    }
+
+    #[tokio::test]
+    async fn the_kind_of_an_owner_is_looked_up_for_the_first_of_many_new_pods_only() {
+        let answers = crate::workloads::tests::games();
+        let server = Server::new(answers.client(), "kruise-system");
+        let owners = Lookup::Workloads {
+            namespace: "shop".into(),
+            controller: Workload::new("example.com", "Game", "one"),
+        };
+        for requests in [4, 1, 1] {
+            server.get(&owners).await.unwrap();
+            assert_eq!(answers.asked("/apis").len(), requests);
+        }
     }
 }

@@ -37,7 +37,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
         let Some(missing) = missing else {
             break;
         };
-        let known = reader.read(request.namespace, &missing).await?;
+        let known = reader.read(request.namespace, &missing, Aspect::Scale).await?;
         read.insert(missing, known);
     }
     let (plan, own) = {

@@ -73,10 +73,7 @@ pub(crate) async fn of_cluster(pod: &Value, options: &Options, client: Client) -
     let namespace = client.default_namespace().to_owned();
     let source = LookupSource {
         cache: NoCache,
-        server: Some(Server {
-            client,
-            namespace: options.manager_namespace.clone(),
-        }),
+        server: Some(Server::new(client, &options.manager_namespace)),
     };
     inject(pod, &namespace, options, &source, now).await
 }

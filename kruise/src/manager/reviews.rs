@@ -63,10 +63,7 @@ impl Reviews {
         metrics: PodMetrics,
         effects: Effects,
     ) -> Self {
-        let server = Some(Server {
-            client: client.clone(),
-            namespace: cache.namespace.clone(),
-        });
+        let server = Some(Server::new(client.clone(), &cache.namespace));
         Self {
             options,
             source: LookupSource { cache, server },

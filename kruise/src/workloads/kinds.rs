@@ -9,12 +9,14 @@ use std::{
 use kruise_api::path::segment;
 use kruise_runtime::{ApiError, Client};
 use serde::Deserialize;
-use tokio::time::Instant;
+use tokio::{sync::Mutex as TurnLock, time::Instant};
 
 /// How long a kind is known by its resource.
 const KEPT: Duration = Duration::from_mins(10);
 /// How long a kind is known not to be served.
 const KEPT_IF_UNKNOWN: Duration = Duration::from_secs(30);
+/// Most kinds that are known. Whoever creates pods chooses the kinds of their owners.
+const MOST: usize = 1000;
 
 /// The resource of a kind, in the version in which it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +45,14 @@ type GroupKind = (String, String);
 
 /// The kinds that were looked up. Cloning shares them.
 #[derive(Clone, Default)]
-pub(super) struct Kinds(Arc<Mutex<BTreeMap<GroupKind, Kept>>>);
+pub(super) struct Kinds(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    known: Mutex<BTreeMap<GroupKind, Kept>>,
+    /// Held during a look-up: pods that are created together ask for one kind, and it is looked up once.
+    turn: TurnLock<()>,
+}
 
 /// What is known of a kind.
 #[derive(Clone)]
@@ -92,18 +101,30 @@ impl Kinds {
         if let Some(kept) = self.kept(&key) {
             return Ok(kept.resource);
         }
+        let _turn = self.0.turn.lock().await;
+        if let Some(kept) = self.kept(&key) {
+            return Ok(kept.resource);
+        }
         let resource = find(client, group, kind).await?;
-        let kept = Kept {
-            since: Instant::now(),
-            resource: resource.clone(),
-        };
-        let mut kinds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kinds.insert(key, kept);
+        self.keep(key, resource.clone());
         Ok(resource)
     }
 
+    /// Keeps a kind in the place of the oldest one if there are too many.
+    fn keep(&self, key: GroupKind, resource: Option<Resource>) {
+        let mut kinds = self.0.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if kinds.len() >= MOST {
+            let oldest = kinds.iter().min_by_key(|(_, kept)| kept.since);
+            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
+                kinds.remove(&oldest);
+            }
+        }
+        let since = Instant::now();
+        kinds.insert(key, Kept { since, resource });
+    }
+
     fn kept(&self, key: &GroupKind) -> Option<Kept> {
-        let mut kinds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kinds = self.0.known.lock().unwrap_or_else(PoisonError::into_inner);
         let limit = |kept: &Kept| {
             if kept.resource.is_some() {
                 KEPT
@@ -159,5 +180,23 @@ pub(super) fn existing<T>(result: Result<T, ApiError>) -> Result<Option<T>, ApiE
         Ok(found) => Ok(Some(found)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_number_of_known_kinds_is_limited_and_the_oldest_goes_first() {
+        let kinds = Kinds::default();
+        let key = |number: usize| ("example.com".to_owned(), format!("Kind{number}"));
+        for number in 0..=MOST {
+            kinds.keep(key(number), None);
+            tokio::time::advance(Duration::from_millis(1)).await;
+        }
+        assert!(kinds.kept(&key(0)).is_none());
+        assert!(kinds.kept(&key(1)).is_some() && kinds.kept(&key(MOST)).is_some());
+        assert_eq!(kinds.0.known.lock().unwrap().len(), MOST);
     }
 }

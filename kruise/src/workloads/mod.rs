@@ -194,7 +194,7 @@ impl Reader {
             let Some(missing) = found.missing else {
                 return found.workloads;
             };
-            let result = timeout_at(deadline, self.read(namespace, &missing)).await;
+            let result = timeout_at(deadline, self.read(namespace, &missing, Aspect::Owner)).await;
             let why = match result {
                 Ok(Ok(known)) => {
                     read.insert(missing, known);

@@ -135,7 +135,7 @@ impl Polled {
     /// Reads one, and passes its namespace to the handlers if it has changed.
     async fn refresh(&self, key: Key) {
         let (namespace, workload) = &key;
-        let result = self.0.reader.read(namespace, workload).await;
+        let result = self.0.reader.read(namespace, workload, Aspect::Scale).await;
         let now = Instant::now();
         let has_changed = {
             let mut kept = self.kept();

@@ -10,7 +10,7 @@ use kruise_api::{
     names::persistentpodstate::WORKLOADS,
     path::segment,
 };
-use kruise_plan_kit::workloads::{Known, Workload, allowed_kinds};
+use kruise_plan_kit::workloads::{Aspect, Known, Workload, allowed_kinds};
 use kruise_runtime::{ApiError, Client};
 use kruise_views::WorkloadView;
 use serde::Deserialize;
@@ -86,11 +86,17 @@ impl Reader {
         }
     }
 
-    /// What is known of a workload now; never [`Known::NotYet`].
+    /// What is known of a workload now; never [`Known::NotYet`]. As an owner, it does not say how many pods it wants where
+    /// that would cost further requests.
     ///
     /// # Errors
     /// If the server does not answer, or answers that it failed.
-    pub async fn read(&self, namespace: &str, workload: &Workload) -> Result<Known, ApiError> {
+    pub async fn read(
+        &self,
+        namespace: &str,
+        workload: &Workload,
+        aspect: Aspect,
+    ) -> Result<Known, ApiError> {
         let Workload { group, kind, name } = workload;
         let Some(resource) = self.kinds.resource(&self.client, group, kind).await? else {
             return Ok(Known::Unreadable);
@@ -102,6 +108,9 @@ impl Reader {
             Err(error) if is_forbidden(&error) => None,
             Err(error) => return Err(error),
         };
+        if let (Some(object), Aspect::Owner) = (&object, aspect) {
+            return Ok(found(read_view(&object.metadata, None, None)));
+        }
         if let Some(object) = &object
             && self.is_allowed(group, kind).await?
         {

@@ -18,19 +18,33 @@ use super::*;
 
 /// Answers by path: a status code and a body. Paths that are not in it are not found.
 #[derive(Clone, Default)]
-pub(crate) struct Answers(Arc<Mutex<BTreeMap<String, (u16, Value)>>>);
+pub(crate) struct Answers {
+    by_path: Arc<Mutex<BTreeMap<String, (u16, Value)>>>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
 
 impl Answers {
     pub(crate) fn set(&self, path: &str, code: u16, body: Value) {
-        self.0.lock().unwrap().insert(path.to_owned(), (code, body));
+        self.by_path.lock().unwrap().insert(path.to_owned(), (code, body));
+    }
+
+    /// Paths that were asked for since the last time and begin so.
+    pub(crate) fn asked(&self, prefix: &str) -> Vec<String> {
+        let mut asked = std::mem::take(&mut *self.asked.lock().unwrap());
+        asked.retain(|path| path.starts_with(prefix));
+        asked
     }
 
     /// A client of this server.
     pub(crate) fn client(&self) -> Client {
         let answers = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
-            let answer = answers.0.lock().unwrap().get(request.uri().path()).cloned();
+            let path = request.uri().path().to_owned();
+            let answer = answers.by_path.lock().unwrap().get(&path).cloned();
+            answers.asked.lock().unwrap().push(path);
             async move {
+                // Others run meanwhile.
+                tokio::task::yield_now().await;
                 // A server that does not answer at all.
                 if answer.as_ref().is_some_and(|(code, _)| *code == 0) {
                     std::future::pending::<()>().await;
@@ -101,7 +115,7 @@ fn game() -> Workload {
 
 async fn read(answers: &Answers, workload: &Workload) -> Known {
     let reader = Reader::new(answers.client(), "kruise-system");
-    reader.read("shop", workload).await.unwrap()
+    reader.read("shop", workload, Aspect::Scale).await.unwrap()
 }
 
 fn found(known: Known) -> WorkloadView {
@@ -171,7 +185,7 @@ async fn what_is_not_there_is_gone_and_what_may_not_be_read_or_is_not_served_can
     }
     answers.set(GAME, 500, json!({"code": 500}));
     let reader = Reader::new(answers.client(), "kruise-system");
-    assert!(reader.read("shop", &game()).await.is_err());
+    assert!(reader.read("shop", &game(), Aspect::Scale).await.is_err());
 }
 
 #[tokio::test]
@@ -261,4 +275,50 @@ async fn a_workload_without_a_cache_is_read_again_while_it_is_asked_for_and_a_fa
     assert_eq!(workloads.source("shop")(&game(), Aspect::Scale), Known::Gone);
     stop.send_replace(true);
     running.await.unwrap();
+}
+
+/// Paths of discovery.
+const DISCOVERY: [&str; 3] = [
+    "/apis/example.com",
+    "/apis/example.com/v1",
+    "/apis/example.com/v2",
+];
+
+#[tokio::test(start_paused = true)]
+async fn the_kind_of_many_pods_owners_is_looked_up_once_and_each_owner_costs_one_request() {
+    let answers = games();
+    answers.set(GAME, 200, object(None));
+    let reader = Reader::new(answers.client(), "kruise-system");
+    let game = game();
+    let together = (0..20).map(|_| reader.owners("shop", &game, &|_| None));
+    for owners in futures::future::join_all(together).await {
+        assert_eq!(owners.len(), 1);
+    }
+    let (discovery, others): (Vec<String>, Vec<String>) = answers
+        .asked("")
+        .into_iter()
+        .partition(|path| DISCOVERY.contains(&path.as_str()));
+    assert_eq!(discovery, DISCOVERY);
+    assert_eq!(others, vec![GAME; 20]);
+    tokio::time::sleep(Duration::from_mins(11)).await;
+    reader.owners("shop", &game, &|_| None).await;
+    assert_eq!(
+        answers.asked("").len(),
+        4,
+        "the kind may have another version by now"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_not_served_is_looked_for_again_after_half_a_minute() {
+    let answers = games();
+    let reader = Reader::new(answers.client(), "kruise-system");
+    let nothing = Workload::new("example.com", "Nothing", "one");
+    for _ in 0..10 {
+        reader.owners("shop", &nothing, &|_| None).await;
+    }
+    assert_eq!(answers.asked("/apis"), DISCOVERY);
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    reader.owners("shop", &nothing, &|_| None).await;
+    assert_eq!(answers.asked("/apis"), DISCOVERY);
 }
