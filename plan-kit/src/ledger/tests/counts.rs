@@ -7,7 +7,10 @@ use kruise_views::{PodView, Truth};
 use serde_json::{Value, json};
 
 use super::{at, budget, one, pod, pods, ready};
-use crate::ledger::{Count, Covered, Expected, Live, count, desired_available, status_patch};
+use crate::ledger::{
+    Account, Count, Covered, Decision, Expected, Gates, Live, Operation, Refusal, count, desired_available,
+    status_patch,
+};
 
 const NOW: i64 = 1000;
 
@@ -80,6 +83,19 @@ fn available_pods_above_the_desired_number_may_go() {
     assert_eq!(numbers(&none), (0, 0, 0, 0));
     let fixed = counted(&budget(json!({"minAvailable": 7}), 0), &found, Expected::Known(5));
     assert_eq!(numbers(&fixed), (0, 5, 7, 5));
+}
+
+#[test]
+fn pods_beyond_the_replicas_may_go_in_addition() {
+    let found = pods(&["a", "b", "c", "d", "e", "f", "g"]);
+    let mut budget = budget(one(), 0);
+    budget.status = counted(&budget, &found, Expected::Known(5)).status;
+    assert_eq!(budget.status.unavailable_allowed, 3);
+    let mut account = Account::of(&budget);
+    let decisions =
+        ["a", "b", "c", "d"].map(|name| account.ask(&pod(name), Operation::Delete, Gates::DEFAULT, at(NOW)));
+    assert_eq!(decisions[..3], [Decision::Charged; 3]);
+    assert_eq!(decisions[3], Decision::Refused(Refusal::Exhausted));
 }
 
 #[test]
