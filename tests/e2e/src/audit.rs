@@ -31,6 +31,8 @@ pub struct Entry {
     pub user_agent: String,
     /// Request path with its query.
     pub uri: String,
+    /// When the server received it, in RFC 3339.
+    pub received: String,
 }
 
 /// How a request counts.
@@ -139,6 +141,8 @@ struct Line {
     object_ref: ObjectRef,
     #[serde(default)]
     response_status: ResponseStatus,
+    #[serde(default)]
+    request_received_timestamp: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -176,6 +180,7 @@ fn parse(line: &str) -> Result<Entry> {
         code,
         user_agent: line.user_agent,
         uri: line.request_uri,
+        received: line.request_received_timestamp,
     })
 }
 

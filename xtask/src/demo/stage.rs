@@ -126,6 +126,7 @@ mod tests {
             code: 200,
             user_agent: agent.into(),
             uri: String::new(),
+            received: String::new(),
         }
     }
 

@@ -179,6 +179,44 @@ fn with_the_feature_gate_protected_clonesets_are_kept_and_all_others_are_deleted
     }
 }
 
+#[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
+fn without_a_manager_only_protected_objects_stay_and_their_label_can_be_removed() {
+    let scenario = scenario_alone("delete-unmanaged");
+    let kubectl = &scenario.kubectl;
+    let _flagged = Flagged::shared(
+        kubectl.kubeconfig(),
+        &["--feature-gates=ResourcesDeletionProtection=true"],
+    );
+    for (name, protection) in [
+        ("kept", Some("Always")),
+        ("other", Some("Sometimes")),
+        ("plain", None),
+    ] {
+        let template = json!({"metadata": {"labels": {"app": name}},
+            "spec": {"containers": [{"name": "main", "image": "nginx:1"}]}});
+        let mut deployment = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
+            "spec": {"replicas": 1, "selector": {"matchLabels": {"app": name}}, "template": template},
+        });
+        if let Some(protection) = protection {
+            deployment["metadata"]["labels"] = json!({PROTECTION: protection});
+        }
+        kubectl.create(&deployment).unwrap();
+    }
+    let keeps = |why: &str| {
+        let refusal = kubectl.refused(&["delete", "deployment", "kept"], "").unwrap();
+        assert!(refusal.contains(why), "{refusal}");
+    };
+    keeps("forbidden by ResourcesProtectionDeletion");
+    let _stopped = Stopped::shared(kubectl.kubeconfig());
+    keeps("failed calling webhook \"vbuiltindeployment.kb.io\"");
+    kubectl.run(&["delete", "deployment", "plain", "other"]).unwrap();
+    let unprotect = format!("{PROTECTION}-");
+    kubectl.run(&["label", "deployment", "kept", &unprotect]).unwrap();
+    kubectl.run(&["delete", "deployment", "kept"]).unwrap();
+}
+
 /// A definition, with an object once it is served.
 const WIDGETS: &str = "widgets.protection.example.com";
 

@@ -1,6 +1,7 @@
 //! PodUnavailableBudgets: their numbers, and the pods that name them.
 
 mod enforcement;
+mod load;
 mod targets;
 
 use std::time::Duration;
