@@ -23,6 +23,13 @@ pub const CLAIMS: Resource = Resource::core("persistentvolumeclaims", "Persisten
 pub const NAMESPACES: Resource = Resource::core("namespaces", "Namespace");
 /// ConfigMaps, among them the barriers of pods whose containers start in order.
 pub const CONFIGMAPS: Resource = Resource::core("configmaps", "ConfigMap");
+/// MutatingWebhookConfigurations, from which replicas learn for what others have widened match conditions.
+pub const MUTATING_WEBHOOKS: Resource = Resource {
+    group: "admissionregistration.k8s.io",
+    version: "v1",
+    plural: "mutatingwebhookconfigurations",
+    kind: "MutatingWebhookConfiguration",
+};
 /// ControllerRevisions.
 pub const REVISIONS: Resource = Resource {
     group: "apps",

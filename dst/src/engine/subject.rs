@@ -12,7 +12,7 @@ use super::{
     cluster::Cluster,
     oracles::Oracles,
     process::ProcessId,
-    resource::{CONFIGMAPS, Resource},
+    resource::{CONFIGMAPS, MUTATING_WEBHOOKS, Resource},
     scenario::{Action, Edit, Scenario, Step},
     verdict::Violation,
 };
@@ -164,7 +164,7 @@ impl Subjects {
             .filter(|one| one.is_always_watched() || scenario.subjects.contains_key(one.name()));
         let named = watched.flat_map(|one| one.resources());
         let mut resources: Vec<Resource> = Vec::new();
-        for one in named.chain(&[CONFIGMAPS]) {
+        for one in named.chain(&[CONFIGMAPS, MUTATING_WEBHOOKS]) {
             if !resources.contains(one) {
                 resources.push(*one);
             }

@@ -21,6 +21,7 @@ use crate::engine::{
     process::ProcessId,
     resource::Resource,
     scenario::LastingFault,
+    verdict::Violation,
 };
 
 /// How often a watch on which nothing happens sends a bookmark.
@@ -54,8 +55,14 @@ pub(super) fn open(
             .find(|(key, _)| *key == name)
             .and_then(|(_, value)| value.parse::<u64>().ok())
     };
-    let of = cluster.look(|state| state.mirror.resource_of(&request.path));
-    let of = of.ok_or_else(|| io::Error::other("nobody watches this"))?;
+    let of = cluster.look(|state| {
+        let of = state.mirror.resource_of(&request.path);
+        if of.is_none() && state.violation.is_none() {
+            state.violation = Some(unserved(process, request));
+        }
+        of
+    });
+    let of = of.ok_or_else(|| io::Error::other("nothing is recorded that this watch could show"))?;
     let version = query("resourceVersion").unwrap_or(0);
     let lasts = Duration::from_secs(query("timeoutSeconds").unwrap_or(300));
     let news = Arc::new(Notify::new());
@@ -80,6 +87,17 @@ pub(super) fn open(
         next.map(|next| (next.map(Frame::data), (open, false)))
     });
     Ok(http::Response::new(StreamBody::new(frames).boxed_unsync()))
+}
+
+/// A watch of what is not recorded would fail for ever, and what its process never learns would be judged.
+fn unserved(process: ProcessId, request: &Request) -> Violation {
+    Violation {
+        oracle: "every watch is served",
+        what: format!(
+            "{process} watches {}, which `Subjects::resources` does not name",
+            request.path
+        ),
+    }
 }
 
 impl Open {
