@@ -72,12 +72,18 @@ impl Decision<'_> {
         Some((i64::from(limits.desired) - updated - i64::from(kept)).max(0))
     }
 
-    /// How many pods are gone since the last report, not counting those whose nodes are gone.
+    /// How many pods are gone since the last report, not counting those whose nodes are gone, or are to have none any more.
+    ///
+    /// The number of nodes does not show that a node is to have none if another one joined meanwhile: that of misscheduled
+    /// pods does.
     fn lost(&self) -> i64 {
         let status = &self.set.status;
         let has_pod = |place: &&Place<'_>| !place.members.is_empty();
         let current = self.places.eligible().filter(has_pod).count() as i64;
-        let gone = i64::from(status.desired_number_scheduled) - i64::from(self.limits.desired);
-        (i64::from(status.current_number_scheduled) - current - gone.max(0)).max(0)
+        let left = i64::from(status.desired_number_scheduled) - i64::from(self.limits.desired);
+        let misscheduled = self.places.misscheduled().count() as i64;
+        let stranded = misscheduled - i64::from(status.number_misscheduled);
+        let gone = left.max(stranded).max(0);
+        (i64::from(status.current_number_scheduled) - current - gone).max(0)
     }
 }

@@ -94,6 +94,11 @@ impl<'a> Place<'a> {
         self.members.iter().filter(|member| member.is_living())
     }
 
+    /// The pod of the set that reports count.
+    pub(super) fn counted(&self) -> Option<&Member<'a>> {
+        self.members.iter().find(|member| !member.orphan)
+    }
+
     /// Is there an available pod?
     pub(super) fn is_served(&self) -> bool {
         self.members.iter().any(Member::is_available)
@@ -187,6 +192,12 @@ impl<'a> Places<'a> {
     /// Nodes that should have a pod.
     pub(super) fn eligible(&self) -> impl DoubleEndedIterator<Item = &Place<'a>> + Clone {
         self.all.iter().filter(|place| place.is_eligible())
+    }
+
+    /// Nodes that should have no pod, and have one of the set.
+    pub(super) fn misscheduled(&self) -> impl Iterator<Item = &Place<'a>> {
+        let known = self.all.iter().filter(|place| place.placed.is_some());
+        known.filter(|place| !place.is_eligible() && place.counted().is_some())
     }
 
     /// Removes the owner reference of the set from the pods whose labels no longer match.

@@ -124,14 +124,11 @@ fn count(set: &DaemonSet, decision: &Decision<'_>, collision_count: i32) -> Daem
         update_revision: rollout.label_of(&rollout.update).to_owned(),
         ..DaemonSetStatus::default()
     };
-    for place in decision.places.all.iter().filter(|place| place.placed.is_some()) {
-        let Some(first) = place.members.iter().find(|member| !member.orphan) else {
+    status.number_misscheduled = decision.places.misscheduled().count() as i32;
+    for place in decision.places.eligible() {
+        let Some(first) = place.counted() else {
             continue;
         };
-        if !place.is_eligible() {
-            status.number_misscheduled += 1;
-            continue;
-        }
         status.current_number_scheduled += 1;
         status.number_ready += i32::from(first.pod.view.is_true("Ready"));
         status.number_available += i32::from(is_available(decision, first));
