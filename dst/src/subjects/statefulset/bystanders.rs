@@ -27,12 +27,18 @@ pub fn create<'a>(cluster: &'a Arc<Cluster>, ordinal: u32, app: &str) -> BoxFutu
     insist(cluster, request).boxed()
 }
 
-/// Deletes pods that stand in the way of a StatefulSet and never become its own, for ever.
+/// Deletes pods that stand in the way of a StatefulSet and never become its own, for ever. What is refused is tried again
+/// the next time.
 pub async fn clear(cluster: Arc<Cluster>, seed: u64) {
     let mut random = Random::new(seed, CLEARANCE);
     loop {
         sleep(Duration::from_millis(random.between(2_000, 5_000))).await;
-        cluster.with(State::clear);
+        for path in cluster.with(|state| state.in_the_way()) {
+            // The webhook of a budget takes its time.
+            cluster
+                .request(&Request::new(Method::Delete, &path, None::<&Value>))
+                .await;
+        }
     }
 }
 
@@ -42,16 +48,9 @@ fn is_foreign(pod: &Object) -> bool {
 }
 
 impl State {
-    /// What is refused is tried again the next time.
-    fn clear(&mut self) {
-        let pods = self.mirror.of(PODS).now();
-        let names: Vec<_> = pods
-            .filter(|pod| is_foreign(pod))
-            .map(|pod| pod.name.clone())
-            .collect();
-        for name in names {
-            let path = format!("{PODS_PATH}/{name}");
-            self.answer(&Request::new(Method::Delete, &path, None::<&Value>));
-        }
+    /// Paths of pods that stand in the way.
+    fn in_the_way(&self) -> Vec<String> {
+        let pods = self.mirror.of(PODS).now().filter(|pod| is_foreign(pod));
+        pods.map(|pod| format!("{PODS_PATH}/{}", pod.name)).collect()
     }
 }

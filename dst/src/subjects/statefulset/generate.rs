@@ -20,6 +20,9 @@ const WATCHED_GROWING: &[Resource] = &[PODS, PODS, STATEFULSETS, REVISIONS, CLAI
 /// The StatefulSet, its edits and the faults.
 const SCENARIO: Purpose = Purpose(200);
 
+/// Whether a class stops to expand before claims are to grow, or while they do.
+const EXPANSION: Purpose = Purpose(202);
+
 /// What users do begins after this many milliseconds.
 const FIRST: u64 = 1_000;
 /// Of the seeds that are of no later subject, this share has a StatefulSet: a quarter of all.
@@ -80,6 +83,7 @@ fn action(edit: &Edit) -> Action {
 /// Adds what users do; when the last of it happens.
 fn edits(scenario: &mut Scenario, random: &mut Random, start: &Start, image: &mut u32) -> u64 {
     let mut at = FIRST;
+    let stops_before = Random::new(scenario.seed, EXPANSION).percent(50);
     let mut add = |at, edit: &Edit| {
         let what = action(edit);
         scenario.steps.push(Step { at, what });
@@ -112,9 +116,17 @@ fn edits(scenario: &mut Scenario, random: &mut Random, start: &Start, image: &mu
     }
     if start.resizes() && random.percent(40) {
         let from = random.between(5_000, at);
-        add(from, &Edit::ClaimSize(random.between(7, 9) as u32));
+        let mut both = [
+            Edit::ClaimSize(random.between(7, 9) as u32),
+            Edit::Expansion(false),
+        ];
+        if stops_before {
+            both.reverse();
+        }
+        let [first, second] = &both;
+        add(from, first);
         let from = from + random.between(10, 6_000);
-        add(from, &Edit::Expansion(false));
+        add(from, second);
         add(from + random.between(1_000, 30_000), &Edit::Expansion(true));
     }
     // A rollout that is paused at the end would show little.
