@@ -11,6 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 use kruise_sim::{Config, DEFAULT_STAGES, Method, Options, Request, Timings, World};
 use serde_json::{Value, json};
 
+use super::random::{Purpose, Random};
+
 /// The container of a pod crashes once, or fails its readiness, as an annotation says.
 const STAGES: &str = r"
 apiVersion: kwok.x-k8s.io/v1alpha1
@@ -73,7 +75,7 @@ pub fn node(name: &str) -> Value {
 }
 
 /// A cluster that is up, with these definitions. It booted once for all scenarios that have the same; what differs by seed
-/// comes after that.
+/// comes after that. Uids from before follow from no seed of a scenario, so no object gets one of them again.
 pub fn world(seed: u64, definitions: &[Value]) -> anyhow::Result<World> {
     static BOOTED: Mutex<BTreeMap<Vec<String>, World>> = Mutex::new(BTreeMap::new());
     let name = |one: &Value| one["metadata"]["name"].as_str().unwrap_or_default().to_owned();
@@ -90,7 +92,7 @@ pub fn world(seed: u64, definitions: &[Value]) -> anyhow::Result<World> {
 
 fn boot(definitions: &[Value]) -> anyhow::Result<World> {
     let config = Config {
-        seed: 1,
+        seed: Random::new(0, Purpose::BOOT).draw(),
         window: 100_000,
     };
     let stages = format!("{DEFAULT_STAGES}\n---\n{STAGES}");
@@ -133,4 +135,46 @@ fn boot(definitions: &[Value]) -> anyhow::Result<World> {
     }
     world.advance(origin());
     Ok(world)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn answer(world: &mut World, request: &Request) -> Value {
+        world.handle(request).response().unwrap().value()
+    }
+
+    fn uid(object: &Value) -> String {
+        object["metadata"]["uid"].as_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn no_object_of_a_scenario_gets_a_uid_of_the_cluster_that_booted() {
+        let collections = [
+            "/api/v1/nodes",
+            "/api/v1/namespaces",
+            "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+            "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+        ];
+        for seed in 0..20 {
+            let mut world = world(seed, &[]).unwrap();
+            let mut uids = BTreeSet::new();
+            for path in collections {
+                let list = answer(&mut world, &Request::new(Method::Get, path, None));
+                uids.extend(list["items"].as_array().unwrap().iter().map(uid));
+            }
+            let booted = uids.len();
+            assert!(booted > 5);
+            for number in 0..100 {
+                let map = json!({"metadata": {"name": format!("m{number}")}});
+                let path = "/api/v1/namespaces/default/configmaps";
+                let made = answer(&mut world, &Request::new(Method::Post, path, Some(&map)));
+                uids.insert(uid(&made));
+            }
+            assert_eq!(uids.len(), booted + 100, "seed {seed}");
+        }
+    }
 }

@@ -14,6 +14,8 @@ impl Purpose {
     pub const RESTARTS: Self = Self(3);
     /// What the manager itself leaves to randomness.
     pub const MANAGER: Self = Self(4);
+    /// The cluster before any scenario.
+    pub const BOOT: Self = Self(8);
 }
 
 /// A sequence of numbers that its seed decides (SplitMix64).

@@ -96,8 +96,7 @@ fn clean(strategy: Strategy) -> Scenario {
         what: Action::edit(NAME, &edit),
     });
     Scenario {
-        // The cluster that every scenario starts from has uids of seed 1, and nodes that join must not get them again.
-        seed: 2,
+        seed: 1,
         bug: None,
         failing: None,
         brief: false,
