@@ -84,11 +84,13 @@ pub enum Bug {
     LostRaceCharged,
     /// A request passes before its charge is stored.
     ChargeAfterRequest,
+    /// A plan takes pods out of service without asking their budgets.
+    BudgetUnasked,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 40] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -128,6 +130,7 @@ impl Bug {
         Self::DryRunCharged,
         Self::LostRaceCharged,
         Self::ChargeAfterRequest,
+        Self::BudgetUnasked,
     ];
 }
 

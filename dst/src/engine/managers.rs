@@ -23,6 +23,9 @@ const LINE: &[&str] = &[
     "--leader-election-retry-period=10s",
 ];
 
+/// No directory can be there, so no process writes a protection log: what managers do has no effect outside of the play.
+const NO_FILE: &str = "--protection-log-path=/dev/null";
+
 /// Starts a manager in a slot again and again, for ever.
 pub async fn supervise(cluster: Arc<Cluster>, users: Users, config: Arc<Config>) {
     let mut random = Random::new(cluster.look(|state| state.random.draw()), Purpose::RESTARTS);
@@ -37,12 +40,14 @@ pub async fn supervise(cluster: Arc<Cluster>, users: Users, config: Arc<Config>)
     }
 }
 
-/// Flags as they are on a command line, with these feature gates on. `measured`: with no others, as users have them.
+/// Flags as they are on a command line, with these feature gates on. `measured`: with no others that matter, as users have
+/// them.
 pub fn config(gates: &[&str], measured: bool) -> anyhow::Result<Arc<Config>> {
     let on: Vec<String> = gates.iter().map(|gate| format!("{gate}=true")).collect();
     let gates = format!("--feature-gates={}", on.join(","));
+    let line = LINE.iter().filter(|_| !measured).copied();
     let values = FlagSet::new(&FLAGS)
-        .parse(LINE.iter().filter(|_| !measured).copied().chain([gates.as_str()]))
+        .parse(line.chain([NO_FILE, gates.as_str()]))
         .map_err(|error| anyhow::anyhow!("{error}"))?;
     Ok(Arc::new(Config::new(&values, &|_| None)?))
 }

@@ -69,7 +69,9 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
             "charges are paid from what is allowed",
         ],
         Bug::DryRunCharged => &["dry runs charge nothing"],
-        Bug::LostRaceCharged | Bug::ChargeAfterRequest => &["disruptions are charged first"],
+        Bug::LostRaceCharged | Bug::ChargeAfterRequest | Bug::BudgetUnasked => {
+            &["disruptions are charged first"]
+        }
         Bug::NodePodTwice => &["one pod for each node"],
         Bug::SurgeUnbounded => &["surge"],
         Bug::NodePartitionOffByOne => &["partition"],
