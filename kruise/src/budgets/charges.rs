@@ -247,8 +247,9 @@ impl Queue {
     }
 }
 
-/// Makes each review on the budget as the ones before it leave it. Those that charge stay in the group, and the others are
-/// answered. Returns the budget before and after all charges; `None` if there are none.
+/// Makes each review on the budget as the ones before it leave it. Those that charge stay in the group. So do those that are
+/// allowed after one that charges: what allows them may be its record, which is not stored yet. The others are answered.
+/// Returns the budget before and after all charges; `None` if there are none.
 fn decide(
     name: &ObjectName,
     read: Option<Read>,
@@ -272,6 +273,7 @@ fn decide(
                 after = Some(charge.after.clone());
                 group.push(one);
             }
+            Outcome::Response(Response::Allow { .. }) if after.is_some() => group.push(one),
             outcome => {
                 let _ = one.reply.send(Ok(outcome));
             }

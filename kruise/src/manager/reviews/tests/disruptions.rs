@@ -305,6 +305,29 @@ async fn the_same_pod_at_two_replicas_is_charged_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn requests_for_one_pod_pass_together_once_its_charge_is_stored() {
+    let cluster = Cluster::with(2);
+    let reviews = cluster.replica(&[]);
+    // While the first one is answered, the other two come to wait together.
+    let all = || async {
+        tokio::join!(
+            deleted(&reviews, "web-1"),
+            deleted(&reviews, "web-2"),
+            deleted(&reviews, "web-2")
+        )
+    };
+    let mut faults = vec![Fault::Refused(409); 20];
+    faults.insert(0, Fault::Lost);
+    cluster.faults.lock().unwrap().extend(faults);
+    assert_eq!(all().await, (200, 503, 503));
+    assert_eq!(cluster.charged(), ["web-1"]);
+    cluster.faults.lock().unwrap().clear();
+    assert_eq!(all().await, (200, 200, 200));
+    assert_eq!(cluster.charged(), ["web-1", "web-2"]);
+    assert_eq!(cluster.budget.lock().unwrap()["status"]["unavailableAllowed"], 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn reviews_of_one_budget_share_their_writes_and_are_counted_exactly() {
     let cluster = Cluster::with(20);
     let reviews = cluster.replica(&[]);
