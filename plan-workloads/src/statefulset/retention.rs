@@ -47,14 +47,15 @@ impl Retention {
             let is_set = |owner: &&OwnerView| *owner.uid == *claims.owner.uid;
             let is_pod = |owner: &&OwnerView| &*owner.kind == "Pod" && owner.name == view.name;
             let mut changes = Vec::new();
-            change(&mut changes, &claim, of_set.then_some(&set), &is_set);
+            let is_for_set = change(&mut changes, &claim, of_set.then_some(&set), &is_set);
             change(&mut changes, &claim, of_pod.then_some(&pod), &is_pod);
+            let guard = guard(&claim, is_for_set, claims);
             let reason = match (of_pod, of_set) {
                 (true, _) => "it is deleted with its pod, which is removed",
                 (_, true) => "it is deleted with the set",
                 _ => "it stays",
             };
-            (!changes.is_empty()).then(|| own(&claim, changes, reason, &view.name, claims))
+            (!changes.is_empty()).then(|| own(&claim, (changes, guard), reason, &view.name, claims))
         });
         repaired.collect()
     }
@@ -71,13 +72,28 @@ pub(super) fn owner_of(api_version: &str, kind: &str, name: &str, uid: &str) -> 
     json!({"apiVersion": api_version, "kind": kind, "name": name, "uid": uid})
 }
 
-/// Adds what makes `wanted` the only owner among those that are alike.
+/// A claim gets no set as its owner that has gone meanwhile: it would be deleted, though the set was to leave it.
+fn guard(claim: &ClaimView, is_for_set: bool, claims: &Claims<'_>) -> Precondition {
+    let (uid, owner) = (claim.uid.to_string(), &claims.owner);
+    if is_for_set {
+        Precondition::Owned {
+            uid,
+            version: claim.resource_version.to_string(),
+            owner: owner.target(ResourceId::STATEFULSETS, owner.name),
+            owner_uid: owner.uid.to_owned(),
+        }
+    } else {
+        Precondition::Uid(uid)
+    }
+}
+
+/// Adds what makes `wanted` the only owner among those that are alike. Says whether it becomes an owner.
 fn change(
     changes: &mut Vec<Value>,
     claim: &ClaimView,
     wanted: Option<&Value>,
     is_alike: &dyn Fn(&&OwnerView) -> bool,
-) {
+) -> bool {
     let uid = wanted.and_then(|owner| owner.get("uid")?.as_str());
     let all = || claim.controller.as_deref().into_iter().chain(&claim.owners);
     let alike = || all().filter(is_alike);
@@ -86,18 +102,24 @@ fn change(
             .filter(|owner| Some(&*owner.uid) != uid)
             .map(|owner| json!({"$patch": "delete", "uid": owner.uid})),
     );
-    if !alike().any(|owner| Some(&*owner.uid) == uid) {
-        changes.extend(wanted.cloned());
-    }
+    let is_new = wanted.is_some() && !alike().any(|owner| Some(&*owner.uid) == uid);
+    changes.extend(wanted.filter(|_| is_new).cloned());
+    is_new
 }
 
-fn own(claim: &ClaimView, owners: Vec<Value>, reason: &str, pod: &str, claims: &Claims<'_>) -> Step {
+fn own(
+    claim: &ClaimView,
+    (owners, precondition): (Vec<Value>, Precondition),
+    reason: &str,
+    pod: &str,
+    claims: &Claims<'_>,
+) -> Step {
     let write = Write::Patch {
         intent: Intent::OwnClaim,
         target: target(claim),
         part: Part::Main,
         patch: Patch::Strategic(json!({"metadata": {"ownerReferences": owners}}).into()),
-        precondition: Precondition::Uid(claim.uid.to_string()),
+        precondition,
     };
     let failed = format!(
         "update Claim {} for Pod {pod} in StatefulSet {} failed error: ",
