@@ -35,7 +35,9 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let nodes = cluster.list_all(ResourceId::NODES).await?;
     let options = controller::options(&cluster.settings, &cluster.server, &cluster.served);
     let jobs = cluster.pull_jobs(options.images_ahead, &set.metadata.uid).await?;
-    let inputs = Inputs::new(&set, nodes, pods.views.clone(), revisions).with_pull_jobs(jobs);
+    let inputs = Inputs::new(&set, nodes, pods.views.clone(), revisions)
+        .with_pull_jobs(jobs)
+        .with_budgets(cluster.budgets().await?);
     let memory = memory_of(
         &set.status.conditions,
         (conditions::FAILED_SCALE, ""),

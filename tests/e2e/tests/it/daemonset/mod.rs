@@ -2,6 +2,7 @@
 //!
 //! Each scenario has nodes of its own, which pods of others do not tolerate.
 
+mod budgets;
 mod placement;
 mod requests;
 mod updates;
