@@ -5,7 +5,9 @@
 mod budgets;
 mod placement;
 mod requests;
+mod takeover;
 mod updates;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
