@@ -108,8 +108,8 @@ fn drained(selector: &LabelSelector) -> String {
         |(key, value)| format!("{key}!={value}"),
     );
     format!(
-        "kubectl drain refuses nodes with pods of this set, --ignore-daemonsets or not: leave them alone with \
-         --pod-selector '{others}', or have them deleted and created anew with --force"
+        "kubectl drain evicts pods of this set, --ignore-daemonsets or not, and they are created anew at once; before \
+         1.34 it refuses their nodes, unless --force is given. Leave them alone with --pod-selector '{others}'"
     )
 }
 
