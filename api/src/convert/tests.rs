@@ -158,6 +158,29 @@ fn an_old_surge_without_limits_is_a_surge_of_one_and_one_with_limits_keeps_them(
 }
 
 #[test]
+fn partitioned_scaling_is_an_annotation_in_the_older_version_and_can_be_switched_off_there() {
+    let annotation = names::daemonset::PROGRESSIVE_CREATE_POD;
+    let newer = object(
+        "DaemonSet",
+        "v1beta1",
+        json!({"scaleStrategy": {"partitionedScaling": true}}),
+    );
+    let mut older = in_version(newer.clone(), "v1alpha1");
+    assert_eq!(older["metadata"]["annotations"][annotation], "true");
+    assert_eq!(older["spec"], json!({}));
+    assert_eq!(in_version(older.clone(), "v1beta1"), newer);
+    older["metadata"]["annotations"]
+        .as_object_mut()
+        .unwrap()
+        .remove(annotation);
+    let back = in_version(older, "v1beta1");
+    assert_ne!(
+        back["spec"]["scaleStrategy"]["partitionedScaling"], true,
+        "{back}"
+    );
+}
+
+#[test]
 fn partitioned_scaling_that_is_switched_off_stays_off_after_an_edit_of_the_older_version() {
     let annotation = names::daemonset::PROGRESSIVE_CREATE_POD;
     for strategy in [json!({"partitionedScaling": false}), json!({}), Value::Null] {

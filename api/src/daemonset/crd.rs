@@ -22,11 +22,12 @@ pub const KIND: Kind = Kind {
     about: "DaemonSet keeps one pod of a template on each node, and changes it in place where it can.",
     versions,
     conversion: Conversion::Rules(&[
+        // Undone last: the words of the older version say what the field does.
+        Rule::NewerOnly("spec.scaleStrategy"),
         Rule::Special {
             newer: from_older_words,
             older: to_older_words,
         },
-        Rule::NewerOnly("spec.scaleStrategy"),
         Rule::Renamed {
             older: "status.daemonSetHash",
             newer: "updateRevision",

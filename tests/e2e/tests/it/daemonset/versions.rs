@@ -32,6 +32,12 @@ fn partitioned_scaling_that_is_switched_off_stays_off_though_the_older_version_i
     let edit = json!({"spec": {"minReadySeconds": 5}});
     scenario.kubectl.patch(OLDER, "agent", &edit).unwrap();
     assert_ne!(partitioned(), json!(true));
+    patch(
+        &scenario,
+        &json!({"spec": {"scaleStrategy": {"partitionedScaling": true}}}),
+    );
+    assert_eq!(annotation(), json!("true"));
+    patch(&scenario, &off);
     let set = scenario.kubectl.get(SETS, "agent").unwrap();
     assert_eq!(set["spec"]["minReadySeconds"], 5);
 }
