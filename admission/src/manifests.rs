@@ -370,7 +370,7 @@ mod tests {
             let expected = format!("/mutate-apps-kruise-io-{kind} {plural} {operations}");
             assert_eq!(found(&format!("m{kind}.kb.io")), expected);
             let operations = match kind {
-                "statefulset" => r#"["CREATE","UPDATE","DELETE"]"#,
+                "statefulset" | "daemonset" => r#"["CREATE","UPDATE","DELETE"]"#,
                 _ => operations,
             };
             let expected = format!("/validate-apps-kruise-io-{kind} {plural} {operations}");

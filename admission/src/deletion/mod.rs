@@ -36,6 +36,19 @@ fn replicas(stored: &Value) -> Option<i64> {
     integer(stored.get("spec")?, "replicas")
 }
 
+/// How many pods a workload of this kind is to have, and of what that is the number. A DaemonSet is to have as many as there
+/// are nodes for them, as its controller found out.
+fn wanted(kind: &str, stored: &Value) -> (Option<i64>, &'static str) {
+    match kind {
+        "DaemonSet" => {
+            let status = stored.get("status");
+            let nodes = status.and_then(|status| integer(status, "desiredNumberScheduled"));
+            (nodes, "nodes")
+        }
+        _ => (replicas(stored), "replicas"),
+    }
+}
+
 fn denied(reason: &str) -> Response {
     let message = format!("forbidden by ResourcesProtectionDeletion for {DELETE_PROTECTION}={reason}");
     Response::denied(403, message)
@@ -43,7 +56,7 @@ fn denied(reason: &str) -> Response {
 
 /// Whether the stored workload of this kind may be deleted.
 pub(crate) fn review(kind: &str, request: &Request, options: Options) -> Outcome {
-    match response(&request.old_object, options) {
+    match response(kind, &request.old_object, options) {
         Response::Allow { .. } => Response::ALLOW.into(),
         denied @ Response::Deny { .. } => {
             Outcome::Refused(Box::new(Refused::deletion(kind, request)), denied)
@@ -51,11 +64,11 @@ pub(crate) fn review(kind: &str, request: &Request, options: Options) -> Outcome
     }
 }
 
-fn response(stored: &Value, options: Options) -> Response {
+fn response(kind: &str, stored: &Value, options: Options) -> Response {
     match protection(stored).filter(|_| options.deletion_protection) {
         Some(Protection::Always) => denied("Always"),
-        Some(Protection::Cascading) => match replicas(stored) {
-            Some(replicas @ 1..) => denied(&format!("Cascading and replicas {replicas}>0")),
+        Some(Protection::Cascading) => match wanted(kind, stored) {
+            (Some(count @ 1..), what) => denied(&format!("Cascading and {what} {count}>0")),
             _ => Response::ALLOW,
         },
         None => Response::ALLOW,
@@ -75,7 +88,7 @@ mod tests {
             ..Options::default()
         };
         let stored = |label: &str, replicas: Option<i32>| json!({"metadata": {"labels": {DELETE_PROTECTION: label}}, "spec": {"replicas": replicas}});
-        let message = |stored: &Value, options| match response(stored, options) {
+        let message = |stored: &Value, options| match response("CloneSet", stored, options) {
             Response::Deny {
                 code: 403,
                 reason: None,

@@ -26,6 +26,7 @@ use crate::workload::{self, not_negative};
 pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("mdaemonset.kb.io"),
     validating: Some("vdaemonset.kb.io"),
+    deletions: true,
     parts: &[parts::TEMPLATE],
     defaults,
     rules,
@@ -178,6 +179,7 @@ fn changes(errors: &mut Errors, new: &Value, old: &Value, _scope: &Scope<'_>) {
 mod tests {
     use super::super::testing::{Case, case};
     use super::*;
+    use crate::Options;
 
     const CASE: Case = case("DaemonSet", good);
 
@@ -263,6 +265,45 @@ mod tests {
             ("updateStrategy.rollingUpdate.partition", json!(-1), "rollingUpdate.partition: Invalid"),
             ("updateStrategy.rollingUpdate.selector", json!({"matchLabels": {"a b": ""}}), "rollingUpdate.selector.matchLabels: Invalid"),
         ]);
+    }
+
+    #[test]
+    fn protected_daemonsets_stay_while_nodes_want_their_pods_and_the_gate_is_on() {
+        for version in ["v1alpha1", "v1beta1"] {
+            let stored = |protection: &str, nodes: Option<i32>| {
+                let mut set = CASE.object(version, &good());
+                set["metadata"]["labels"] = json!({"policy.kruise.io/delete-protection": protection});
+                set["status"] = json!({"desiredNumberScheduled": nodes});
+                set
+            };
+            let delete = |set: &Value, deletion_protection| {
+                let options = Options {
+                    deletion_protection,
+                    ..Options::DEFAULT
+                };
+                CASE.with(options).refusal("DELETE", &Value::Null, set)
+            };
+            let because = |text: &str| {
+                let protection =
+                    "forbidden by ResourcesProtectionDeletion for policy.kruise.io/delete-protection";
+                Some((403, format!("{protection}={text}")))
+            };
+            let cascading = because("Cascading and nodes 3>0");
+            assert_eq!(delete(&stored("Cascading", Some(3)), true), cascading);
+            assert_eq!(delete(&stored("Always", Some(0)), true), because("Always"));
+            for (protection, nodes, gate) in [
+                ("Cascading", Some(3), false),
+                ("Always", Some(3), false),
+                ("Cascading", Some(0), true),
+                ("Cascading", None, true),
+                ("Sometimes", Some(3), true),
+            ] {
+                assert_eq!(delete(&stored(protection, nodes), gate), None, "{protection}");
+            }
+            let mut going = stored("Always", Some(3));
+            going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            assert_eq!(delete(&going, true), None);
+        }
     }
 
     #[test]

@@ -131,6 +131,79 @@ fn surge_and_partitioned_scaling_of_a_daemon_set_convert() {
 }
 
 #[test]
+fn an_old_surge_without_limits_is_a_surge_of_one_and_one_with_limits_keeps_them() {
+    let rolling = |limits: Value| {
+        let mut rolling = json!({"rollingUpdateType": "Surging"});
+        rolling
+            .as_object_mut()
+            .unwrap()
+            .extend(limits.as_object().unwrap().clone());
+        let older = object(
+            "DaemonSet",
+            "v1alpha1",
+            json!({"updateStrategy": {"rollingUpdate": rolling}}),
+        );
+        let newer = in_version(older.clone(), "v1beta1");
+        assert_eq!(in_version(newer.clone(), "v1alpha1"), older);
+        newer["spec"]["updateStrategy"]["rollingUpdate"].clone()
+    };
+    let of_one = json!({"rollingUpdateType": "Standard", "maxSurge": 1, "maxUnavailable": 0});
+    assert_eq!(rolling(json!({})), of_one);
+    assert_eq!(rolling(json!({"maxSurge": null, "maxUnavailable": 0})), of_one);
+    for limits in [json!({"maxSurge": "20%"}), json!({"maxUnavailable": 2})] {
+        let mut kept = limits.clone();
+        kept["rollingUpdateType"] = json!("Standard");
+        assert_eq!(rolling(limits), kept);
+    }
+}
+
+#[test]
+fn partitioned_scaling_is_an_annotation_in_the_older_version_and_can_be_switched_off_there() {
+    let annotation = names::daemonset::PROGRESSIVE_CREATE_POD;
+    let newer = object(
+        "DaemonSet",
+        "v1beta1",
+        json!({"scaleStrategy": {"partitionedScaling": true}}),
+    );
+    let mut older = in_version(newer.clone(), "v1alpha1");
+    assert_eq!(older["metadata"]["annotations"][annotation], "true");
+    assert_eq!(older["spec"], json!({}));
+    assert_eq!(in_version(older.clone(), "v1beta1"), newer);
+    older["metadata"]["annotations"]
+        .as_object_mut()
+        .unwrap()
+        .remove(annotation);
+    let back = in_version(older, "v1beta1");
+    assert_ne!(
+        back["spec"]["scaleStrategy"]["partitionedScaling"], true,
+        "{back}"
+    );
+}
+
+#[test]
+fn partitioned_scaling_that_is_switched_off_stays_off_after_an_edit_of_the_older_version() {
+    let annotation = names::daemonset::PROGRESSIVE_CREATE_POD;
+    for strategy in [json!({"partitionedScaling": false}), json!({}), Value::Null] {
+        let mut newer = object("DaemonSet", "v1beta1", json!({"scaleStrategy": strategy}));
+        newer["metadata"]["annotations"] = json!({annotation: "true"});
+        let mut older = in_version(newer, "v1alpha1");
+        assert!(older["metadata"]["annotations"][annotation].is_null(), "{older}");
+        older["spec"]["minReadySeconds"] = json!(5);
+        // Some clients write what they know, and drop what conversions keep.
+        let mut plain = older.clone();
+        plain["metadata"] = json!({"name": "a"});
+        for edited in [older, plain] {
+            let back = in_version(edited, "v1beta1");
+            assert_ne!(
+                back["spec"]["scaleStrategy"]["partitionedScaling"], true,
+                "{back}"
+            );
+            assert_eq!(back["spec"]["minReadySeconds"], 5);
+        }
+    }
+}
+
+#[test]
 fn fields_of_the_newer_stateful_set_survive_an_edit_of_the_older() {
     let newer = object(
         "StatefulSet",

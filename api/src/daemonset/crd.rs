@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::convert::{
     Conversion, Rule,
-    path::{get, set},
+    path::{get, set, take},
 };
 use crate::definition::{Kind, Scope, Version, columns};
 use crate::names::APPS_GROUP;
@@ -22,11 +22,12 @@ pub const KIND: Kind = Kind {
     about: "DaemonSet keeps one pod of a template on each node, and changes it in place where it can.",
     versions,
     conversion: Conversion::Rules(&[
+        // Undone last: the words of the older version say what the field does.
+        Rule::NewerOnly("spec.scaleStrategy"),
         Rule::Special {
             newer: from_older_words,
             older: to_older_words,
         },
-        Rule::NewerOnly("spec.scaleStrategy"),
         Rule::Renamed {
             older: "status.daemonSetHash",
             newer: "updateRevision",
@@ -35,13 +36,21 @@ pub const KIND: Kind = Kind {
 };
 
 const TYPE: [&str; 4] = ["spec", "updateStrategy", "rollingUpdate", "rollingUpdateType"];
+const SURGE: [&str; 4] = ["spec", "updateStrategy", "rollingUpdate", "maxSurge"];
+const UNAVAILABLE: [&str; 4] = ["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"];
 const PARTITIONED: [&str; 3] = ["spec", "scaleStrategy", "partitionedScaling"];
 const ANNOTATION: [&str; 3] = ["metadata", "annotations", PROGRESSIVE_CREATE_POD];
 
-/// `Surging` is the older name of `Standard`. The annotation is the older form of the field, and stays.
+/// `Surging` is `Standard` with a surge, of 1 unless it says otherwise. The annotation is the older form of the field, and
+/// stays.
 fn from_older_words(object: &mut Value) {
     if get(object, &TYPE).is_some_and(|kind| kind == "Surging") {
         set(object, &TYPE, "Standard".into());
+        let given = |path| get(object, path).filter(|value| !value.is_null());
+        if given(&SURGE).is_none() && given(&UNAVAILABLE).is_none_or(|limit| limit == 0) {
+            set(object, &SURGE, 1.into());
+            set(object, &UNAVAILABLE, 0.into());
+        }
     }
     let has_spec = object.get("spec").is_some_and(Value::is_object);
     if has_spec && get(object, &ANNOTATION).is_some_and(|value| value == "true") {
@@ -49,9 +58,12 @@ fn from_older_words(object: &mut Value) {
     }
 }
 
+/// An annotation that says otherwise than the field would switch it on again with the next write of the older version.
 fn to_older_words(object: &mut Value) {
     if get(object, &PARTITIONED) == Some(&json!(true)) {
         set(object, &ANNOTATION, "true".into());
+    } else if get(object, &ANNOTATION).is_some_and(|value| value == "true") {
+        take(object, &ANNOTATION);
     }
 }
 

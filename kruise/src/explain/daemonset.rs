@@ -35,7 +35,9 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let nodes = cluster.list_all(ResourceId::NODES).await?;
     let options = controller::options(&cluster.settings, &cluster.server, &cluster.served);
     let jobs = cluster.pull_jobs(options.images_ahead, &set.metadata.uid).await?;
-    let inputs = Inputs::new(&set, nodes, pods.views.clone(), revisions).with_pull_jobs(jobs);
+    let inputs = Inputs::new(&set, nodes, pods.views.clone(), revisions)
+        .with_pull_jobs(jobs)
+        .with_budgets(cluster.budgets().await?);
     let memory = memory_of(
         &set.status.conditions,
         (conditions::FAILED_SCALE, ""),
@@ -106,8 +108,8 @@ fn drained(selector: &LabelSelector) -> String {
         |(key, value)| format!("{key}!={value}"),
     );
     format!(
-        "kubectl drain refuses nodes with pods of this set, --ignore-daemonsets or not: leave them alone with \
-         --pod-selector '{others}', or have them deleted and created anew with --force"
+        "kubectl drain evicts pods of this set, --ignore-daemonsets or not, and they are created anew at once; before \
+         1.34 it refuses their nodes, unless --force is given. Leave them alone with --pod-selector '{others}'"
     )
 }
 

@@ -233,6 +233,15 @@ fn statefulset_in_ten_minutes_prints_what_the_page_says() {
 
 #[test]
 #[ignore = "needs kubectl: cargo test -p kruise --test it -- --ignored"]
+fn daemonset_in_ten_minutes_prints_what_the_page_says() {
+    walk(
+        "first-daemonset",
+        include_str!("../../../docs/first-daemonset.md"),
+    );
+}
+
+#[test]
+#[ignore = "needs kubectl: cargo test -p kruise --test it -- --ignored"]
 fn sidecarset_in_ten_minutes_prints_what_the_page_says() {
     walk(
         "first-sidecarset",

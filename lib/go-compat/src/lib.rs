@@ -10,7 +10,7 @@
 //! * [`hash`], [`sha256`], [`revision`], [`container`]: hashes, revision hashes and names, hashes of containers;
 //! * [`pod_template`]: pod templates and volume claims as Go writes them, the input of those hashes;
 //! * [`duration`], [`flags`]: durations and command lines as Go programs read them;
-//! * [`schedule`]: which texts are cron schedules.
+//! * [`schedule`]: cron schedules and their next activations.
 
 pub mod container;
 pub mod duration;

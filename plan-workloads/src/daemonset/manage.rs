@@ -82,7 +82,8 @@ impl Decision<'_> {
         }
     }
 
-    /// Deletes a pod, or holds it for its hook, unless the plan deletes enough. Says whether it did.
+    /// Deletes a pod, or holds it for its hook, unless the plan deletes enough or the budget of the pod keeps it. Says whether
+    /// it did.
     fn remove<'d>(
         &'d self,
         place: &Place<'d>,
@@ -93,6 +94,9 @@ impl Decision<'_> {
     ) -> bool {
         if !steps.has_room(Kind::Delete) {
             self.rollout.explain(plan, &member.pod, BURST);
+            return false;
+        }
+        if !self.rollout.may_remove(&member.pod, plan) {
             return false;
         }
         let Some(object) = self.rollout.remove(&member.pod, reason) else {

@@ -10,6 +10,8 @@
 //!   Ready pod is deleted before its successor is available. Old pods that are not Ready are replaced whatever the limit.
 //! - **Partition and selector.** As many nodes as `partition` says keep their old pods, the first by name, and so do nodes
 //!   that `selector` leaves out. Percentages are of the nodes that should have a pod now.
+//! - **Budgets.** A pod is taken out of service only if its PodUnavailableBudget lets it go, whatever the reason. One that
+//!   the budget keeps does not take the place of others.
 //! - **Failures.** A pod that has ended is replaced, at intervals that double from a second to a quarter of an hour.
 //! - **Takeover.** Revisions, labels and annotations are those that OpenKruise writes; pods that are as they should be are
 //!   not written, whichever version of the set their owner references name.

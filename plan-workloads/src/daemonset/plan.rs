@@ -8,7 +8,7 @@ use kruise_plan_kit::{
     EventNote, Memory, Owner, Plan, Why,
     fit::Placement,
     history::History,
-    ledger::{Budgets, Charges},
+    ledger::Charges,
     rollout::{Pod, Rollout, add_ready, refresh, unreadable},
 };
 
@@ -70,8 +70,8 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         now,
     );
     let current = revisions::outdated(&history, &places);
-    // Budgets are left to the webhook, which refuses what they do not let go.
-    let charges = Charges::new(Budgets::NONE, now);
+    // A budget counts the pods that there are. A node whose pod is gone, or is to come, is to have one nevertheless.
+    let charges = Charges::new(snapshot.budgets, now).of_workload(owner.workload(), limits.desired);
     let decision = Decision {
         set,
         options: snapshot.options,
@@ -106,6 +106,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let images = images.map(|images| images.plan(&decision.rollout, &pods, recorded));
     plan.writes.extend(images.into_iter().flatten());
     plan.writes.extend(decision.truncate(&twins));
+    charges.write(&mut plan);
     // What comes by itself is worth waiting for.
     let idle = plan.writes.is_empty() && plan.requeue.is_none();
     let counts = status::Round {

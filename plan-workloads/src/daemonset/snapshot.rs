@@ -7,6 +7,7 @@ use kruise_plan_kit::{
     Explain, Memory,
     fit::{Fit, Placement, for_daemons},
     inplace::VerticalScaling,
+    ledger::Budgets,
 };
 use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
 
@@ -36,6 +37,8 @@ pub struct Snapshot<'a> {
     pub revisions: &'a [Arc<RevisionView>],
     /// Jobs controlled by the set's uid that pull images; none unless [`Options::images_ahead`].
     pub pull_jobs: &'a [Arc<ImageJobView>],
+    /// The budgets of its pods.
+    pub budgets: Budgets<'a>,
     /// Gates and flags.
     pub options: Options,
     /// What the last execution taught.

@@ -30,7 +30,11 @@ impl<'p> Decision<'p> {
             }
             let (old, new) = place.sides();
             let waits = match (old.as_slice(), new.as_slice()) {
-                ([old], [new]) => !old.is_prepared() && !new.is_available(),
+                // An old pod whose successor is available is deleted by now, unless something keeps it.
+                ([old], [new]) => {
+                    let goes = new.is_available() && steps.has_touched(place.name);
+                    !old.is_prepared() && !goes
+                }
                 (old, new) => old.len() > 1 || new.len() > 1,
             };
             surging += i64::from(waits);

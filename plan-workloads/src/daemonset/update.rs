@@ -119,13 +119,13 @@ impl<'p> Decision<'p> {
         all.take(usize::try_from(count).unwrap_or(0)).collect()
     }
 
-    /// Replaces old pods, or updates them in place.
+    /// Replaces old pods, or updates them in place. Pods that their budgets keep do not take the place of others.
     fn replace_old<'d>(&'d self, allowed: &BTreeSet<&str>, steps: &mut Steps<'d>, plan: &mut Plan)
     where
         'p: 'd,
     {
         // Those that are not ready serve nobody. Those that became Ready lately may be all there are.
-        let (mut chosen, mut young, mut available) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut broken, mut young, mut available) = (Vec::new(), Vec::new(), Vec::new());
         let mut unavailable: i64 = self.uncounted_elsewhere();
         for place in self.places.eligible().rev() {
             match outdated(place, allowed, steps) {
@@ -133,7 +133,7 @@ impl<'p> Decision<'p> {
                 Some(outdated) if outdated.member.is_available() => available.push(outdated),
                 Some(outdated) => {
                     unavailable += 1;
-                    chosen.push(outdated);
+                    broken.push(outdated);
                 }
                 None => unavailable += i64::from(!place.is_served() || place.living().count() > 1),
             }
@@ -142,21 +142,33 @@ impl<'p> Decision<'p> {
         if is_injected(Bug::NodesUnavailableOffByOne) {
             limit += 1;
         }
-        let room = |unavailable: i64| usize::try_from(limit - unavailable).unwrap_or(0);
-        let now = room(unavailable).min(young.len());
-        let waiting = young.split_off(now);
-        unavailable += (young.len() + waiting.len()) as i64;
-        chosen.append(&mut young);
-        let others = available.split_off(room(unavailable).min(available.len()));
-        unavailable += available.len() as i64;
-        chosen.append(&mut available);
+        let mut updater = Updater::new(&self.rollout, &self.rollout.update);
+        for outdated in broken {
+            self.change(outdated, &mut updater, steps, plan);
+        }
+        let mut waiting = Vec::new();
+        let mut room = limit - unavailable;
+        unavailable += young.len() as i64;
+        for outdated in young {
+            if room <= 0 {
+                waiting.push(outdated);
+            } else if self.change(outdated, &mut updater, steps, plan) {
+                room -= 1;
+            }
+        }
+        for outdated in available {
+            if unavailable >= limit {
+                waiting.push(outdated);
+            } else if self.change(outdated, &mut updater, steps, plan) {
+                unavailable += 1;
+            }
+        }
         let held = format!(
             "waits: maxUnavailable is reached, {unavailable} nodes lack an available pod and {limit} may"
         );
-        for outdated in waiting.iter().chain(&others) {
+        for outdated in waiting {
             self.rollout.explain(plan, &outdated.member.pod, held.as_str());
         }
-        self.change(&chosen, steps, plan);
     }
 
     /// Nodes that should have no pod, have one nevertheless, and lack an available one. Unless they are left out.
@@ -170,38 +182,50 @@ impl<'p> Decision<'p> {
         self.places.all.iter().filter(is_counted).count() as i64
     }
 
-    /// Updates these pods in place where that is asked for and possible, and deletes the others.
-    fn change<'d>(&'d self, chosen: &[Outdated<'d>], steps: &mut Steps<'d>, plan: &mut Plan) {
-        let rollout = &self.rollout;
-        let mut updater = Updater::new(rollout, &rollout.update);
-        for Outdated { place, member } in chosen {
-            let pod = &member.pod;
-            let has_gate = pod.view.has_gate(IN_PLACE_UPDATE_READY);
-            let in_place = has_gate && updater.is_in_place(pod) && !is_injected(Bug::InPlaceForgotten);
-            let kind = if in_place { Kind::Update } else { Kind::Delete };
-            if !steps.has_room(kind) {
-                rollout.explain(plan, pod, BURST);
-                continue;
-            }
-            let before = plan.writes.len();
-            if in_place {
-                let able = updater.able(vec![pod], plan);
-                updater.run(able, plan);
-            } else {
-                let reason = match rollout.strategy.policy.is_in_place() {
-                    true if !has_gate => {
-                        "the template changed, and it lacks the readiness gate of updates in place"
-                    }
-                    true => "the template changed in a way that needs a new pod",
-                    false => "the template changed",
-                };
-                plan.writes
-                    .extend(rollout.recreate(pod, &rollout.update.name, reason));
-            }
-            if plan.writes.len() > before {
-                steps.take(kind, place.name);
-            }
+    /// Updates a pod in place where that is asked for and possible, or else deletes it, unless the plan does enough. False if
+    /// the budget of the pod keeps it.
+    fn change<'d>(
+        &'d self,
+        Outdated { place, member }: Outdated<'d>,
+        updater: &mut Updater<'_>,
+        steps: &mut Steps<'d>,
+        plan: &mut Plan,
+    ) -> bool {
+        let (rollout, pod) = (&self.rollout, &member.pod);
+        let has_gate = pod.view.has_gate(IN_PLACE_UPDATE_READY);
+        let in_place = has_gate && updater.is_in_place(pod) && !is_injected(Bug::InPlaceForgotten);
+        let kind = if in_place { Kind::Update } else { Kind::Delete };
+        if !steps.has_room(kind) {
+            rollout.explain(plan, pod, BURST);
+            return true;
         }
+        let may_go = if in_place {
+            updater.may_update(pod, plan)
+        } else {
+            rollout.may_remove(pod, plan)
+        };
+        if !may_go {
+            return false;
+        }
+        let before = plan.writes.len();
+        if in_place {
+            let able = updater.able(vec![pod], plan);
+            updater.run(able, plan);
+        } else {
+            let reason = match rollout.strategy.policy.is_in_place() {
+                true if !has_gate => {
+                    "the template changed, and it lacks the readiness gate of updates in place"
+                }
+                true => "the template changed in a way that needs a new pod",
+                false => "the template changed",
+            };
+            plan.writes
+                .extend(rollout.recreate(pod, &rollout.update.name, reason));
+        }
+        if plan.writes.len() > before {
+            steps.take(kind, place.name);
+        }
+        true
     }
 
     /// Explains the old pods that are not among those to be updated.

@@ -7,6 +7,7 @@ use kruise_tour::stage::is_done;
 use serde_json::{Value, json};
 
 use super::{Bench, Phase};
+use crate::installation::Executable;
 
 /// The CloneSet in the version that every release serves.
 const RESOURCE: &str = "clonesets.v1alpha1.apps.kruise.io";
@@ -35,11 +36,13 @@ pub(crate) struct Options {
     /// Most memory, in MiB.
     #[arg(long)]
     max_memory: Option<u64>,
+    #[command(flatten)]
+    executable: Executable,
 }
 
 /// Runs all phases on a fresh cluster.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let mut bench = Bench::up("bench", options.nodes, options.json)?;
+    let mut bench = Bench::up("bench", &options.executable, options.nodes, options.json)?;
     bench.max_memory = options.max_memory;
     phases(&mut bench, options)?;
     bench.end()

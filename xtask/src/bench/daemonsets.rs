@@ -7,6 +7,7 @@ use kruise_tour::stage::is_done;
 use serde_json::{Value, json};
 
 use super::{Bench, Phase};
+use crate::installation::Executable;
 use crate::lab::cluster::node;
 
 /// The DaemonSets in the version that every release serves.
@@ -28,11 +29,18 @@ pub(crate) struct Options {
     /// Most requests per pod of the update in place.
     #[arg(long, default_value_t = 3.05)]
     max_requests_in_place: f64,
+    #[command(flatten)]
+    executable: Executable,
 }
 
 /// Three DaemonSets are created, a node joins, and one of them is updated in place, a tenth at a time.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let mut bench = Bench::up("bench-daemonsets", options.nodes, options.json)?;
+    let mut bench = Bench::up(
+        "bench-daemonsets",
+        &options.executable,
+        options.nodes,
+        options.json,
+    )?;
     let (all, sets) = (options.nodes, NAMES.len() as u32);
     bench.phase(
         &Phase {

@@ -43,9 +43,9 @@ struct Bench {
 }
 
 impl Bench {
-    fn up(name: &str, nodes: u32, json: bool) -> Result<Self> {
+    fn up(name: &str, executable: &Executable, nodes: u32, json: bool) -> Result<Self> {
         let binaries = Binaries::find_or_build()?;
-        let kruise = Executable::default().path()?;
+        let kruise = executable.path()?;
         let installation = Installation::up(&binaries, &kruise, folder(None, name), nodes)?;
         Ok(Self {
             json,

@@ -26,7 +26,7 @@ use group::Ended;
 const LIMIT: Duration = Duration::from_hours(1);
 
 /// How many nodes the tests of real nodes get.
-const REAL_NODES: u32 = 2;
+const REAL_NODES: u32 = 3;
 
 /// What to run, and on what.
 #[derive(Args, Debug)]

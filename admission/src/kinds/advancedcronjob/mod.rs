@@ -13,7 +13,7 @@
 
 mod templates;
 
-use go_compat::schedule;
+use go_compat::schedule::{self, Schedule};
 use kube_schema::validate::Errors;
 use serde_json::Value;
 
@@ -79,7 +79,7 @@ fn times(errors: &mut Errors, spec: &Value) {
     let given = text_of("schedule");
     if given.is_empty() {
         errors.required("spec.schedule", "");
-    } else if let Err(error) = schedule::check(given) {
+    } else if let Err(error) = given.parse::<Schedule>() {
         errors.invalid("spec.schedule", given, &error.to_string());
     }
     if present(spec, "timeZone").is_none() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::daemonset::DaemonSet;
-use kruise_plan_kit::{Memory, Plan, fit::Placement};
+use kruise_plan_kit::{Memory, Plan, fit::Placement, ledger};
 use kruise_plan_workloads::daemonset::{Explain, Options, Placed, Snapshot, placement, plan};
 use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
 
@@ -12,6 +12,7 @@ use super::{
     DaemonSets,
     cached::{ORPHANS, Placing},
 };
+use crate::controllers::budgets::Budgets;
 use crate::controllers::caches::{PODS_BY_OWNER, PULL_JOBS_BY_OWNER, revisions_of};
 
 /// The objects of one DaemonSet. Each kind is from one snapshot of its cache.
@@ -21,6 +22,7 @@ pub struct Inputs {
     pods: Vec<Arc<PodView>>,
     revisions: Vec<Arc<RevisionView>>,
     pull_jobs: Vec<Arc<ImageJobView>>,
+    budgets: Budgets,
 }
 
 impl Inputs {
@@ -44,6 +46,7 @@ impl Inputs {
             pods: pods_of(set, pods),
             revisions: revisions_of(&set.metadata, &set.spec.selector, revisions),
             pull_jobs: Vec::new(),
+            budgets: Budgets::default(),
         }
     }
 
@@ -51,6 +54,13 @@ impl Inputs {
     #[must_use]
     pub fn with_pull_jobs(mut self, jobs: Vec<Arc<ImageJobView>>) -> Self {
         self.pull_jobs = jobs;
+        self
+    }
+
+    /// Adds the budgets of the namespace.
+    #[must_use]
+    pub fn with_budgets(mut self, budgets: Budgets) -> Self {
+        self.budgets = budgets;
         self
     }
 
@@ -82,6 +92,10 @@ impl Inputs {
             pods: &self.pods,
             revisions: &self.revisions,
             pull_jobs: &self.pull_jobs,
+            budgets: ledger::Budgets {
+                gates: self.budgets.limits,
+                all: &self.budgets,
+            },
             options,
             memory,
             explain,
@@ -120,6 +134,7 @@ impl DaemonSets {
             pods: pods_of(&placing.set, pods),
             revisions: revisions_of(metadata, &placing.set.spec.selector, revisions),
             pull_jobs: pull_jobs.by_index(&PULL_JOBS_BY_OWNER, &metadata.uid),
+            budgets: self.budgets.read(&metadata.namespace),
         }
     }
 }

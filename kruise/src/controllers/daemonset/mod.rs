@@ -29,7 +29,8 @@ use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
 use kube_cache::{ObjectKey, SharedInformer};
 
 use super::{
-    caches::{NODES, PODS, PULL_JOBS, REVISIONS, owners},
+    budgets::{self, CachedBudgets, PODS_BY_BUDGET},
+    caches::{BUDGETS, NODES, PODS, PULL_JOBS, REVISIONS, owners},
     invalid_spec,
     parsed::Parsed,
 };
@@ -60,6 +61,8 @@ pub static REGISTRATION: Registration = Registration::of::<DaemonSets>("daemonse
         Grant::on(ResourceId::PODS, &["patch"]).part("status"),
         Grant::on(ResourceId::PODS, &["patch"]).part("resize"),
         Grant::on(ResourceId::REVISIONS, &["create", "patch", "delete"]),
+        budgets::READ,
+        budgets::CHARGE,
         Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create", "delete"]).with(&[IMAGES_AHEAD]),
     ])
     .measured(&OVERDUE, &[])
@@ -84,6 +87,7 @@ pub struct DaemonSets {
     nodes: SharedInformer<NodeView>,
     pull_jobs: SharedInformer<ImageJobView>,
     pods: SharedInformer<PodView>,
+    budgets: CachedBudgets,
     /// Which nodes fit which sets, found out once for each node and placement.
     fits: Fits,
     served: Arc<Served>,
@@ -99,7 +103,8 @@ impl Controls for DaemonSets {
             revisions: setup.cache(&REVISIONS),
             nodes: setup.cache(&NODES),
             pull_jobs: setup.cache_with(IMAGES_AHEAD, &PULL_JOBS),
-            pods: setup.indexed(&PODS, &[ORPHANS]),
+            pods: setup.indexed(&PODS, &[ORPHANS, PODS_BY_BUDGET]),
+            budgets: CachedBudgets::new(setup),
             fits: Fits::default(),
             served: setup.parts.served.clone(),
             options: Options {
@@ -116,6 +121,7 @@ impl Controls for DaemonSets {
         });
         wiring.maps(&NODES, |this, delta| keys::of_node(delta, &|| this.all()));
         wiring.maps(&PULL_JOBS, |_, delta| owners(&KIND, delta));
+        wiring.maps(&BUDGETS, |this, delta| budgets::owners(&KIND, delta, &this.pods));
         wiring.maps(&REVISIONS, |_, delta| owners(&KIND, delta));
     }
 }

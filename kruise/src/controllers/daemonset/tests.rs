@@ -1,11 +1,13 @@
 use std::sync::Arc;
 
-use kruise_views::{NodeView, PodView};
+use kruise_plan_kit::{Memory, Plan, ResourceId, Write};
+use kruise_plan_workloads::daemonset::{Explain, Options};
+use kruise_views::{NodeView, PodView, RevisionView};
 use kube_cache::{Delta, ObjectKey};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{cached::Placing, keys};
+use super::{Inputs, cached::Placing, keys};
 use crate::controllers::parsed::Parsed;
 
 fn decode<T: DeserializeOwned>(object: &Value) -> Arc<T> {
@@ -137,4 +139,59 @@ fn pods_that_nobody_controls_enqueue_the_sets_that_select_them() {
     assert_eq!(of_pod(owned, orphan()), "all ssd", "the old owner, too");
     assert_eq!(of_pod(pod(None, "none"), orphan()), "ssd");
     assert_eq!(of_pod(orphan(), orphan()), "", "nothing of interest changed");
+}
+
+/// The revision that a plan creates.
+fn new_revision(plan: &Plan) -> Value {
+    let steps = plan.writes.iter().flat_map(|object| &object.steps);
+    let mut created = steps.filter_map(|step| match &step.write {
+        Write::Create { target, body, .. } if target.resource == ResourceId::REVISIONS => Some(body.render()),
+        _ => None,
+    });
+    created.next().expect("a revision is created")
+}
+
+#[test]
+fn a_revision_of_somebody_else_is_not_taken_though_it_has_the_name_and_the_template() {
+    let cached = set(
+        "agent",
+        &json!({"containers": [{"name": "main", "image": "agent:1"}]}),
+        &json!({}),
+    );
+    let set = &cached.object.as_ref().unwrap().set;
+    let plan = |revisions: Vec<Arc<RevisionView>>, memory: &Memory| {
+        let inputs = Inputs::new(set, Vec::new(), Vec::new(), revisions);
+        let now = "2026-01-01T00:00:00Z".parse().unwrap();
+        inputs.plan(
+            set,
+            "apps.kruise.io/v1beta1",
+            Options::DEFAULT,
+            memory,
+            Explain::No,
+            now,
+        )
+    };
+    let mut stored = new_revision(&plan(Vec::new(), &Memory::default()));
+    let name = stored["metadata"]["name"].as_str().unwrap().to_owned();
+    stored["metadata"]["uid"] = json!("r");
+    stored["metadata"]["resourceVersion"] = json!("3");
+    stored["metadata"]["ownerReferences"][0]["uid"] = json!("somebody-else");
+    // It is wanted nevertheless, and the server says that its name is taken.
+    let revisions = vec![decode::<RevisionView>(&stored)];
+    let wanted = new_revision(&plan(revisions.clone(), &Memory::default()));
+    assert_eq!(wanted["metadata"]["name"], name);
+    let memory = Memory {
+        taken_names: [name.clone()].into(),
+        ..Memory::default()
+    };
+    let next = plan(revisions, &memory);
+    let other = new_revision(&next);
+    assert_ne!(other["metadata"]["name"], name);
+    assert_eq!(other["data"], stored["data"]);
+    let status = next.status.unwrap().patch;
+    assert_eq!(status["status"]["collisionCount"], 1);
+    assert_eq!(
+        status["status"]["updateRevision"],
+        other["metadata"]["labels"]["controller-revision-hash"]
+    );
 }

@@ -10,7 +10,7 @@
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 use kruise_plan_kit::{Explain, Intent, ObjectWrites, Phase, Plan, Write};
-use kruise_plan_test_kit::{Letters, change, compare, merge, pod, spoken};
+use kruise_plan_test_kit::{Letters, budget, change, compare, merge, pod, spoken};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -45,6 +45,9 @@ struct Case {
     nodes: Vec<String>,
     #[serde(default)]
     pods: Vec<String>,
+    /// PodUnavailableBudgets; a pod names its own with `budget=`.
+    #[serde(default)]
+    budgets: Vec<String>,
     /// Gates and flags that differ from their defaults.
     #[serde(default)]
     gates: Vec<String>,
@@ -57,6 +60,9 @@ struct Case {
     /// Jobs that pull images: letter of the revision and container.
     #[serde(default)]
     jobs: Vec<String>,
+    /// Revisions whose names the last execution found taken.
+    #[serde(default)]
+    taken: Vec<String>,
     /// Nodes whose pods the server refused to create.
     #[serde(default)]
     refused: Vec<String>,
@@ -86,6 +92,9 @@ struct Round {
     /// Pods that come into being, or are there in place of others.
     #[serde(default)]
     pods: Vec<String>,
+    /// Budgets as they are from now on.
+    #[serde(default)]
+    budgets: Vec<String>,
     /// Pods that are gone.
     #[serde(default)]
     gone: Vec<String>,
@@ -122,11 +131,20 @@ fn base_template() -> Value {
     json!({"metadata": {"labels": {"app": "agent"}}, "spec": {"containers": [{"name": "main", "image": "agent:1"}]}})
 }
 
+fn add_budgets(world: &mut World, lines: &[String]) {
+    for line in lines {
+        let budget = budget(line, world.now);
+        let name = budget["metadata"]["name"].as_str().unwrap().to_owned();
+        world.budgets.insert(name, budget);
+    }
+}
+
 fn set_gate(gate: &str, world: &mut World) {
     let options = &mut world.options;
     match gate {
         "DaemonSetPruneIneligibleNodes" => options.prune_ineligible = true,
         "PreDownloadImageForDaemonSetUpdate" => options.images_ahead = true,
+        "PodUnavailableBudgetUpdateGate" => world.cluster.gates.updates = true,
         "-PodWebhook" => options.pod_ready_gate = false,
         "-assign-pods-by-scheduler" => options.by_scheduler = false,
         other => panic!("a gate {other}?"),
@@ -153,6 +171,8 @@ fn world(case: &Case, names: &Letters) -> World {
     for line in &case.nodes {
         join(&mut world, line);
     }
+    let taken = case.taken.iter().map(|letter| names.get(letter).1.to_owned());
+    world.memory.taken_names.extend(taken);
     let refused = case.refused.iter().map(|node| name_of(node, 0));
     world.memory.refused_names.extend(refused);
     world.memory.create_error.clone_from(&case.create_error);
@@ -195,6 +215,7 @@ fn world(case: &Case, names: &Letters) -> World {
     if !case.status.is_null() {
         merge(&mut world.set["status"], &case.status);
     }
+    add_budgets(&mut world, &case.budgets);
     add_pods(&mut world, names, &case.pods);
     world
 }
@@ -315,6 +336,7 @@ fn happen(round: &Round, world: &mut World, names: &Letters) {
     for name in &round.gone {
         assert!(world.pods.remove(&real(name)).is_some(), "there is a pod {name}");
     }
+    add_budgets(world, &round.budgets);
     add_pods(world, names, &round.pods);
     let all = round.work.iter().any(|name| name == "all");
     let at_work: Vec<String> = if all {

@@ -103,6 +103,7 @@ impl Stored {
                 pods: &pods,
                 revisions: &revisions,
                 pull_jobs: &[],
+                budgets: kruise_plan_kit::ledger::Budgets::NONE,
                 options: Options::DEFAULT,
                 memory: &Memory::default(),
                 explain: Explain::Yes,

@@ -8,8 +8,8 @@ use std::{
 
 use jiff::Timestamp;
 use kruise_api::daemonset::DaemonSet;
-use kruise_plan_kit::{Explain, Plan, ResourceId, fit::Placement, instance};
-use kruise_plan_test_kit::{Cluster, text};
+use kruise_plan_kit::{Explain, Plan, ResourceId, fit::Placement, instance, ledger::Budgets};
+use kruise_plan_test_kit::{Cluster, ReadBudgets, text};
 use kruise_plan_workloads::daemonset::{Options, Placed, Snapshot, placement, plan};
 use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
 use serde::de::DeserializeOwned;
@@ -139,6 +139,7 @@ impl World {
         let revisions: Vec<Arc<RevisionView>> = self.revisions.values().map(decode).collect();
         let jobs: Vec<Arc<ImageJobView>> = self.jobs.values().map(decode).collect();
         let placement = placement(&set);
+        let budgets = ReadBudgets::of(&self.budgets);
         plan(
             &Snapshot {
                 set: &set,
@@ -148,6 +149,10 @@ impl World {
                 pods,
                 revisions: &revisions,
                 pull_jobs: &jobs,
+                budgets: Budgets {
+                    gates: self.gates,
+                    all: &budgets,
+                },
                 options: self.options,
                 memory: &self.memory,
                 explain,

@@ -160,6 +160,8 @@ fn with_the_feature_gate_protected_clonesets_are_kept_and_all_others_are_deleted
         let refusal = scenario.kubectl.refused(&delete(name), "").unwrap();
         let expected = format!("forbidden by ResourcesProtectionDeletion for policy.kruise.io/{because}");
         assert!(refusal.contains(&expected), "{refusal}");
+        // It has no reason for programs.
+        assert!(!refusal.contains("(Forbidden)"), "{refusal}");
     }
     scenario
         .kubectl

@@ -11,12 +11,15 @@ use serde_json::{Value, json};
 
 use crate::cluster::text;
 
+/// The only node that a pod of a DaemonSet may be on.
+const PINNED: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values";
+
 /// What one version of OpenKruise left, at rest or half-way through a rollout.
 pub(crate) struct Stored {
     kubectl: Kubectl,
     folder: PathBuf,
     phase: &'static str,
-    /// uid in the fixture → uid here, of CloneSets and StatefulSets.
+    /// uid in the fixture → uid here, of sets.
     owners: BTreeMap<String, Value>,
     nodes: BTreeMap<String, String>,
 }
@@ -39,6 +42,16 @@ impl Stored {
         let mut stored = Self::of(kubectl, version, phase);
         stored.sets();
         for file in ["controllerrevisions", "persistentvolumeclaims", "pods"] {
+            stored.owned(file);
+        }
+        stored
+    }
+
+    /// As [`Stored::restore`], the DaemonSet with its revisions and pods.
+    pub(crate) fn restore_daemonset(kubectl: &Kubectl, version: &str, phase: &'static str) -> Self {
+        let mut stored = Self::of(kubectl, version, phase);
+        stored.sets_of("daemonsets.v1beta1.apps.kruise.io", "daemonsets.apps.kruise.io");
+        for file in ["controllerrevisions", "pods"] {
             stored.owned(file);
         }
         stored
@@ -110,7 +123,11 @@ impl Stored {
     /// Puts a pod on the node that stands for its own, to stay there for as long as the test takes: a node that is nobody's
     /// is unreachable soon, and after five minutes its pods would be evicted.
     pub(crate) fn place(&mut self, pod: &mut Value) {
-        pod["spec"]["nodeName"] = json!(self.node(&text(pod, "/spec/nodeName")));
+        let node = self.node(&text(pod, "/spec/nodeName"));
+        if let Some(pinned) = pod.pointer_mut(PINNED) {
+            *pinned = json!([node]);
+        }
+        pod["spec"]["nodeName"] = json!(node);
         let tolerations = ["not-ready", "unreachable"].map(|taint| {
             let key = format!("node.kubernetes.io/{taint}");
             json!({"key": key, "operator": "Exists", "effect": "NoExecute"})

@@ -2,9 +2,12 @@
 //!
 //! Each scenario has nodes of its own, which pods of others do not tolerate.
 
+mod budgets;
 mod placement;
 mod requests;
+mod takeover;
 mod updates;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

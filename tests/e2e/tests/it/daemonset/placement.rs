@@ -65,7 +65,7 @@ fn a_daemonset_has_a_pod_on_each_node_and_follows_nodes_that_join_change_and_lea
         "{why}"
     );
     assert!(
-        !why.contains(first.as_str()) && why.contains("kubectl drain refuses"),
+        !why.contains(first.as_str()) && why.contains("--pod-selector 'app!=agent'"),
         "{why}"
     );
     let group = format!("daemonset-test={}", nodes.group);

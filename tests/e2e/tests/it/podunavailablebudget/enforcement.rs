@@ -85,7 +85,7 @@ fn evictions_beyond_the_budget_are_to_be_tried_again_and_deletions_are_forbidden
     );
     let refused = kubectl.refused(&["delete", "pod", "web-1"], "").unwrap();
     assert!(
-        refused.contains("vpod.kb.io") && refused.contains(EXHAUSTED),
+        refused.contains("(Forbidden)") && refused.contains("vpod.kb.io") && refused.contains(EXHAUSTED),
         "{refused}"
     );
     wait::until_true("an event is on the pod", LIMIT, || {
