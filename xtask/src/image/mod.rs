@@ -56,6 +56,18 @@ pub(crate) struct Options {
     twice: bool,
 }
 
+/// Builds the image for this platform under its default tag and returns the folder of the layout.
+pub(crate) fn build() -> Result<PathBuf> {
+    let options = Options {
+        out: None,
+        tag: None,
+        target: vec![executable::TARGET.to_owned()],
+        twice: false,
+    };
+    run(&options)?;
+    Ok(workspace::target().join("image").join("oci"))
+}
+
 /// Builds the image.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let out = options

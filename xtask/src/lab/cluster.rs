@@ -8,9 +8,11 @@ use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::manager;
 use serde_json::{Value, json};
 
+use super::address::Address;
 use super::binaries::Binaries;
 use super::components::{AUDIT_LOG, Audit, Components};
 use super::daemon::Daemon;
+use super::nodes::network::Network;
 use super::nodes::{self, ControlPlane, RealNodes};
 use super::pki::Pki;
 use super::ports::Ports;
@@ -136,11 +138,23 @@ impl Cluster {
         std::fs::write(dir.join("audit-policy.yaml"), AUDIT_POLICY)?;
         std::fs::write(dir.join("kwok-stages.yaml"), STAGES)?;
         let kubeconfig = self.kubeconfig();
-        pki.write_kubeconfig(&kubeconfig, ports.apiserver())?;
+        let network = settings
+            .real
+            .as_ref()
+            .map(|real| real.prepare(dir))
+            .transpose()?;
+        let serves_pods = settings.real.as_ref().is_some_and(RealNodes::runs_managers);
+        let api = match &network {
+            Some(network) if serves_pods => network.api(),
+            _ => Address::loopback(ports.apiserver()),
+        };
+        pki.write_kubeconfig(&kubeconfig, &api)?;
 
         let components = Components {
             dir,
             ports,
+            api: &api,
+            serves_pods,
             pki: &pki,
             audit: settings.audit,
         };
@@ -170,17 +184,23 @@ impl Cluster {
             dir,
             kube: &kube,
             pki: &pki,
-            apiserver: ports.apiserver(),
+            apiserver: &api,
             registry: ports.registry(),
         };
-        match &settings.real {
-            Some(real) => self.start_real(real, &plane, settings.nodes),
-            None => Ok(()),
+        match (&settings.real, &network) {
+            (Some(real), Some(network)) => self.start_real(real, &plane, network, settings.nodes),
+            _ => Ok(()),
         }
     }
 
-    fn start_real(&self, real: &RealNodes, plane: &ControlPlane<'_>, simulated: u32) -> Result<()> {
-        real.up(plane)?;
+    fn start_real(
+        &self,
+        real: &RealNodes,
+        plane: &ControlPlane<'_>,
+        network: &Network,
+        simulated: u32,
+    ) -> Result<()> {
+        real.up(plane, network)?;
         let all = (simulated + real.count) as usize;
         interrupt::wait_until_true("all real nodes are ready", Duration::from_mins(3), || {
             Ok(self.ready_nodes()? == all)

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::address::Address;
 use super::pki::Pki;
 use super::ports::Ports;
 
@@ -20,6 +21,9 @@ pub(crate) enum Audit {
 pub(crate) struct Components<'a> {
     pub(crate) dir: &'a Path,
     pub(crate) ports: Ports,
+    pub(crate) api: &'a Address,
+    /// Whether pods have service accounts and webhooks are called by their Service: a manager runs as a pod.
+    pub(crate) serves_pods: bool,
     pub(crate) pki: &'a Pki,
     pub(crate) audit: Audit,
 }
@@ -46,9 +50,9 @@ impl Components<'_> {
         let mut arguments = vec![
             "kube-apiserver".into(),
             format!("--etcd-servers=http://127.0.0.1:{}", self.ports.etcd()),
-            format!("--secure-port={}", self.ports.apiserver()),
-            "--bind-address=127.0.0.1".into(),
-            "--advertise-address=127.0.0.1".into(),
+            format!("--secure-port={}", self.api.port),
+            format!("--bind-address={}", self.api.host),
+            format!("--advertise-address={}", self.api.host),
             "--endpoint-reconciler-type=none".into(),
             format!("--tls-cert-file={}", pki("apiserver.crt")),
             format!("--tls-private-key-file={}", pki("apiserver.key")),
@@ -56,21 +60,26 @@ impl Components<'_> {
             format!("--service-account-key-file={}", pki("sa.key")),
             format!("--service-account-signing-key-file={}", pki("sa.key")),
             "--service-account-issuer=https://kubernetes.default.svc".into(),
-            "--service-cluster-ip-range=10.0.0.0/16".into(),
+            format!("--service-cluster-ip-range={}", self.api.services),
             "--authorization-mode=RBAC,Node".into(),
             "--allow-privileged".into(),
             // Logs and commands are requested from real nodes by their address.
             format!("--kubelet-client-certificate={}", pki("admin.crt")),
             format!("--kubelet-client-key={}", pki("admin.key")),
             "--kubelet-preferred-address-types=InternalIP".into(),
-            // Simulated pods have no service account: the controller that makes tokens is not what is tested.
-            "--disable-admission-plugins=ServiceAccount".into(),
             // The manager's own pace is measured, not the server's throttling.
             "--max-requests-inflight=3000".into(),
             "--max-mutating-requests-inflight=1000".into(),
             "--enable-priority-and-fairness=false".into(),
             "--watch-cache-sizes=pods#20000".into(),
         ];
+        arguments.push(if self.serves_pods {
+            // Nobody forwards what is sent to a Service: the API server calls the pods behind it.
+            "--enable-aggregator-routing=true".into()
+        } else {
+            // Simulated pods have no service account: the controller that makes tokens is not what is tested.
+            "--disable-admission-plugins=ServiceAccount".into()
+        });
         if self.audit == Audit::On {
             arguments.push(format!(
                 "--audit-policy-file={}",

@@ -8,12 +8,14 @@
 //! |---|---|
 //! | [`binaries`] | finds the programs or builds them from Go modules |
 //! | [`kwok`] | the one line of kwok that is changed |
+//! | [`address`] | where the API server listens |
 //! | [`pki`] | certificates and kubeconfig |
 //! | [`ports`] | the loopback ports of one cluster |
 //! | [`daemon`] | a process with a pid file |
 //! | [`nodes`] | real nodes: kubelets with containerd |
 //! | [`cluster`] | up and down |
 
+mod address;
 pub(crate) mod binaries;
 pub(crate) mod cluster;
 pub(crate) mod components;
@@ -122,7 +124,11 @@ pub(crate) fn run(command: LabCommand) -> Result<()> {
 /// So many real nodes, on a machine that has shown that it can carry them.
 pub(crate) fn real(count: u32, install: bool) -> Result<RealNodes> {
     let machine = Machine::check(&folder(None, "trial"), install)?;
-    Ok(RealNodes { count, machine })
+    Ok(RealNodes {
+        count,
+        machine,
+        image: None,
+    })
 }
 
 /// The given folder, or the one of that name in the workspace.

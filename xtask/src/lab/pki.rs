@@ -5,9 +5,13 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// Names and addresses under which the API server is reached.
-const EXTENSIONS: &str = "subjectAltName=DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,\
-DNS:kubernetes.default.svc,IP:127.0.0.1,IP:10.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n";
+use super::address::Address;
+use super::nodes;
+
+/// Names and addresses under which the API server is reached, beside those of a network.
+const NAMES: &str = "subjectAltName=DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc,\
+IP:127.0.0.1,IP:10.0.0.1";
+const USAGE: &str = "extendedKeyUsage=serverAuth,clientAuth";
 
 /// The folder with keys and certificates.
 #[derive(Debug)]
@@ -25,7 +29,7 @@ impl Pki {
         if pki.path("admin.crt").exists() {
             return Ok(pki);
         }
-        std::fs::write(pki.path("extensions"), EXTENSIONS)?;
+        std::fs::write(pki.path("extensions"), extensions())?;
         pki.openssl("genrsa -out sa.key 2048")?;
         pki.openssl("genrsa -out ca.key 2048")?;
         pki.openssl("req -x509 -new -key ca.key -subj /CN=lab-ca -days 3650 -out ca.crt")?;
@@ -47,18 +51,18 @@ impl Pki {
         self.certificate(name, subject)
     }
 
-    /// Writes a kubeconfig of the administrator. It refers to the certificate files.
-    pub(crate) fn write_kubeconfig(&self, path: &Path, port: u16) -> Result<()> {
-        self.write_kubeconfig_of("admin", path, port)
+    /// Writes a kubeconfig of the administrator for the API server at this address. It refers to the certificate files.
+    pub(crate) fn write_kubeconfig(&self, path: &Path, server: &Address) -> Result<()> {
+        self.write_kubeconfig_of("admin", path, server)
     }
 
     /// As [`Pki::write_kubeconfig`], of whoever the certificate `user` is for.
-    pub(crate) fn write_kubeconfig_of(&self, user: &str, path: &Path, port: u16) -> Result<()> {
+    pub(crate) fn write_kubeconfig_of(&self, user: &str, path: &Path, server: &Address) -> Result<()> {
         let config = serde_json::json!({
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": "lab", "cluster": {
-                "server": format!("https://127.0.0.1:{port}"),
+                "server": format!("https://{server}"),
                 "certificate-authority": self.path("ca.crt"),
             }}],
             "users": [{"name": user, "user": {
@@ -97,4 +101,12 @@ impl Pki {
         }
         Ok(())
     }
+}
+
+/// Usable by the API server wherever it may listen, and by every client.
+fn extensions() -> String {
+    let addresses: Vec<String> = nodes::addresses_of_the_api()
+        .map(|address| format!("IP:{address}"))
+        .collect();
+    format!("{NAMES},{}\n{USAGE}\n", addresses.join(","))
 }

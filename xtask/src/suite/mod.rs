@@ -19,7 +19,7 @@ use crate::lab::cluster::{Cluster, Settings};
 use crate::lab::components::Audit;
 use crate::lab::nodes::{self, RealNodes};
 use crate::lab::{self, folder};
-use crate::{interrupt, workspace};
+use crate::{image, interrupt, workspace};
 use group::Ended;
 
 /// Longest time of the whole suite, repetitions included.
@@ -27,6 +27,9 @@ const LIMIT: Duration = Duration::from_hours(1);
 
 /// How many nodes the tests of real nodes get.
 const REAL_NODES: u32 = 3;
+
+/// Where Helm is; without it the one in `PATH`.
+const HELM: &str = "HELM";
 
 /// What to run, and on what.
 #[derive(Args, Debug)]
@@ -39,8 +42,15 @@ pub(crate) struct Options {
     /// The tests of `nodes`, on nodes that run containers. They need root and some packages.
     #[arg(long, conflicts_with = "playground")]
     real_nodes: bool,
+    /// The tests of `chart`: Helm installs our image on a cluster with a node that runs containers. They need Helm, in
+    /// PATH or named by HELM, and what real nodes need.
+    #[arg(long, conflicts_with_all = ["playground", "real_nodes"])]
+    chart: bool,
+    /// A layout with the image for `--chart`; without it the image is built.
+    #[arg(long, requires = "chart", value_name = "DIR")]
+    image: Option<PathBuf>,
     /// Install the packages that real nodes need, where they are missing.
-    #[arg(long, requires = "real_nodes")]
+    #[arg(long, conflicts_with = "playground")]
     install: bool,
     /// On every version of Kubernetes that is tested, one after the other. The programs of each are built once.
     #[arg(long, conflicts_with = "playground")]
@@ -54,6 +64,8 @@ enum Place {
     ControlPlane,
     Playground,
     RealNodes(RealNodes),
+    /// A cluster without anything of ours, on which the image runs.
+    Chart(RealNodes),
 }
 
 /// Runs the suite; with `--versions` on each version, also after one has failed.
@@ -110,6 +122,15 @@ fn run_on(options: &Options, binaries: impl FnOnce() -> Result<Binaries>, suffix
 
 impl Options {
     fn place(&self) -> Result<Place> {
+        if self.chart {
+            check_helm()?;
+            let mut real = lab::real(1, self.install)?;
+            real.image = Some(match &self.image {
+                Some(layout) => layout.clone(),
+                None => image::build()?,
+            });
+            return Ok(Place::Chart(real));
+        }
         if self.real_nodes {
             return lab::real(REAL_NODES, self.install).map(Place::RealNodes);
         }
@@ -128,6 +149,8 @@ impl Place {
         let tests = match self {
             Self::ControlPlane | Self::Playground => 2 * processors,
             Self::RealNodes(_) => processors,
+            // Each has the cluster to itself.
+            Self::Chart(_) => 1,
         };
         format!("--test-threads={tests}")
     }
@@ -138,6 +161,7 @@ impl Place {
             Self::ControlPlane => "e2e",
             Self::Playground => "playground",
             Self::RealNodes(_) => "e2e-nodes",
+            Self::Chart(_) => "e2e-chart",
         }
     }
 }
@@ -172,7 +196,9 @@ impl Lab {
     /// The suite with these arguments, on a new cluster.
     fn run(&self, name: &str, arguments: &[&str]) -> Result<Ended> {
         let cluster = self.cluster(name)?;
-        install(&cluster, &self.kruise)?;
+        if !matches!(self.place, Place::Chart(_)) {
+            install(&cluster, &self.kruise)?;
+        }
         let mut tests = suite(&["--include-ignored", "--show-output"]);
         tests
             .args(arguments)
@@ -181,7 +207,7 @@ impl Lab {
             .env("KRUISE_E2E_AUDIT_LOG", cluster.audit_log())
             .env("KRUISE_E2E_BIN", &self.kruise)
             .env("KRUISE_E2E_DIR", cluster.dir());
-        if matches!(self.place, Place::RealNodes(_)) {
+        if matches!(self.place, Place::RealNodes(_) | Place::Chart(_)) {
             tests.env("KRUISE_E2E_REAL_NODES", nodes::folder(cluster.dir()));
         }
         group::run(&mut tests, self.deadline)
@@ -199,13 +225,23 @@ impl Lab {
         match &self.place {
             Place::Playground => return Cluster::up_embedded(&self.binaries, &self.kruise, &settings),
             Place::ControlPlane => (),
-            Place::RealNodes(real) => {
+            Place::RealNodes(real) | Place::Chart(real) => {
                 settings.nodes = 0;
                 settings.real = Some(real.clone());
             }
         }
         Cluster::up(&self.binaries, &settings)
     }
+}
+
+/// Fails without Helm.
+fn check_helm() -> Result<()> {
+    let helm = std::env::var(HELM).unwrap_or_else(|_| "helm".into());
+    let version = Command::new(&helm).arg("version").output();
+    if !version.is_ok_and(|version| version.status.success()) {
+        bail!("the tests of the chart need Helm 3, and {helm} does not run: install it, or name it in {HELM}");
+    }
+    Ok(())
 }
 
 /// The suite with these arguments.

@@ -10,6 +10,8 @@ const NOT_EMBEDDED: &str = include_str!("../../assets/not-in-the-playground.txt"
 const NOT_BEFORE: &str = include_str!("../../assets/not-before.txt");
 /// How the names of the tests begin that need real nodes, and run on nothing else.
 const OF_REAL_NODES: &str = "nodes::";
+/// How the names of the tests begin that install the chart, and run on nothing else.
+const OF_THE_CHART: &str = "chart::";
 
 /// Arguments that choose the tests whose names contain the filter and that can run there, on this minor version of
 /// Kubernetes. Fails if there is none: a run of nothing would pass.
@@ -21,12 +23,13 @@ pub(super) fn arguments(
 ) -> Result<Vec<String>> {
     let newer = newer(minor)?;
     let embedded = match place {
-        Place::RealNodes(_) => return on_real_nodes(filter, &newer, tests),
+        Place::RealNodes(_) => return only(OF_REAL_NODES, filter, &newer, tests),
+        Place::Chart(_) => return only(OF_THE_CHART, filter, &newer, tests),
         Place::Playground => skipped(NOT_EMBEDDED),
         Place::ControlPlane => newer,
     };
     check(&embedded, tests)?;
-    let skipped: Vec<&str> = embedded.into_iter().chain([OF_REAL_NODES]).collect();
+    let skipped: Vec<&str> = embedded.into_iter().chain([OF_REAL_NODES, OF_THE_CHART]).collect();
     let wanted = filter.unwrap_or_default();
     let runs = |name: &String| name.contains(wanted) && !skipped.iter().any(|part| name.contains(part));
     if !tests.iter().any(runs) {
@@ -36,14 +39,14 @@ pub(super) fn arguments(
     Ok(filter.into_iter().chain(arguments).map(String::from).collect())
 }
 
-/// The tests of real nodes whose names contain the filter; fails without one.
-fn on_real_nodes(filter: Option<&str>, newer: &[&str], tests: &[String]) -> Result<Vec<String>> {
+/// The tests whose names begin so and contain the filter; fails without one.
+fn only(prefix: &str, filter: Option<&str>, newer: &[&str], tests: &[String]) -> Result<Vec<String>> {
     let filter = filter.unwrap_or_default();
-    let runs = |name: &&String| name.starts_with(OF_REAL_NODES) && !newer.contains(&name.as_str());
+    let runs = |name: &&String| name.starts_with(prefix) && !newer.contains(&name.as_str());
     let all = tests.iter().filter(runs);
     let chosen: Vec<String> = all.filter(|name| name.contains(filter)).cloned().collect();
     if chosen.is_empty() {
-        bail!("no test of real nodes has {filter} in its name");
+        bail!("no test of {prefix} has {filter:?} in its name");
     }
     Ok([vec!["--exact".into()], chosen].concat())
 }
@@ -104,16 +107,24 @@ mod tests {
 
     #[test]
     fn on_real_nodes_run_their_own_tests_and_elsewhere_all_others() {
-        let tests = ["nodes::a::one", "nodes::b::two", "rollout::nodes_one"].map(String::from);
-        let chosen = |filter| on_real_nodes(filter, &["nodes::c"], &tests).unwrap();
+        let tests = [
+            "nodes::a::one",
+            "nodes::b::two",
+            "rollout::nodes_one",
+            "chart::one",
+        ]
+        .map(String::from);
+        let chosen = |filter| only(OF_REAL_NODES, filter, &["nodes::c"], &tests).unwrap();
         assert_eq!(chosen(None), ["--exact", "nodes::a::one", "nodes::b::two"]);
         assert_eq!(chosen(Some("one")), ["--exact", "nodes::a::one"]);
-        assert!(on_real_nodes(Some("three"), &[], &tests).is_err());
-        let older = on_real_nodes(None, &["nodes::a::one"], &tests).unwrap();
+        assert!(only(OF_REAL_NODES, Some("three"), &[], &tests).is_err());
+        let of_the_chart = only(OF_THE_CHART, Some("one"), &[], &tests).unwrap();
+        assert_eq!(of_the_chart, ["--exact", "chart::one"]);
+        let older = only(OF_REAL_NODES, None, &["nodes::a::one"], &tests).unwrap();
         assert_eq!(older, ["--exact", "nodes::b::two"]);
         let elsewhere = arguments(&Place::ControlPlane, Some("one"), NEWEST, &tests).unwrap();
-        assert_eq!(elsewhere, ["one", "--skip", "nodes::"]);
-        for none in ["nodes::", "two", "three"] {
+        assert_eq!(elsewhere, ["one", "--skip", "nodes::", "--skip", "chart::"]);
+        for none in ["nodes::", "chart::", "two", "three"] {
             let error = arguments(&Place::ControlPlane, Some(none), NEWEST, &tests).unwrap_err();
             assert!(error.to_string().contains(none), "{error}");
         }

@@ -11,6 +11,7 @@ mod admission_kinds;
 mod admission_lookups;
 mod admission_other_kinds;
 mod budgets;
+mod chart;
 mod claims;
 mod cloneset;
 mod cluster;

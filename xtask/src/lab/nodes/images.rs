@@ -6,11 +6,13 @@
 //! | `lab.test/web:two` | another name of `lab.test/web:2` |
 //! | `lab.test/tool:1` | nothing; has a shell and a few commands |
 //! | `lab.test/pause:1` | what keeps a pod's sandbox |
+//!
+//! Beside them is the image of the manager, under its own name, where managers run as pods.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::registry::Registry;
 use crate::oci::root::{Owner, Root};
@@ -78,6 +80,41 @@ fn push(registry: &Registry<'_>, name: &str, tags: &[&str], layer: &[u8], comman
     let manifest = manifest.to_string();
     tags.iter()
         .try_for_each(|tag| registry.push_manifest(name, tag, &manifest))
+}
+
+/// The name and tag of the manager's image in manifests and chart.
+const MANAGER: (&str, &str) = ("kruise/kruise-manager", concat!("v", env!("CARGO_PKG_VERSION")));
+
+/// Pushes the image of a layout for this platform as that of the manager.
+pub(super) fn push_layout(registry: &Registry<'_>, layout: &Path) -> Result<()> {
+    let (name, tag) = MANAGER;
+    let blob = |descriptor: &Value| -> Result<Vec<u8>> {
+        let digest = descriptor
+            .get("digest")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let path = layout.join("blobs").join(digest.replace(':', "/"));
+        std::fs::read(&path).with_context(|| format!("no blob {}", path.display()))
+    };
+    let index: Value = serde_json::from_slice(&std::fs::read(layout.join("index.json"))?)?;
+    let ours = architecture(std::env::consts::ARCH);
+    let listed = |of: &Value, name: &str| {
+        of.get(name)
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default()
+    };
+    let is_ours =
+        |entry: &&Value| entry.pointer("/platform/architecture").and_then(Value::as_str) == Some(ours);
+    let entries = listed(&index, "manifests");
+    let entry = entries.iter().find(is_ours);
+    let manifest = blob(entry.with_context(|| format!("the layout has no image for {ours}"))?)?;
+    let parsed: Value = serde_json::from_slice(&manifest)?;
+    let config = parsed.get("config").cloned();
+    for descriptor in listed(&parsed, "layers").iter().chain(&config) {
+        registry.push_blob(name, &blob(descriptor)?)?;
+    }
+    registry.push_manifest(name, tag, std::str::from_utf8(&manifest)?)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ mod images;
 mod kernel;
 pub(crate) mod machine;
 mod mounts;
-mod network;
+pub(super) mod network;
 mod node;
 mod registry;
 mod tool;
@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
+use super::address::Address;
 use super::pki::Pki;
 use machine::Machine;
 use network::Network;
@@ -41,6 +42,9 @@ pub(crate) const MOST: u32 = 4;
 pub(crate) struct RealNodes {
     pub(crate) count: u32,
     pub(crate) machine: Machine,
+    /// A layout with the image of the manager, for managers that run as pods: then pods reach the API server, and it
+    /// reaches Services.
+    pub(crate) image: Option<PathBuf>,
 }
 
 /// What the nodes are joined to.
@@ -50,7 +54,7 @@ pub(super) struct ControlPlane<'a> {
     pub(super) dir: &'a Path,
     pub(super) kube: &'a Path,
     pub(super) pki: &'a Pki,
-    pub(super) apiserver: u16,
+    pub(super) apiserver: &'a Address,
     pub(super) registry: u16,
 }
 
@@ -59,22 +63,41 @@ pub(crate) fn folder(cluster: &Path) -> PathBuf {
     cluster.join("nodes")
 }
 
+/// Where the API server may listen for containers, one address for each range.
+pub(super) fn addresses_of_the_api() -> impl Iterator<Item = String> {
+    network::all().map(|network| network.api().host)
+}
+
 impl RealNodes {
-    /// Starts them; does not wait until they are ready.
-    pub(super) fn up(&self, plane: &ControlPlane<'_>) -> Result<()> {
-        let dir = folder(plane.dir);
+    /// Whether managers run as pods.
+    pub(super) fn runs_managers(&self) -> bool {
+        self.image.is_some()
+    }
+
+    /// Makes the network of a cluster's nodes.
+    pub(super) fn prepare(&self, cluster: &Path) -> Result<Network> {
+        let dir = folder(cluster);
         std::fs::create_dir_all(&dir)?;
         kernel::keep(&kernel_note(&dir))?;
         let network = Network::choose()?;
         let note = json!({"network": network.name, "nodes": self.count});
         std::fs::write(note_file(&dir), note.to_string())?;
         network.create(self.count)?;
+        Ok(network)
+    }
+
+    /// Starts them; does not wait until they are ready.
+    pub(super) fn up(&self, plane: &ControlPlane<'_>, network: &Network) -> Result<()> {
+        let dir = folder(plane.dir);
         let registry = Registry {
             dir: &registry_folder(&dir),
             port: plane.registry,
         };
         registry.start()?;
         images::push_all(&registry, &self.machine.busybox)?;
+        if let Some(layout) = &self.image {
+            images::push_layout(&registry, layout)?;
+        }
         for index in 0..self.count {
             let dir = dir.join(node::name(index));
             std::fs::create_dir_all(&dir)?;
@@ -83,7 +106,7 @@ impl RealNodes {
                 dir: &dir,
                 cgroup: &cgroup(&network.name, index),
                 machine: &self.machine,
-                network: &network,
+                network,
                 registry: &registry.url(),
                 kube: plane.kube,
                 pki: plane.pki,

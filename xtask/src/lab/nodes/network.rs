@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use super::super::address::Address;
 use super::tool;
 
 /// Where the plugins of the container network are installed.
@@ -17,7 +18,7 @@ const RANGES: std::ops::Range<u8> = 88..120;
 
 /// A bridge and its range of addresses, `10.RANGE.0.0/16`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Network {
+pub(crate) struct Network {
     /// Of the bridge, and of the network in the notes of plugins.
     pub(super) name: String,
     range: u8,
@@ -28,15 +29,21 @@ impl Network {
     pub(super) fn choose() -> Result<Self> {
         let taken = tool::run("ip", &["-4", "-oneline", "address", "show"])?;
         let range = free(&taken).context("every range of addresses from 10.88 to 10.119 is taken")?;
-        let name = format!("kruise-lab-{range}");
-        Ok(Self { name, range })
+        Ok(Self::of(range))
     }
 
-    /// Makes the bridge, with an address for each node.
+    fn of(range: u8) -> Self {
+        Self {
+            name: format!("kruise-lab-{range}"),
+            range,
+        }
+    }
+
+    /// Makes the bridge, with an address for each node and one for the API server.
     pub(super) fn create(&self, nodes: u32) -> Result<()> {
         tool::run("ip", &["link", "add", &self.name, "type", "bridge"])?;
-        let gateway = std::iter::once(self.gateway());
-        for address in gateway.chain((0..nodes).map(|node| self.node(node))) {
+        let others = [self.gateway(), self.api().host].into_iter();
+        for address in others.chain((0..nodes).map(|node| self.node(node))) {
             let address = format!("{address}/16");
             tool::run("ip", &["address", "add", &address, "dev", &self.name])?;
         }
@@ -46,6 +53,16 @@ impl Network {
     /// Address of a node.
     pub(super) fn node(&self, node: u32) -> String {
         format!("10.{}.0.{}", self.range, node + 2)
+    }
+
+    /// Where the API server listens if containers use it. Nobody forwards what is sent to a Service here, so that the
+    /// address of its Service is one of the bridge.
+    pub(crate) fn api(&self) -> Address {
+        Address {
+            host: format!("10.{}.240.1", self.range),
+            port: 443,
+            services: format!("10.{}.240.0/20", self.range),
+        }
     }
 
     /// The plugins' configuration of one node, whose data is kept in `data`.
@@ -68,6 +85,11 @@ impl Network {
     fn gateway(&self) -> String {
         format!("10.{}.0.1", self.range)
     }
+}
+
+/// Every network that may be chosen.
+pub(super) fn all() -> impl Iterator<Item = Network> {
+    RANGES.map(Network::of)
 }
 
 /// Removes the bridge of this name.
@@ -130,5 +152,10 @@ mod tests {
         assert_eq!(range["rangeStart"], "10.90.2.2");
         assert_eq!(config["plugins"][0]["ipam"]["dataDir"], "/data/addresses");
         assert_eq!(network.node(1), "10.90.0.3");
+        let api = network.api();
+        assert_eq!(
+            (api.to_string().as_str(), api.services.as_str()),
+            ("10.90.240.1:443", "10.90.240.0/20")
+        );
     }
 }

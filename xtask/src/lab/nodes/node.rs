@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use kruise_e2e::process::{self, Signal};
 
+use super::super::address::Address;
 use super::super::daemon::Daemon;
 use super::super::pki::Pki;
 use super::images;
@@ -36,7 +37,7 @@ pub(super) struct Node<'a> {
     pub(super) registry: &'a str,
     pub(super) kube: &'a Path,
     pub(super) pki: &'a Pki,
-    pub(super) apiserver: u16,
+    pub(super) apiserver: &'a Address,
 }
 
 /// The name of a node.

@@ -11,7 +11,7 @@ mod kubelet;
 mod launch;
 mod order;
 mod resize;
-mod runtime;
+pub(crate) mod runtime;
 mod sidecars;
 mod statefulset;
 mod timing;
@@ -22,7 +22,7 @@ use crate::cluster::{Scenario, scenario, scenario_alone, text, variable};
 use runtime::Runtime;
 
 /// Serves its version; `:2`, `:3` and `:two`, another name of `:2`, are the others.
-const WEB: &str = "lab.test/web:1";
+pub(crate) const WEB: &str = "lab.test/web:1";
 /// Has a shell, and does nothing by itself.
 const TOOL: &str = "lab.test/tool:1";
 
@@ -66,7 +66,7 @@ impl OnNodes {
 }
 
 /// A `v1alpha1` CloneSet `web` with these containers, one pod of which may be out of service.
-fn web_of(replicas: u32, containers: &Value) -> Value {
+pub(crate) fn web_of(replicas: u32, containers: &Value) -> Value {
     json!({
         "apiVersion": "apps.kruise.io/v1alpha1",
         "kind": "CloneSet",
@@ -84,12 +84,12 @@ fn web_of(replicas: u32, containers: &Value) -> Value {
 }
 
 /// A server of this image, and a neighbour that never changes.
-fn server_and_neighbour(image: &str) -> Value {
+pub(crate) fn server_and_neighbour(image: &str) -> Value {
     json!([{"name": "main", "image": image}, {"name": "neighbour", "image": TOOL}])
 }
 
 /// A patch of all containers.
-fn containers(containers: &Value) -> Value {
+pub(crate) fn containers(containers: &Value) -> Value {
     json!({"spec": {"template": {"spec": {"containers": containers}}}})
 }
 
@@ -106,6 +106,6 @@ fn status_of<'a>(pod: &'a Value, container: &str) -> &'a Value {
 }
 
 /// What makes a pod the same one to others.
-fn identity(pod: &Value) -> [String; 3] {
+pub(crate) fn identity(pod: &Value) -> [String; 3] {
     ["/metadata/uid", "/status/podIP", "/spec/nodeName"].map(|pointer| text(pod, pointer))
 }

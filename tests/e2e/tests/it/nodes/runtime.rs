@@ -83,7 +83,7 @@ fn running(tasks: &str, id: &str) -> Option<u32> {
 }
 
 /// The version that the pod's server returns; `None` without an answer.
-pub(super) fn version(pod: &Value) -> Option<String> {
+pub(crate) fn version(pod: &Value) -> Option<String> {
     version_at(pod, 80)
 }
 
