@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::{
     ResourceId,
+    rollout::Stage,
     write::{Target, Write},
 };
 
@@ -18,6 +19,8 @@ pub struct Plan {
     pub writes: Vec<ObjectWrites>,
     /// The owner's status, if it differs from what is stored.
     pub status: Option<StatusPatch>,
+    /// How far the owner's rollout is, if it has one.
+    pub stage: Option<Stage>,
     /// Events on the owner that do not depend on the outcome of a write.
     pub events: Vec<EventNote>,
     /// Plan again after this long even if nothing changes.

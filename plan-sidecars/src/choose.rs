@@ -51,7 +51,6 @@ pub(crate) fn choose<'m, 'a>(
     now: Timestamp,
 ) -> Choice<'m, 'a> {
     let set = &snapshot.set.metadata.name;
-    let strategy = &snapshot.set.spec.update_strategy;
     let mut choice = Choice::default();
     let mut waiting: Vec<&Pod<'_>> = Vec::new();
     let old: Vec<&Pod<'_>> = pods.iter().filter(|pod| !pod.updated).collect();
@@ -81,8 +80,7 @@ pub(crate) fn choose<'m, 'a>(
         }
     }
     let waiting = sort(snapshot, pods, waiting, now);
-    let count = pods.len() as i32;
-    let Ok(kept) = partition(strategy.partition.as_ref(), count) else {
+    let Some(kept) = kept(snapshot, pods.len()) else {
         for pod in waiting {
             choice.explain(snapshot, pod, "stays: updateStrategy.partition cannot be read");
         }
@@ -105,6 +103,12 @@ pub(crate) fn choose<'m, 'a>(
     }
     take(snapshot, pods, free, busy, upgrade, &mut choice);
     choice
+}
+
+/// How many of so many pods the partition keeps as they are; `None` if it cannot be read.
+pub(crate) fn kept(snapshot: &Snapshot<'_>, count: usize) -> Option<i32> {
+    let strategy = &snapshot.set.spec.update_strategy;
+    partition(strategy.partition.as_ref(), count as i32).ok()
 }
 
 /// In the order in which pods are to change.

@@ -7,12 +7,13 @@ use kruise_plan_kit::{
     events,
     injected::{Bug, is_injected},
     ledger::{Ask, Charges, Operation},
+    rollout::{Course, Stage},
     sidecars::{Hashes, hashes_of},
 };
 use serde_json::{Value, json};
 
 use crate::{
-    choose::{Busy, Choice, choose},
+    choose::{Busy, Choice, choose, kept},
     condition, history, hot,
     pod::{Pod, classify},
     repair::{Repair, on_their_way, owners, repair},
@@ -22,6 +23,24 @@ use crate::{
     status, uninjected,
     upgrade::{Goal, upgrade},
 };
+
+/// How far the upgrade of the pods is.
+fn stage(snapshot: &Snapshot<'_>, revision: &str, pods: &[Pod<'_>], held: Option<&str>) -> Stage {
+    let old = pods.iter().filter(|pod| !pod.updated).count();
+    let kept = kept(snapshot, pods.len()).map_or(usize::MAX, |kept| kept.max(0) as usize);
+    let course = match held {
+        _ if old == 0 => Course::Done,
+        Some(held) => Course::Held(held.to_owned()),
+        None if old <= kept => Course::Held("the partition keeps the other pods as they are".to_owned()),
+        None => Course::Moving,
+    };
+    Stage {
+        reported: snapshot.set.status.latest_revision.clone(),
+        revision: revision.to_owned(),
+        has_old: old > 0,
+        course,
+    }
+}
 
 /// Decides what the pods of a set need now.
 pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
@@ -51,6 +70,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let held = held(snapshot);
     let conditions_are_due = held.is_none() && pods.iter().any(|pod| condition::is_due(snapshot, pod));
     plan.status = status::report(snapshot, &found, &pods, conditions_are_due);
+    plan.stage = Some(stage(snapshot, &found.name, &pods, held));
     if let Some(held) = held {
         say(snapshot, &mut plan, held);
     } else {

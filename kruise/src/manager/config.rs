@@ -128,6 +128,11 @@ impl Config {
         usize::try_from(self.flags.get_int(flag)).unwrap_or(0).max(1)
     }
 
+    /// The verbosity of the log, and that of single controllers.
+    pub fn verbosity(&self) -> (i64, &str) {
+        (self.flags.get_int("v"), self.flags.get_string("vmodule"))
+    }
+
     /// The value of a boolean flag of a controller.
     pub fn bool_flag(&self, flag: &'static str) -> bool {
         self.flags.get_bool(flag)

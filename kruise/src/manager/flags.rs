@@ -17,6 +17,12 @@ pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
 /// Flags of the process.
 const OWN: &[Flag] = &[
     flag(
+        "vmodule",
+        Kind::String,
+        "",
+        "verbosity of single controllers, as NAME=6,OTHER*=4; the ConfigMap kruise-configuration changes it at run time",
+    ),
+    flag(
         "metrics-addr",
         Kind::String,
         ":8080",
@@ -184,7 +190,6 @@ const IGNORED: &[Flag] = &[
         "accepted and ignored: nothing here depends on a resync",
     ),
     flag("disable-no-deepcopy", Kind::Bool, "false", "accepted and ignored"),
-    flag("vmodule", Kind::String, "", "accepted and ignored"),
     flag(
         "logtostderr",
         Kind::Bool,

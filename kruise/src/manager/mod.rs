@@ -14,6 +14,7 @@ mod registration;
 mod reviews;
 mod run;
 mod sockets;
+mod verbosity;
 mod watched_objects;
 mod widening;
 
@@ -60,7 +61,11 @@ pub fn main(line: Vec<String>) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    if let Err(error) = logging::start(values.get_string("logging-format"), values.get_int("v")) {
+    if let Err(error) = logging::start(
+        values.get_string("logging-format"),
+        values.get_int("v"),
+        values.get_string("vmodule"),
+    ) {
         output::report(format_args!("{error:#}"));
         return ExitCode::from(2);
     }

@@ -86,14 +86,17 @@ impl Reviews {
         let review = |lookups: &Lookups| self.review(webhook, &request, lookups);
         let progress = match self.source.advance(&review, &mut lookups) {
             Progress::Decided(verdict) if !self.is_to_be_carried_out(&verdict) => {
-                return to_server_response(self.recorded(verdict)).into();
+                let response = self.recorded(verdict);
+                log_denial(&response, webhook, &request);
+                return to_server_response(response).into();
             }
             progress => progress,
         };
         let reviews = self.clone();
         Decision::Later(Box::pin(async move {
+            let request = Arc::new(request);
             let review = {
-                let reviews = reviews.clone();
+                let (reviews, request) = (reviews.clone(), request.clone());
                 move |lookups: &Lookups| reviews.review(webhook, &request, lookups)
             };
             let limit = webhook.time_limit();
@@ -107,6 +110,7 @@ impl Reviews {
                 }
                 Err(unavailable) => unavailable,
             };
+            log_denial(&response, webhook, &request);
             to_server_response(response)
         }))
     }
@@ -239,6 +243,32 @@ impl Reviews {
             watch.ended(step, result);
         })
     }
+}
+
+/// One line for each request that is refused.
+fn log_denial(response: &Response, webhook: Webhook, request: &Request) {
+    let Response::Deny { code, message, .. } = response else {
+        return;
+    };
+    let Request {
+        kind,
+        namespace,
+        name,
+        user,
+        operation,
+        ..
+    } = request;
+    tracing::info!(
+        webhook = webhook.path(),
+        kind,
+        namespace,
+        name,
+        ?operation,
+        user,
+        code,
+        reason = message,
+        "refused"
+    );
 }
 
 fn not_stored(charge: &Charge, error: &NotStored) -> Response {

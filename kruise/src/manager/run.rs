@@ -15,7 +15,10 @@ use kruise_runtime::{
     shutdown,
 };
 use prometheus_client::registry::Registry;
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::{
+    sync::{Notify, oneshot, watch},
+    task::JoinSet,
+};
 
 use crate::controllers;
 
@@ -27,6 +30,7 @@ use super::{
     registrar::DEFINITIONS,
     registration::agent,
     sockets::Sockets,
+    verbosity,
     watched_objects::on_change,
 };
 
@@ -76,6 +80,12 @@ pub async fn run(
     let (synced, caches_synced) = watch::channel(false);
     let served = discovery::discover(&client, &controllers::kinds()).await?;
     let (end, ending) = watch::channel(false);
+    // Ends with this function.
+    let mut log = JoinSet::new();
+    log.spawn({
+        let (config, client, stop) = (config.clone(), client.clone(), ending.clone());
+        async move { verbosity::follow(&config, &client, stop).await }
+    });
     let identity = lease::identity();
     let host = Host {
         client: client.clone(),

@@ -172,8 +172,8 @@ fn lease_rules() -> Vec<NeededRule> {
     ))]
 }
 
-/// The Secret of the certificates and no other one (a watch of one name is granted like a read of it), and the ConfigMap with the settings of administrators. RBAC cannot limit
-/// a creation to a name.
+/// The Secret of the certificates and no other one (a watch of one name is granted like a read of it), and the ConfigMap
+/// with the settings of administrators. RBAC cannot limit a creation to a name.
 fn webhook_rules() -> Vec<NeededRule> {
     let secret = |verbs| named(rule("", &["secrets"], verbs), &["kruise-webhook-certs"]);
     let is_ours = Gate::Off(EXTERNAL_CERTIFICATES);
@@ -181,7 +181,7 @@ fn webhook_rules() -> Vec<NeededRule> {
         NeededRule::with(is_ours, rule("", &["secrets"], &["create"])),
         NeededRule::with(is_ours, secret(&["update"])),
         NeededRule::always(secret(READ)),
-        NeededRule::always(named(rule("", &["configmaps"], &["get"]), &[CONFIGURATION])),
+        NeededRule::always(named(rule("", &["configmaps"], READ), &[CONFIGURATION])),
     ]
 }
 

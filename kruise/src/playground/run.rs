@@ -269,7 +269,7 @@ fn write_files(options: &Options, folder: &Folder) -> anyhow::Result<()> {
             .with_context(|| format!("{} cannot be written", manifest.display()))?;
     }
     if options.verbose {
-        return crate::manager::to_stderr("text", 0);
+        return crate::manager::to_stderr("text", 0, "");
     }
     let log = folder.path().join(LOG);
     let file = std::fs::File::create(&log).with_context(|| format!("{} cannot be written", log.display()))?;

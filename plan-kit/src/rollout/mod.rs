@@ -7,7 +7,8 @@
 //! 4. [`interrupted`] gives pods back what an update took from them that broke off.
 //! 5. [`images`] has nodes pull images before their pods change.
 //! 6. [`Ask`] has budgets let pods become unavailable; pods that they keep are left out.
-//! 7. [`progressing`] and [`stalled`] report whether the rollout gets anywhere, [`unreadable`] that there can be none.
+//! 7. [`progressing`] and [`stalled`] report whether the rollout gets anywhere, [`unreadable`] that there can be none;
+//!    [`Stage`] says how far it is.
 //!
 //! Which pods are added, removed and updated, and how many at a time, each kind decides for itself.
 
@@ -19,6 +20,7 @@ mod path;
 mod pod;
 pub mod progressing;
 mod refresh;
+mod stage;
 pub mod stalled;
 mod truncate;
 pub mod unreadable;
@@ -48,6 +50,7 @@ use crate::{
 pub use deletion::{Deletions, Words};
 pub use pod::{Class, Pod};
 pub use refresh::{add_ready, refresh};
+pub use stage::{Course, Stage};
 pub use updater::{Updater, updated_in_place};
 
 /// What a specification says about updating pods, and the workload it belongs to.

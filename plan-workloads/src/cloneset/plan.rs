@@ -102,6 +102,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let report = status::report(snapshot, &rollout, limits, found.collision_count, &pods, idle);
     plan.events.extend(report.events);
     plan.status = report.patch;
+    plan.stage = Some(report.stage);
     plan.requeue_after(report.requeue);
     plan.why.extend(report.why);
     plan

@@ -8,7 +8,7 @@ use kruise_api::{
 use kruise_plan_kit::{
     lifecycle::State,
     rollout::{
-        Pod, Rollout,
+        Pod, Rollout, Stage,
         progressing::{self, Progress, Report},
         stalled,
     },
@@ -55,6 +55,17 @@ pub(super) fn is_unfinished(
     let moves =
         rollout.strategy.held().is_none() && status.updated_replicas < status.expected_updated_replicas;
     moves || counted < replicas || staying > replicas || pods.iter().any(stalled::is_arriving)
+}
+
+/// How far the rollout is.
+pub(super) fn stage(rollout: &Rollout<'_>, set: &CloneSet, status: &CloneSetStatus) -> Stage {
+    Stage::of(
+        rollout,
+        (&set.status.update_revision, &status.update_revision),
+        status.updated_replicas < status.replicas,
+        (resting(set, status), CLONESET_AVAILABLE),
+        &status.conditions,
+    )
 }
 
 /// Reason and message where nothing is to be done.

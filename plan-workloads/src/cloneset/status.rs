@@ -13,7 +13,7 @@ use kruise_plan_kit::{
     events,
     injected::{Bug, is_injected},
     rollout::{
-        Pod, Rollout, conditions,
+        Pod, Rollout, Stage, conditions,
         progressing::deadline,
         stalled::{self, Quiet, Watch},
         unreadable,
@@ -23,7 +23,7 @@ use kruise_plan_kit::{
 
 use super::{
     numbers::Limits,
-    progressing::{is_unfinished, progressing},
+    progressing::{is_unfinished, progressing, stage},
     snapshot::Snapshot,
 };
 
@@ -31,6 +31,8 @@ use super::{
 pub(super) struct Report {
     /// If anything changed.
     pub(super) patch: Option<StatusPatch>,
+    /// How far the rollout is.
+    pub(super) stage: Stage,
     /// When to plan again.
     pub(super) requeue: Option<Duration>,
     /// The rollout's deadline has just passed, or it met a node that will never let it go on.
@@ -93,6 +95,7 @@ pub(super) fn report(
     let never = never.map(|text| EventNote::new(&events::RESIZE_INFEASIBLE, text));
     Report {
         patch: patch(rollout, set, &status),
+        stage: stage(rollout, set, &status),
         requeue: settled.into_iter().chain(progress.again).chain(stall.again).min(),
         events: late.into_iter().chain(never).collect(),
         why,

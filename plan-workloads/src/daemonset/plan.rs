@@ -117,6 +117,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let report = status::report(snapshot, &decision, &counts);
     plan.events.extend(report.events);
     plan.status = report.patch;
+    plan.stage = Some(report.stage);
     plan.requeue_after(report.requeue);
     plan.why.extend(report.why);
     plan

@@ -2,8 +2,12 @@
 //! whether something is left to do.
 
 use jiff::Timestamp;
-use kruise_api::{condition::Condition, daemonset::DaemonSetStatus, names::conditions::PROGRESSING};
-use kruise_plan_kit::rollout::{conditions, stalled};
+use kruise_api::{
+    condition::Condition,
+    daemonset::{DaemonSet, DaemonSetStatus},
+    names::conditions::PROGRESSING,
+};
+use kruise_plan_kit::rollout::{Stage, conditions, stalled};
 
 use super::{
     places::{Member, Place},
@@ -33,6 +37,22 @@ pub(super) fn report(
     if !same {
         conditions::set(all, PROGRESSING, ("True", reason), message.to_owned(), now);
     }
+}
+
+/// How far the rollout is.
+pub(super) fn stage(
+    decision: &Decision<'_>,
+    set: &DaemonSet,
+    status: &DaemonSetStatus,
+    withheld: usize,
+) -> Stage {
+    Stage::of(
+        &decision.rollout,
+        (&set.status.update_revision, &status.update_revision),
+        status.updated_number_scheduled < status.current_number_scheduled,
+        (resting(decision, status, withheld), AVAILABLE),
+        &status.conditions,
+    )
 }
 
 /// Reason and message where nothing is to be done.

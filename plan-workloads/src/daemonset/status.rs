@@ -13,7 +13,7 @@ use kruise_plan_kit::{
     events,
     lifecycle::State,
     rollout::{
-        Pod, conditions,
+        Pod, Stage, conditions,
         stalled::{self, Quiet, Watch},
         unreadable,
     },
@@ -31,6 +31,8 @@ use super::{
 pub(super) struct Report {
     /// If anything changed.
     pub(super) patch: Option<StatusPatch>,
+    /// How far the rollout is.
+    pub(super) stage: Stage,
     /// When to plan again.
     pub(super) requeue: Option<Duration>,
     /// The rollout has not moved for long, or met a node that will never let it go on.
@@ -99,6 +101,7 @@ pub(super) fn report(snapshot: &Snapshot<'_>, decision: &Decision<'_>, round: &R
         .all(|count| *count == status.desired_number_scheduled);
     Report {
         patch: patch_of(rollout.owner, set, &status, complete),
+        stage: progressing::stage(decision, set, &status, round.withheld),
         requeue: settled.into_iter().chain(stall.again).min(),
         events: late.into_iter().chain(never).collect(),
         why,

@@ -2,8 +2,12 @@
 //! whether something is left to do.
 
 use jiff::Timestamp;
-use kruise_api::{condition::Condition, names::conditions::PROGRESSING, statefulset::StatefulSetStatus};
-use kruise_plan_kit::rollout::{conditions, stalled};
+use kruise_api::{
+    condition::Condition,
+    names::conditions::PROGRESSING,
+    statefulset::{StatefulSet, StatefulSetStatus},
+};
+use kruise_plan_kit::rollout::{Stage, conditions, stalled};
 
 use super::plan::Decision;
 
@@ -28,6 +32,17 @@ pub(super) fn report(
     if !same {
         conditions::set(all, PROGRESSING, ("True", reason), message.to_owned(), now);
     }
+}
+
+/// How far the rollout is.
+pub(super) fn stage(decision: &Decision<'_>, set: &StatefulSet, status: &StatefulSetStatus) -> Stage {
+    Stage::of(
+        &decision.rollout,
+        (&set.status.update_revision, &status.update_revision),
+        status.updated_replicas < status.replicas,
+        (resting(decision, status), AVAILABLE),
+        &status.conditions,
+    )
 }
 
 /// Reason and message where nothing is to be done.

@@ -13,7 +13,7 @@ use kruise_plan_kit::{
     availability::Service,
     events,
     rollout::{
-        Pod, conditions,
+        Pod, Stage as RolloutStage, conditions,
         stalled::{self, Quiet, Watch},
         unreadable,
     },
@@ -32,6 +32,8 @@ use super::{
 pub(super) struct Report {
     /// If anything changed.
     pub(super) patch: Option<StatusPatch>,
+    /// How far the rollout is.
+    pub(super) stage: RolloutStage,
     /// When to plan again.
     pub(super) requeue: Option<Duration>,
     /// The rollout has not moved for long, or met a node that will never let it go on.
@@ -97,6 +99,7 @@ pub(super) fn report(
         && status.replicas == status.updated_available_replicas;
     Report {
         patch: patch_of(rollout.owner, set, &status, complete),
+        stage: progressing::stage(decision, set, &status),
         requeue: settled.into_iter().chain(stall.again).min(),
         events: late.into_iter().chain(never).collect(),
         why,

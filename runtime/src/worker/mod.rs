@@ -25,6 +25,7 @@ mod memory;
 mod needs;
 mod pace;
 mod reconciler;
+mod rollouts;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -54,6 +55,7 @@ use crate::{
 };
 use doubts::Late;
 use pace::Pace;
+use rollouts::News;
 use status::StatusWriter;
 
 /// Longest time between two checks of unmet expectations.
@@ -106,6 +108,7 @@ struct Owner {
     /// Resources whose caches may lack a write: they did not contain it in time.
     unconfirmed: BTreeSet<ResourceId>,
     pace: Pace,
+    rollout: Option<rollouts::Known>,
 }
 
 impl<R: Reconciler> Controller<R> {
@@ -233,7 +236,7 @@ impl<R: Reconciler> Controller<R> {
 
     /// The panic hook has already printed the message.
     fn panicked(&self, key: &ObjectKey) -> &'static str {
-        tracing::error!(controller = self.settings.name, %key, "a reconcile panicked");
+        tracing::error!(controller = self.settings.name, namespace = %key.namespace, name = %key.name, "a reconcile panicked");
         self.observer.panicked();
         self.retry(key);
         "error"
@@ -257,7 +260,7 @@ impl<R: Reconciler> Controller<R> {
                 self.expect_current(key, unconfirmed).await
             };
             if let Err(error) = read.await {
-                tracing::warn!(controller = self.settings.name, %key, %error, "what the last writes did cannot be read");
+                tracing::warn!(controller = self.settings.name, namespace = %key.namespace, name = %key.name, %error, "what the last writes did cannot be read");
                 self.retry(key);
                 return "error";
             }
@@ -269,7 +272,7 @@ impl<R: Reconciler> Controller<R> {
         let (outcome, duration) = match self.planned(key, memory).await {
             Ok(planned) => planned,
             Err(error) => {
-                tracing::warn!(controller = self.settings.name, %key, %error, "what a plan needs cannot be read");
+                tracing::warn!(controller = self.settings.name, namespace = %key.namespace, name = %key.name, %error, "what a plan needs cannot be read");
                 self.retry(key);
                 return "error";
             }
@@ -328,7 +331,7 @@ impl<R: Reconciler> Controller<R> {
                 Some("requeue_after")
             }
             Verdict::TimedOut(missing) => {
-                tracing::warn!(controller = self.settings.name, %key, ?missing, "expectations timed out");
+                tracing::warn!(controller = self.settings.name, namespace = %key.namespace, name = %key.name, ?missing, "expectations timed out");
                 let owner = inner.owners.entry(key.clone()).or_default();
                 owner.unconfirmed.extend(missing.iter().map(live::resource_of));
                 drop(inner);
@@ -356,6 +359,7 @@ impl<R: Reconciler> Controller<R> {
     }
 
     async fn execute(&self, key: &ObjectKey, plan: Plan) -> &'static str {
+        self.log(key, &plan);
         self.announce(key, &plan.events);
         self.status.submit(key, plan.status);
         let limits = Limits {
@@ -379,6 +383,35 @@ impl<R: Reconciler> Controller<R> {
             owner.memory.count(attempts, self.client.now());
         }
         self.settle(key, &report, &purposes, plan.requeue)
+    }
+
+    /// Logs what is new about the rollout, and in detail what is going to be written.
+    fn log(&self, key: &ObjectKey, plan: &Plan) {
+        let (controller, namespace, name) = (self.settings.name, &*key.namespace, &*key.name);
+        if let Some(stage) = &plan.stage {
+            let revision = &stage.revision;
+            let news = {
+                let mut inner = self.lock();
+                let owner = inner.owners.entry(key.clone()).or_default();
+                rollouts::observe(&mut owner.rollout, stage.clone())
+            };
+            for one in news {
+                match one {
+                    News::Begun(from) => {
+                        tracing::info!(controller, namespace, name, revision, from, "rollout begun");
+                    }
+                    News::Held(reason) => {
+                        tracing::info!(controller, namespace, name, revision, reason, "rollout held");
+                    }
+                    News::GoesOn => tracing::info!(controller, namespace, name, revision, "rollout goes on"),
+                    News::Ended => tracing::info!(controller, namespace, name, revision, "rollout ended"),
+                }
+            }
+        }
+        for step in plan.writes.iter().flat_map(|object| &object.steps) {
+            let (write, reason) = (&step.write, &step.reason);
+            tracing::debug!(controller, namespace, name, %write, reason, "write");
+        }
     }
 
     /// Emits the events that the last plan did not contain.
@@ -452,7 +485,7 @@ impl<R: Reconciler> Controller<R> {
             if failure.is_conflict() {
                 return "requeue";
             }
-            tracing::warn!(controller = self.settings.name, %key, error = failure.message(), "a write failed");
+            tracing::warn!(controller = self.settings.name, namespace = %key.namespace, name = %key.name, error = failure.message(), "a write failed");
             return "error";
         }
         inner.queue.forget(key);

@@ -138,11 +138,7 @@ impl Cluster {
         std::fs::write(dir.join("audit-policy.yaml"), AUDIT_POLICY)?;
         std::fs::write(dir.join("kwok-stages.yaml"), STAGES)?;
         let kubeconfig = self.kubeconfig();
-        let network = settings
-            .real
-            .as_ref()
-            .map(|real| real.prepare(dir))
-            .transpose()?;
+        let network = settings.real.as_ref().map(|real| real.prepare(dir)).transpose()?;
         let serves_pods = settings.real.as_ref().is_some_and(RealNodes::runs_managers);
         let api = match &network {
             Some(network) if serves_pods => network.api(),

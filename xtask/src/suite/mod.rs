@@ -42,7 +42,7 @@ pub(crate) struct Options {
     /// The tests of `nodes`, on nodes that run containers. They need root and some packages.
     #[arg(long, conflicts_with = "playground")]
     real_nodes: bool,
-    /// The tests of `chart`: Helm installs our image on a cluster with a node that runs containers. They need Helm, in
+    /// The tests of `from_nothing`: Helm installs our image on a cluster with a node that runs containers. They need Helm, in
     /// PATH or named by HELM, and what real nodes need.
     #[arg(long, conflicts_with_all = ["playground", "real_nodes"])]
     chart: bool,
@@ -239,7 +239,9 @@ fn check_helm() -> Result<()> {
     let helm = std::env::var(HELM).unwrap_or_else(|_| "helm".into());
     let version = Command::new(&helm).arg("version").output();
     if !version.is_ok_and(|version| version.status.success()) {
-        bail!("the tests of the chart need Helm 3, and {helm} does not run: install it, or name it in {HELM}");
+        bail!(
+            "the tests of the chart need Helm 3, and {helm} does not run: install it, or name it in {HELM}"
+        );
     }
     Ok(())
 }

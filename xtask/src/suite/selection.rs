@@ -11,7 +11,7 @@ const NOT_BEFORE: &str = include_str!("../../assets/not-before.txt");
 /// How the names of the tests begin that need real nodes, and run on nothing else.
 const OF_REAL_NODES: &str = "nodes::";
 /// How the names of the tests begin that install the chart, and run on nothing else.
-const OF_THE_CHART: &str = "chart::";
+const OF_THE_CHART: &str = "from_nothing::";
 
 /// Arguments that choose the tests whose names contain the filter and that can run there, on this minor version of
 /// Kubernetes. Fails if there is none: a run of nothing would pass.
@@ -29,7 +29,10 @@ pub(super) fn arguments(
         Place::ControlPlane => newer,
     };
     check(&embedded, tests)?;
-    let skipped: Vec<&str> = embedded.into_iter().chain([OF_REAL_NODES, OF_THE_CHART]).collect();
+    let skipped: Vec<&str> = embedded
+        .into_iter()
+        .chain([OF_REAL_NODES, OF_THE_CHART])
+        .collect();
     let wanted = filter.unwrap_or_default();
     let runs = |name: &String| name.contains(wanted) && !skipped.iter().any(|part| name.contains(part));
     if !tests.iter().any(runs) {
@@ -111,7 +114,7 @@ mod tests {
             "nodes::a::one",
             "nodes::b::two",
             "rollout::nodes_one",
-            "chart::one",
+            "from_nothing::one",
         ]
         .map(String::from);
         let chosen = |filter| only(OF_REAL_NODES, filter, &["nodes::c"], &tests).unwrap();
@@ -119,12 +122,15 @@ mod tests {
         assert_eq!(chosen(Some("one")), ["--exact", "nodes::a::one"]);
         assert!(only(OF_REAL_NODES, Some("three"), &[], &tests).is_err());
         let of_the_chart = only(OF_THE_CHART, Some("one"), &[], &tests).unwrap();
-        assert_eq!(of_the_chart, ["--exact", "chart::one"]);
+        assert_eq!(of_the_chart, ["--exact", "from_nothing::one"]);
         let older = only(OF_REAL_NODES, None, &["nodes::a::one"], &tests).unwrap();
         assert_eq!(older, ["--exact", "nodes::b::two"]);
         let elsewhere = arguments(&Place::ControlPlane, Some("one"), NEWEST, &tests).unwrap();
-        assert_eq!(elsewhere, ["one", "--skip", "nodes::", "--skip", "chart::"]);
-        for none in ["nodes::", "chart::", "two", "three"] {
+        assert_eq!(
+            elsewhere,
+            ["one", "--skip", "nodes::", "--skip", "from_nothing::"]
+        );
+        for none in ["nodes::", "from_nothing::", "two", "three"] {
             let error = arguments(&Place::ControlPlane, Some(none), NEWEST, &tests).unwrap_err();
             assert!(error.to_string().contains(none), "{error}");
         }

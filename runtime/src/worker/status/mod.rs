@@ -90,7 +90,7 @@ impl<K: Ord + Clone + Send + 'static> StatusWriter<K> {
                     let write = AssertUnwindSafe(writer.write(&patch)).catch_unwind();
                     // Otherwise the object would stay in flight for ever.
                     let result = write.await.unwrap_or_else(|_| {
-                        tracing::error!(object = %patch.target, "a status write panicked");
+                        tracing::error!(namespace = patch.target.namespace, name = patch.target.name, resource = %patch.target.resource, "a status write panicked");
                         Written::No
                     });
                     (key, result)
@@ -125,11 +125,11 @@ impl<K: Ord + Clone + Send + 'static> StatusWriter<K> {
             Ok(stored) => Written::Yes(stored.metadata.resource_version.parse::<Version>().ok()),
             Err(error) if error.is_not_found() => Written::Gone,
             Err(error) if error.is_conflict() => {
-                tracing::debug!(object = %patch.target, %error, "status outdated");
+                tracing::debug!(namespace = patch.target.namespace, name = patch.target.name, resource = %patch.target.resource, %error, "status outdated");
                 Written::Outdated
             }
             Err(error) => {
-                tracing::warn!(object = %patch.target, %error, "status not written");
+                tracing::warn!(namespace = patch.target.namespace, name = patch.target.name, resource = %patch.target.resource, %error, "status not written");
                 Written::No
             }
         }

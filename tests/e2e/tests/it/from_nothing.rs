@@ -46,13 +46,20 @@ impl Lab {
         let helm = std::env::var("HELM").unwrap_or_else(|_| "helm".into());
         let mut command = Command::new(helm);
         command.args(arguments).args(["--namespace", "default"]);
-        command.env("KUBECONFIG", self.kubectl.kubeconfig()).output().unwrap()
+        command
+            .env("KUBECONFIG", self.kubectl.kubeconfig())
+            .output()
+            .unwrap()
     }
 
     fn must(&self, arguments: &[&str]) {
         let output = self.helm(arguments);
         let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments:?}: {error}\n{}", self.state());
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {error}\n{}",
+            self.state()
+        );
     }
 
     /// What explains why managers do not run.
@@ -87,7 +94,8 @@ impl Lab {
 
 /// The values of OpenKruise's chart with their defaults.
 fn upstream() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kruise/tests/data/chart/upstream-values.yaml");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kruise/tests/data/chart/upstream-values.yaml");
     path.display().to_string()
 }
 
@@ -137,11 +145,10 @@ fn restart_restricted(lab: &Lab, before: &[Value]) {
     let (_, warnings) = lab.kubectl.attempt(&label, "").unwrap();
     assert_eq!(warnings, "", "pods that run would be refused");
     lab.system.run(&["rollout", "restart", DEPLOYMENT]).unwrap();
-    let status = lab
-        .system
-        .run(&["rollout", "status", DEPLOYMENT, "--timeout=8m"]);
+    let status = lab.system.run(&["rollout", "status", DEPLOYMENT, "--timeout=8m"]);
     status.unwrap_or_else(|error| panic!("{error:#}\n{}", lab.state()));
-    let uids = |pods: &[Value]| -> Vec<String> { pods.iter().map(|pod| text(pod, "/metadata/uid")).collect() };
+    let uids =
+        |pods: &[Value]| -> Vec<String> { pods.iter().map(|pod| text(pod, "/metadata/uid")).collect() };
     let before = uids(before);
     wait::until_true("only new managers run", LIMIT, || {
         let now = uids(&lab.managers());
@@ -170,7 +177,11 @@ fn update_in_place(lab: &Lab) {
     assert_eq!(version(&before).as_deref(), Some("1"));
     let patch = containers(&server_and_neighbour("lab.test/web:2"));
     kubectl
-        .patch("clonesets", "web", &json!({"spec": {"updateStrategy": {"type": "InPlaceOnly"}}}))
+        .patch(
+            "clonesets",
+            "web",
+            &json!({"spec": {"updateStrategy": {"type": "InPlaceOnly"}}}),
+        )
         .unwrap();
     kubectl.patch("clonesets", "web", &patch).unwrap();
     let after = until_updated();
