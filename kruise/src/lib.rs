@@ -18,6 +18,7 @@ pub mod migrate;
 pub mod output;
 #[cfg(feature = "playground")]
 pub mod playground;
+pub mod profile;
 mod refusals;
 pub mod uninstall;
 pub mod version;

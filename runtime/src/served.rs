@@ -32,6 +32,13 @@ impl FromIterator<(ResourceId, &'static str)> for Served {
 }
 
 impl Served {
+    /// Without the resources of ours that are not to be kept, as if the cluster did not serve them.
+    #[must_use]
+    pub fn retain(mut self, keep: impl Fn(ResourceId) -> bool) -> Self {
+        self.versions.retain(|resource, _| keep(*resource));
+        self
+    }
+
     /// The served version, such as `v1alpha1`; `None` if the resource is not served.
     pub fn version(&self, resource: ResourceId) -> Option<&'static str> {
         let is_ours = kinds::ALL.into_iter().any(|kind| kind.group == resource.group);

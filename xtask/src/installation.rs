@@ -34,16 +34,20 @@ impl Installation {
         };
         let cluster = Cluster::up(binaries, &settings)?;
         install(&cluster, kruise)?;
-        let launch = Launch {
+        let mut manager = Self::launch(&cluster, kruise).start_detached()?;
+        manager.wait_ready(Duration::from_mins(5))?;
+        interrupt::check()?;
+        Ok(Self { manager, cluster })
+    }
+
+    /// How its manager is started.
+    pub(crate) fn launch(cluster: &Cluster, kruise: &Path) -> Launch {
+        Launch {
             command: vec![kruise.display().to_string(), "manager".into()],
             kubeconfig: cluster.kubeconfig(),
             dir: cluster.dir().to_path_buf(),
             flags: Vec::new(),
-        };
-        let mut manager = launch.start_detached()?;
-        manager.wait_ready(Duration::from_mins(5))?;
-        interrupt::check()?;
-        Ok(Self { manager, cluster })
+        }
     }
 
     /// kubectl for the cluster.

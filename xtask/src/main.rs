@@ -38,6 +38,8 @@ enum Task {
     Bench(bench::cloneset::Options),
     /// Measure three DaemonSets above many nodes, likewise.
     BenchDaemonsets(bench::daemonsets::Options),
+    /// Measure the start of a manager, compared with a plain list of the pods.
+    BenchStart(bench::start::Options),
     /// Build the image of the manager, without a daemon: a layout that any OCI tool can push.
     Image(image::Options),
     /// Check the rules of ARCHITECTURE.md.
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         Task::E2e(options) => suite::run(&options),
         Task::Bench(options) => bench::cloneset::run(&options),
         Task::BenchDaemonsets(options) => bench::daemonsets::run(&options),
+        Task::BenchStart(options) => bench::start::run(&options),
         Task::Image(options) => image::run(&options),
         Task::Tidy => tidy::run(),
     };

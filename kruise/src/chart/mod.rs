@@ -10,8 +10,10 @@
 //! | [`objects`] | namespace, managers, rights, definitions, webhooks |
 //! | [`hook`] | the check before the release is uninstalled |
 //! | [`observed`] | metrics, alerts, network policy |
+//! | [`dashboards`] | dashboards |
 //! | [`yaml`] | objects as text with actions |
 
+mod dashboards;
 mod gates;
 mod hook;
 mod objects;
@@ -26,6 +28,7 @@ use anyhow::Context;
 use clap::Args;
 use kruise_api::names::DATA_OF_THE_MANAGER;
 
+use crate::profile::Profile;
 use objects::Templated;
 
 pub use values::{ChartValue, Effect};
@@ -36,11 +39,15 @@ pub struct Options {
     /// Folder of the chart. Files of an older chart in it are replaced.
     #[arg(long)]
     dir: PathBuf,
+    /// Only these kinds, by their plural names, separated by commas: a chart with their definitions, rights and webhooks, for
+    /// managers that act on nothing else.
+    #[arg(long, value_name = "KINDS", default_value = "")]
+    only: Profile,
 }
 
 /// Writes the chart and returns a line about it.
 pub fn run(options: &Options) -> anyhow::Result<String> {
-    for (name, text) in files() {
+    for (name, text) in files(&options.only) {
         let path = options.dir.join(&name);
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
@@ -51,7 +58,7 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
 }
 
 /// The files of the chart by their paths.
-pub fn files() -> BTreeMap<String, String> {
+pub fn files(profile: &Profile) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     let mut put = |name: &str, text: String| files.insert(name.to_owned(), text);
     put("Chart.yaml", CHART.replace("@VERSION", env!("CARGO_PKG_VERSION")));
@@ -62,13 +69,17 @@ pub fn files() -> BTreeMap<String, String> {
         "templates/NOTES.txt",
         NOTES.replace("@VALUES\n", &values::notes()),
     );
-    put("templates/checks.yaml", checks());
+    put("templates/checks.yaml", checks(profile));
     put(
         "templates/certificates.yaml",
         gates::READ.to_owned() + &SECRET.replace("@KEY", DATA_OF_THE_MANAGER),
     );
     put("templates/daemon.yaml", DAEMON.to_owned());
-    for (name, objects) in templates() {
+    put("templates/dashboards.yaml", dashboards::template());
+    for (name, text) in dashboards::ALL {
+        put(&format!("dashboards/{name}.json"), text.to_owned());
+    }
+    for (name, objects) in templates(profile) {
         put(&format!("templates/{name}.yaml"), template(&objects));
     }
     files
@@ -81,7 +92,9 @@ pub fn table() -> String {
 
 /// Kind, name and condition of every object that has no template of its own text.
 pub fn objects_by_kind() -> Vec<(String, String, Option<String>, serde_json::Value)> {
-    let all = templates().into_iter().flat_map(|(_, objects)| objects);
+    let all = templates(&Profile::default())
+        .into_iter()
+        .flat_map(|(_, objects)| objects);
     let named = all.map(|one| {
         let text = |pointer: &str| {
             let found = one.object.pointer(pointer).and_then(serde_json::Value::as_str);
@@ -98,16 +111,16 @@ pub fn objects_by_kind() -> Vec<(String, String, Option<String>, serde_json::Val
 }
 
 /// The templates that are made of objects, by their names.
-fn templates() -> Vec<(String, Vec<Templated>)> {
+fn templates(profile: &Profile) -> Vec<(String, Vec<Templated>)> {
     let mut templates = vec![
         ("namespace".to_owned(), objects::namespace()),
-        ("manager".to_owned(), objects::manager()),
-        ("rights".to_owned(), objects::rights()),
-        ("webhooks".to_owned(), objects::configurations()),
+        ("manager".to_owned(), objects::manager(profile)),
+        ("rights".to_owned(), objects::rights(profile)),
+        ("webhooks".to_owned(), objects::configurations(profile)),
         ("uninstall".to_owned(), hook::objects()),
         ("observed".to_owned(), observed::objects()),
     ];
-    let definitions = kruise_api::kinds::ALL.into_iter().map(|kind| {
+    let definitions = profile.kinds().map(|kind| {
         (
             format!("definitions/{}", kind.name()),
             vec![objects::definition(kind)],
@@ -130,9 +143,8 @@ fn template(objects: &[Templated]) -> String {
 }
 
 /// The names of the definitions, as a list of a template.
-fn checks() -> String {
-    let names = kruise_api::kinds::ALL.into_iter();
-    let names: Vec<String> = names.map(|kind| format!("`{}`", kind.name())).collect();
+fn checks(profile: &Profile) -> String {
+    let names: Vec<String> = profile.kinds().map(|kind| format!("`{}`", kind.name())).collect();
     gates::READ.to_owned() + &CHECKS.replace("@DEFINITIONS", &names.join(" "))
 }
 
@@ -247,7 +259,7 @@ mod tests {
 
     #[test]
     fn every_value_that_a_template_reads_exists_and_every_value_that_has_an_effect_is_read() {
-        let files = files();
+        let files = files(&Profile::default());
         let templates = files.iter().filter(|(name, _)| name.starts_with("templates/"));
         let text: String = templates.map(|(_, text)| text.as_str()).collect();
         let all = values::all();
@@ -283,7 +295,7 @@ mod tests {
 
     #[test]
     fn conditions_open_and_close_in_pairs() {
-        for (name, text) in files() {
+        for (name, text) in files(&Profile::default()) {
             if !name.starts_with("templates/") {
                 continue;
             }

@@ -8,7 +8,8 @@ use super::gates::condition;
 use super::yaml::{action, each, optional, put, when};
 use crate::manifests::rbac::{self, ANY_GROUP, NeededRule, Role};
 use crate::manifests::workload::{self, DEPLOYMENT, Port, Workload};
-use crate::manifests::{Conditions, NEED_ALL_PODS, aggregate_roles};
+use crate::manifests::{self, Conditions, NEED_ALL_PODS, aggregate_roles};
+use crate::profile::Profile;
 
 /// An object, and the expression that says whether it exists; none if it always does.
 #[derive(Clone, Debug)]
@@ -64,13 +65,16 @@ pub(super) fn namespace() -> Vec<Templated> {
 }
 
 /// The managers: deployment, disruption budget, priority class, and the service of the webhooks.
-pub(super) fn manager() -> Vec<Templated> {
+pub(super) fn manager(profile: &Profile) -> Vec<Templated> {
     let replicas = number("manager.replicas");
     let workload = Workload {
         namespace: NAMESPACE,
         image: IMAGE,
         replicas,
-        more_arguments: arguments(),
+        more_arguments: arguments()
+            .into_iter()
+            .chain(workload::argument(profile))
+            .collect(),
         log_level: "{{ .Values.manager.log.level }}",
         webhooks: port("manager.webhook.port"),
         metrics: port("manager.metrics.port"),
@@ -139,7 +143,7 @@ pub(super) const PLACEMENT: [(&str, &str); 4] = [
 ];
 
 /// Service account, roles and their bindings.
-pub(super) fn rights() -> Vec<Templated> {
+pub(super) fn rights(profile: &Profile) -> Vec<Templated> {
     let mut account = rbac::account(rbac::ACCOUNT, NAMESPACE);
     let annotations = optional(".Values.serviceAccount.annotations", "annotations");
     put(
@@ -149,10 +153,10 @@ pub(super) fn rights() -> Vec<Templated> {
         value("serviceAccount.annotations"),
     );
     let mut objects = vec![Templated::always(account)];
-    for role in rbac::roles() {
+    for role in rbac::roles(profile) {
         objects.extend(of_role(&role));
     }
-    objects.extend(aggregate_roles().into_iter().map(Templated::always));
+    objects.extend(aggregate_roles(profile).into_iter().map(Templated::always));
     objects
 }
 
@@ -210,9 +214,9 @@ pub(super) fn definition(kind: &Kind) -> Templated {
 }
 
 /// The webhook configurations.
-pub(super) fn configurations() -> Vec<Templated> {
-    let narrow = webhooks::configurations(NAMESPACE, false).into_iter();
-    let wide = webhooks::configurations(NAMESPACE, true);
+pub(super) fn configurations(profile: &Profile) -> Vec<Templated> {
+    let narrow = manifests::configurations(NAMESPACE, false, profile).into_iter();
+    let wide = manifests::configurations(NAMESPACE, true, profile);
     let both = narrow.zip(wide).map(|(mut narrow, wide)| {
         let annotations = "merge (dict `template` ``) .Values.externalCerts.annotations | toJson";
         put(&mut narrow, "/metadata", "annotations", action(annotations));

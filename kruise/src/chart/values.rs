@@ -354,6 +354,18 @@ fn of_others() -> Vec<ChartValue> {
             OBJECT,
             "labels of the PrometheusRule",
         ),
+        used(
+            "dashboards.enabled",
+            json!(false),
+            BOOL,
+            "create ConfigMaps with dashboards, for the sidecar of Grafana",
+        ),
+        used(
+            "dashboards.labels",
+            json!({"grafana_dashboard": "1"}),
+            OBJECT,
+            "labels of these ConfigMaps",
+        ),
     ]
 }
 

@@ -6,16 +6,21 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use go_compat::flags::Values;
 
-use crate::gates::Gates;
+use crate::{
+    gates::Gates,
+    profile::{FLAG, Profile},
+};
 
 /// Configuration of the manager.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Feature gates after their dependencies.
     pub gates: Gates,
+    /// The kinds that it acts on and serves.
+    pub profile: Profile,
     /// Path of the kubeconfig, if the flag was given.
     pub kubeconfig: Option<PathBuf>,
     /// Requests a second, and burst, if the flag was given.
@@ -95,8 +100,11 @@ impl Config {
         )
         .context("--feature-gates")?;
         let set = |name: &str| Some(values.get_string(name).to_owned()).filter(|text| !text.is_empty());
+        let only = values.get_string(FLAG);
+        let profile = only.parse().map_err(|error| anyhow!("--{FLAG}: {error}"))?;
         Ok(Self {
             gates,
+            profile,
             kubeconfig: set("kubeconfig").map(PathBuf::from),
             pace: pace(values),
             namespace: set("namespace"),

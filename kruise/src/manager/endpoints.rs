@@ -212,7 +212,7 @@ fn settings(config: &Config, server: &Arc<WebhookServer>, match_conditions: Matc
             (Phase::Mutating, MUTATING.into()),
             (Phase::Validating, VALIDATING.into()),
         ],
-        crds: kruise_api::kinds::ALL.into_iter().map(Kind::name).collect(),
+        crds: config.profile.kinds().map(Kind::name).collect(),
         endpoint,
         lead: renewal::lead_from_text(&webhook.renew_before),
         source,

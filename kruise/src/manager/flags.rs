@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use go_compat::flags::{Flag, Kind};
 
-use crate::controllers;
+use crate::{controllers, profile::FLAG};
 
 /// All flags of the manager: its own, those of its controllers, and those that are accepted and ignored.
 pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
@@ -16,6 +16,12 @@ pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
 
 /// Flags of the process.
 const OWN: &[Flag] = &[
+    flag(
+        FLAG,
+        Kind::String,
+        "",
+        "plural names of kinds, separated by commas: act on these and serve these, and ignore all others",
+    ),
     flag(
         "vmodule",
         Kind::String,

@@ -97,10 +97,10 @@ where
     let ready = host.ready.take();
     let served = match host.served.take() {
         Some(served) => Arc::new(served),
-        None => Arc::new(discovery::discover(&host.client, &controllers::kinds()).await?),
+        None => Arc::new(discover(config, &host.client).await?),
     };
     let (client, metrics) = (&host.client, &host.metrics);
-    log_controllers(&config.gates, &served);
+    log_controllers(config, &served);
     let server = server_facts(&config.gates, client, &served, config.namespace.as_deref()).await?;
     let lease = lease_settings(config, &host.identity);
     // The lease is read before the first lists. If it has no holder, and is unchanged when this process acquires it, no
@@ -113,7 +113,7 @@ where
     };
     let mut caches = Caches::default();
     let webhook_caches = WebhookCaches::new(&mut caches, &served);
-    let finds_workloads = find_workloads(&config.gates, &served, &controllers::ALL);
+    let finds_workloads = find_workloads(&config.gates, &served, &config.profile.registrations());
     let own_namespace = &config.webhook.namespace;
     let workloads = Workloads::new(&mut caches, &served, finds_workloads, client, own_namespace);
     let parts = Parts {
@@ -125,7 +125,7 @@ where
         metrics,
         client,
     };
-    let mut built = build_all(parts, &mut caches, &controllers::ALL);
+    let mut built = build_all(parts, &mut caches, &config.profile.registrations());
     let events = beside_controllers(&mut built, client, &webhook_caches);
     let written = join_all(std::mem::take(&mut built.events));
     // Reading an object may need the conversion webhook, so the listeners open before the watches. They close after the
@@ -285,9 +285,11 @@ fn routes(
         refusals: Refusals::new(metrics, log).with_events(events),
     };
     let reviews = Reviews::new(options, cache, client.clone(), metrics.pods.clone(), effects);
+    let profile = &config.profile;
     admission::routes(reviews, |subject| match subject {
         Subject::Pods => pods_are_reviewed,
         Subject::Disruptions(_) => are_disruptions_reviewed,
+        Subject::Kind(webhooks) => profile.includes(webhooks.kind),
         _ => true,
     })
 }
@@ -335,9 +337,10 @@ pub(crate) async fn server_facts(
 
 /// Logs which controllers run, which are off because the cluster does not serve their kind, and which kinds have no
 /// controller.
-fn log_controllers(gates: &Gates, served: &Served) {
+fn log_controllers(config: &Config, served: &Served) {
     let mut running = Vec::new();
-    for registration in controllers::ALL.into_iter().filter(|one| one.is_on(gates)) {
+    let registrations = config.profile.registrations().into_iter();
+    for registration in registrations.filter(|one| one.is_on(&config.gates)) {
         match registration.resource() {
             Some(resource) if served.version(resource).is_none() => tracing::warn!(
                 "{} is off: the cluster does not serve {resource}; install the definitions: \
@@ -352,13 +355,23 @@ fn log_controllers(gates: &Gates, served: &Served) {
         }
     }
     let others: Vec<&str> = controllers::kinds_without_controller()
+        .filter(|kind| config.profile.includes(kind))
         .map(|kind| kind.kind)
         .collect();
     tracing::info!("controllers: {}", running.join(", "));
-    tracing::warn!(
-        "nothing acts on the other kinds, which are served and stored: {}",
-        others.join(", ")
-    );
+    if !others.is_empty() {
+        tracing::warn!(
+            "nothing acts on the other kinds, which are served and stored: {}",
+            others.join(", ")
+        );
+    }
+}
+
+/// What the cluster serves of the kinds that the manager acts on and serves.
+pub(super) async fn discover(config: &Config, client: &Client) -> anyhow::Result<Served> {
+    let profile = &config.profile;
+    let served = discovery::discover(client, &profile.reconciled()).await?;
+    Ok(served.retain(|resource| profile.includes_resource(resource)))
 }
 
 /// The error of a task that ended before the process.

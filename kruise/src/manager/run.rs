@@ -20,13 +20,13 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::controllers;
+use crate::{controllers, profile::Profile};
 
 use super::{
     config::Config,
     endpoints::{self, Phases, Webhooks},
     jitter::jitter,
-    process::{Host, lease_settings, process},
+    process::{Host, discover, lease_settings, process},
     registrar::DEFINITIONS,
     registration::agent,
     sockets::Sockets,
@@ -78,7 +78,7 @@ pub async fn run(
     let (sockets, is_up) = embedding.map(|given| (given.sockets, given.ready)).unzip();
     let (ready, is_ready) = oneshot::channel();
     let (synced, caches_synced) = watch::channel(false);
-    let served = discovery::discover(&client, &controllers::kinds()).await?;
+    let served = discover(&config, &client).await?;
     let (end, ending) = watch::channel(false);
     // Ends with this function.
     let mut log = JoinSet::new();
@@ -128,7 +128,7 @@ pub async fn run(
         ended = &mut running => return ended,
         () = shutdown::stopped(stop) => None,
         kind = async {
-            let kind = definition_appears(&client, &served).await;
+            let kind = definition_appears(&client, &config.profile, &served).await;
             let lease = lease_settings(&config, &identity);
             wait_for_turn(&client, lease.as_ref()).await;
             kind
@@ -146,9 +146,9 @@ pub async fn run(
 /// Returns a kind that a controller acts on and that was not served, once it is; never if all of them are.
 ///
 /// A new definition is served a moment after it is written, so that the server is asked several times.
-async fn definition_appears(client: &Client, served: &Served) -> String {
+async fn definition_appears(client: &Client, profile: &Profile, served: &Served) -> String {
     let is_missing = |kind: &&Kind| served.version(ResourceId::of(kind)).is_none();
-    let kinds = controllers::kinds().into_iter();
+    let kinds = profile.reconciled().into_iter();
     let missing: Vec<&'static Kind> = kinds.filter(is_missing).collect();
     if missing.is_empty() {
         return pending().await;

@@ -4,6 +4,7 @@ use kruise_api::definition::Kind;
 use serde_json::{Value, json};
 
 use super::rbac::rule;
+use crate::profile::Profile;
 
 /// Kinds that only administrators of a namespace may change: they write to other namespaces, or run containers in pods that
 /// exist.
@@ -12,18 +13,21 @@ const OF_ADMINISTRATORS: [&str; 2] = ["ephemeraljobs", "resourcedistributions"];
 const READ: &[&str] = &["get", "list", "watch"];
 const WRITE: &[&str] = &["create", "delete", "deletecollection", "patch", "update"];
 
-/// The three roles, which Kubernetes adds to its own.
-pub(crate) fn roles() -> Vec<Value> {
-    let all = || kruise_api::kinds::ALL.into_iter();
+/// The three roles, which Kubernetes adds to its own. One that would grant nothing is left out.
+pub(crate) fn roles(profile: &Profile) -> Vec<Value> {
+    let all = || profile.kinds();
     let is_for_all = |kind: &&Kind| !OF_ADMINISTRATORS.contains(&kind.plural);
-    vec![
+    let mut roles = vec![
         role(
             "admin",
             &rules(all().filter(|kind| !is_for_all(kind)), WRITE, &[]),
         ),
         role("edit", &rules(all().filter(is_for_all), WRITE, &[])),
         role("view", &rules(all(), READ, &["status"])),
-    ]
+    ];
+    let grants = |role: &Value| role["rules"].as_array().is_some_and(|rules| !rules.is_empty());
+    roles.retain(grants);
+    roles
 }
 
 fn role(name: &str, rules: &[Value]) -> Value {
@@ -59,7 +63,7 @@ mod tests {
     use super::*;
 
     fn grants(name: &str, verb: &str) -> Vec<String> {
-        let roles = roles();
+        let roles = roles(&Profile::default());
         let role = roles
             .iter()
             .find(|role| role["metadata"]["name"] == format!("aggregate-kruise-{name}"));

@@ -8,8 +8,10 @@ pub(crate) mod workload;
 use anyhow::Context;
 use clap::Args;
 use kruise_admission::manifests as webhooks;
+use kruise_admission::table::{self, Subject};
 use serde_json::Value;
 
+use crate::profile::Profile;
 use workload::Workload;
 
 pub(crate) use aggregate::roles as aggregate_roles;
@@ -48,6 +50,10 @@ pub struct Options {
     /// Feature gates of the manager, as `Name=true,Other=false`.
     #[arg(long, default_value = "")]
     feature_gates: String,
+    /// Only these kinds, by their plural names, separated by commas: their definitions, rights and webhooks, for a manager
+    /// that acts on nothing else.
+    #[arg(long, value_name = "KINDS", default_value = "")]
+    only: Profile,
     /// Leave out the Deployment: for a manager that runs outside the cluster with `WEBHOOK_HOST` set.
     #[arg(long)]
     without_manager: bool,
@@ -82,6 +88,7 @@ pub(crate) fn of_a_manager_outside(webhook_url: &str) -> anyhow::Result<Vec<Valu
         image: String::new(),
         replicas: 0,
         feature_gates: String::new(),
+        only: Profile::default(),
         without_manager: true,
         webhook_url: Some(webhook_url.to_owned()),
     };
@@ -97,12 +104,30 @@ pub(crate) fn definitions(namespace: &str) -> Vec<Value> {
     definitions
 }
 
+/// The webhook configurations with the webhooks of these kinds, of pods, and of what is protected from deletion.
+pub(crate) fn configurations(namespace: &str, all_pods: bool, profile: &Profile) -> Vec<Value> {
+    let others: Vec<&str> = table::webhooks()
+        .filter(|webhook| matches!(webhook.subject, Subject::Kind(of) if !profile.includes(of.kind)))
+        .map(|webhook| webhook.name)
+        .collect();
+    let mut configurations = webhooks::configurations(namespace, all_pods);
+    for configuration in &mut configurations {
+        let entries = configuration.get_mut("webhooks").and_then(Value::as_array_mut);
+        if let Some(entries) = entries {
+            let is_other = |entry: &Value| entry["name"].as_str().is_some_and(|name| others.contains(&name));
+            entries.retain(|entry| !is_other(entry));
+        }
+    }
+    configurations
+}
+
 fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
     let namespace = &options.namespace;
     let mut objects = vec![workload::namespace(namespace)];
-    objects.extend(kruise_api::kinds::definitions(namespace));
-    objects.extend(rbac::objects(namespace, gates));
-    objects.extend(aggregate::roles());
+    let profile = &options.only;
+    objects.extend(profile.kinds().map(|kind| kind.manifest(namespace)));
+    objects.extend(rbac::objects(namespace, gates, profile));
+    objects.extend(aggregate::roles(profile));
     objects.extend(workload::webhook_objects(namespace));
     if !options.without_manager {
         objects.extend(workload::deployment(&Workload::new(
@@ -110,12 +135,11 @@ fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
             &options.image,
             options.replicas,
             &options.feature_gates,
+            profile,
         )));
     }
-    objects.extend(webhooks::configurations(
-        namespace,
-        NEED_ALL_PODS.iter().any(|(gate, _)| gates.on(gate)),
-    ));
+    let all_pods = NEED_ALL_PODS.iter().any(|(gate, _)| gates.on(gate));
+    objects.extend(configurations(namespace, all_pods, profile));
     for object in &mut objects {
         client_config::settle(object, options.webhook_url.as_deref());
     }
@@ -124,7 +148,90 @@ fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    fn printed(only: &str) -> Vec<Value> {
+        let options = Options {
+            namespace: NAMESPACE.to_owned(),
+            image: String::new(),
+            replicas: 2,
+            feature_gates: String::new(),
+            only: only.parse().unwrap(),
+            without_manager: false,
+            webhook_url: None,
+        };
+        objects(&options, &crate::gates::Gates::parse("", "").unwrap())
+    }
+
+    /// Every verb on every resource, with the role that grants it.
+    fn grants(objects: &[Value]) -> BTreeSet<String> {
+        let mut all = BTreeSet::new();
+        let texts = |value: &Value| -> Vec<String> {
+            let list = value.as_array().into_iter().flatten();
+            list.map(|text| text.as_str().unwrap().to_owned()).collect()
+        };
+        for object in objects {
+            for rule in object["rules"].as_array().into_iter().flatten() {
+                for (group, resource) in texts(&rule["apiGroups"]).iter().flat_map(|group| {
+                    texts(&rule["resources"])
+                        .into_iter()
+                        .map(move |one| (group.clone(), one))
+                }) {
+                    for verb in texts(&rule["verbs"]) {
+                        all.insert(format!(
+                            "{} {verb} {group}/{resource}",
+                            object["metadata"]["name"]
+                        ));
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    fn webhooks_of(objects: &[Value]) -> BTreeSet<String> {
+        let lists = objects.iter().filter_map(|object| object["webhooks"].as_array());
+        lists.flatten().map(Value::to_string).collect()
+    }
+
+    #[test]
+    fn each_kind_alone_has_its_definition_and_no_right_and_webhook_that_all_together_lack() {
+        let all = printed("");
+        let (all_grants, all_webhooks) = (grants(&all), webhooks_of(&all));
+        let mut together = BTreeSet::new();
+        for kind in kruise_api::kinds::ALL {
+            let one = printed(kind.plural);
+            let of_kind = |name: &str| {
+                one.iter()
+                    .filter(|object| object["kind"] == name)
+                    .collect::<Vec<_>>()
+            };
+            let definitions = of_kind("CustomResourceDefinition");
+            assert_eq!(definitions.len(), 1, "{}", kind.plural);
+            assert_eq!(definitions[0]["metadata"]["name"], kind.name());
+            let (grants, webhooks) = (grants(&one), webhooks_of(&one));
+            assert!(
+                grants.is_subset(&all_grants),
+                "{:?}",
+                grants.difference(&all_grants)
+            );
+            assert!(webhooks.is_subset(&all_webhooks), "{}", kind.plural);
+            let others = kruise_api::kinds::ALL
+                .into_iter()
+                .filter(|other| other.plural != kind.plural);
+            for other in others {
+                let resource = format!(" {}/{}", other.group, other.plural);
+                let foreign = grants.iter().find(|grant| grant.contains(&resource));
+                assert_eq!(foreign, None, "{} alone", kind.plural);
+            }
+            let deployment = of_kind("Deployment")[0].to_string();
+            assert!(deployment.contains(&format!("--only={}", kind.plural)));
+            together.extend(webhooks);
+        }
+        assert_eq!(together, all_webhooks);
+    }
 
     #[test]
     fn what_is_printed_sends_all_pods_if_a_gate_needs_them() {
@@ -138,6 +245,7 @@ mod tests {
                 image: String::new(),
                 replicas: 2,
                 feature_gates: gates.to_owned(),
+                only: Profile::default(),
                 without_manager: false,
                 webhook_url: None,
             };

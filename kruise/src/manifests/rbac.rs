@@ -7,10 +7,10 @@ use kruise_api::definition::Kind;
 use kruise_plan_kit::ResourceId;
 use serde_json::{Value, json};
 
-use crate::controllers;
 use crate::gates::{BUDGET_DELETIONS, BUDGET_UPDATES, DEFINITIONS_PROTECTION, DELETION_PROTECTION, Gates};
 use crate::lookup::CONFIGURATION;
 use crate::manager::Registration;
+use crate::profile::Profile;
 
 /// Name of the manager's service account.
 pub(crate) const ACCOUNT: &str = "kruise-manager";
@@ -72,6 +72,22 @@ impl NeededRule {
             rule,
         }
     }
+
+    /// The same rule without the resources that a profile does not have; `None` if none is left.
+    fn limited(mut self, profile: &Profile) -> Option<Self> {
+        let group = self
+            .rule
+            .pointer("/apiGroups/0")
+            .and_then(Value::as_str)?
+            .to_owned();
+        let resources = self.rule.get_mut("resources").and_then(Value::as_array_mut)?;
+        resources.retain(|resource| {
+            let plural = resource.as_str().and_then(|resource| resource.split('/').next());
+            plural.is_some_and(|plural| profile.has(&group, plural))
+        });
+        let is_left = !resources.is_empty();
+        is_left.then_some(self)
+    }
 }
 
 /// A role with its binding.
@@ -86,20 +102,20 @@ pub(crate) struct Role {
     pub(crate) rules: Vec<NeededRule>,
 }
 
-/// The manager's roles.
-pub(crate) fn roles() -> Vec<Role> {
+/// The manager's roles with these kinds.
+pub(crate) fn roles(profile: &Profile) -> Vec<Role> {
     vec![
         Role {
             name: "kruise-manager-role",
             binding: "kruise-manager-rolebinding",
             is_for_cluster: true,
-            rules: cluster_rules(),
+            rules: cluster_rules(profile),
         },
         Role {
             name: "kruise-certs-role",
             binding: "kruise-certs-rolebinding",
             is_for_cluster: true,
-            rules: certificate_rules(),
+            rules: certificate_rules(profile),
         },
         Role {
             name: "kruise-leader-election-role",
@@ -117,9 +133,9 @@ pub(crate) fn roles() -> Vec<Role> {
 }
 
 /// Service account, roles and bindings in a namespace.
-pub fn objects(namespace: &str, gates: &Gates) -> Vec<Value> {
+pub fn objects(namespace: &str, gates: &Gates, profile: &Profile) -> Vec<Value> {
     let mut objects = vec![account(ACCOUNT, namespace)];
-    for role in roles() {
+    for role in roles(profile) {
         let needed = role.rules.iter().filter(|one| {
             let mut conditions = one.conditions.iter();
             conditions.all(|condition| condition.holds(gates))
@@ -186,17 +202,16 @@ fn webhook_rules() -> Vec<NeededRule> {
 }
 
 /// What is written about certificates: the CA in the webhook configurations and in the definitions.
-fn certificate_rules() -> Vec<NeededRule> {
-    let rules = registered(&["patch"]).into_iter();
+fn certificate_rules(profile: &Profile) -> Vec<NeededRule> {
+    let rules = registered(profile, &["patch"]).into_iter();
     let is_ours = Gate::Off(EXTERNAL_CERTIFICATES);
     rules.map(|rule| NeededRule::with(is_ours, rule)).collect()
 }
 
-/// Rules for the webhook configurations and the definitions of all kinds.
-fn registered(verbs: &[&str]) -> Vec<Value> {
+/// Rules for the webhook configurations and the definitions.
+fn registered(profile: &Profile, verbs: &[&str]) -> Vec<Value> {
     let webhooks = |plural, name| named(rule("admissionregistration.k8s.io", &[plural], verbs), &[name]);
-    let kinds = kruise_api::kinds::ALL.into_iter();
-    let names: Vec<String> = kinds.map(Kind::name).collect();
+    let names: Vec<String> = profile.kinds().map(Kind::name).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let definitions = rule("apiextensions.k8s.io", &["customresourcedefinitions"], verbs);
     vec![
@@ -209,22 +224,38 @@ fn registered(verbs: &[&str]) -> Vec<Value> {
 /// Groups whose resources may be counted before a protected definition is deleted.
 pub(crate) const ANY_GROUP: &str = "*";
 
-fn cluster_rules() -> Vec<NeededRule> {
-    let mut rules = needed_by_controllers(&controllers::ALL);
-    let others = [
-        rule("", &["events"], &["create", "patch"]),
+/// Kinds whose objects are about a workload.
+const ABOUT_WORKLOADS: [(&str, &str); 3] = [
+    ("policy.kruise.io", "podunavailablebudgets"),
+    ("apps.kruise.io", "workloadspreads"),
+    ("apps.kruise.io", "persistentpodstates"),
+];
+
+fn cluster_rules(profile: &Profile) -> Vec<NeededRule> {
+    let rules = rules_of_all_kinds(profile).into_iter();
+    rules.filter_map(|needed| needed.limited(profile)).collect()
+}
+
+/// The rules of a profile; some are for resources that it does not have.
+fn rules_of_all_kinds(profile: &Profile) -> Vec<NeededRule> {
+    let mut rules = needed_by_controllers(&profile.registrations());
+    rules.push(NeededRule::always(rule("", &["events"], &["create", "patch"])));
+    let about: Vec<_> = ABOUT_WORKLOADS
+        .into_iter()
+        .filter(|(group, plural)| profile.has(group, plural))
+        .collect();
+    if !about.is_empty() {
         // Webhooks read them when an object refers to them: other objects about a workload, and the workload itself.
-        rule("policy.kruise.io", &["podunavailablebudgets"], &["list"]),
-        rule(
-            "apps.kruise.io",
-            &["workloadspreads", "persistentpodstates"],
-            &["list"],
-        ),
-        rule("apps", &["deployments", "replicasets", "statefulsets"], &["get"]),
-        rule("batch", &["jobs"], &["get"]),
-    ];
-    rules.extend(others.into_iter().map(NeededRule::always));
-    rules.extend(registered(READ).into_iter().map(NeededRule::always));
+        let others = about
+            .iter()
+            .map(|(group, plural)| rule(group, &[plural], &["list"]));
+        let workloads = [
+            rule("apps", &["deployments", "replicasets", "statefulsets"], &["get"]),
+            rule("batch", &["jobs"], &["get"]),
+        ];
+        rules.extend(others.chain(workloads).map(NeededRule::always));
+    }
+    rules.extend(registered(profile, READ).into_iter().map(NeededRule::always));
     rules.extend([
         NeededRule::with(
             Gate::On(DELETION_PROTECTION),
@@ -336,10 +367,11 @@ pub(crate) fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
 mod tests {
     use super::objects;
     use crate::gates::Gates;
+    use crate::profile::Profile;
 
     /// The rights in the whole cluster, as text.
     fn rules_with(gates: &str) -> String {
-        let objects = objects("ns", &Gates::parse(gates, "").unwrap());
+        let objects = objects("ns", &Gates::parse(gates, "").unwrap(), &Profile::default());
         let role = objects
             .iter()
             .find(|object| object["metadata"]["name"] == "kruise-manager-role");
@@ -370,7 +402,7 @@ mod tests {
     #[test]
     fn with_certificates_of_others_nothing_about_them_is_written() {
         let names = |gates: &str| -> Vec<String> {
-            let objects = objects("ns", &Gates::parse(gates, "").unwrap());
+            let objects = objects("ns", &Gates::parse(gates, "").unwrap(), &Profile::default());
             let writes = objects.iter().filter(|object| {
                 let rules = object["rules"].as_array().into_iter().flatten();
                 let mut about = rules.filter(|rule| {

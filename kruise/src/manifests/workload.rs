@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::profile::{FLAG, Profile};
+
 /// Name of the deployment, and of the objects beside it.
 pub(crate) const DEPLOYMENT: &str = "kruise-controller-manager";
 
@@ -48,13 +50,19 @@ pub(crate) struct Workload<'a> {
 
 impl<'a> Workload<'a> {
     /// With the default of everything else. Empty feature gates leave the defaults.
-    pub(crate) fn new(namespace: &'a str, image: &'a str, replicas: i32, feature_gates: &str) -> Self {
+    pub(crate) fn new(
+        namespace: &'a str,
+        image: &'a str,
+        replicas: i32,
+        feature_gates: &str,
+        profile: &Profile,
+    ) -> Self {
         let gates = (!feature_gates.is_empty()).then(|| json!(format!("--feature-gates={feature_gates}")));
         Self {
             namespace,
             image,
             replicas: json!(replicas),
-            more_arguments: gates.into_iter().collect(),
+            more_arguments: gates.into_iter().chain(argument(profile)).collect(),
             log_level: "4",
             webhooks: Port::of(9876),
             metrics: Port::of(8080),
@@ -63,6 +71,11 @@ impl<'a> Workload<'a> {
                               "requests": {"cpu": "100m", "memory": "64Mi"}}),
         }
     }
+}
+
+/// The flag of a manager that acts on some kinds only.
+pub(crate) fn argument(profile: &Profile) -> Option<Value> {
+    profile.is_partial().then(|| json!(format!("--{FLAG}={profile}")))
 }
 
 /// The namespace, which must be applied before the objects in it.
@@ -205,7 +218,7 @@ mod tests {
     use crate::manager::{Config, FLAGS, longest_end};
 
     fn installed() -> Vec<Value> {
-        deployment(&Workload::new("ns", "image", 2, ""))
+        deployment(&Workload::new("ns", "image", 2, "", &Profile::default()))
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use kruise::chart;
+use kruise::{chart, profile::Profile};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -407,7 +407,7 @@ fn the_chart_is_written_to_a_folder_and_over_an_older_one() {
             .kruise(&["chart", "--dir", dir.to_str().unwrap()])
             .assert(0, &["charts/kruise"]);
     }
-    for (name, text) in chart::files() {
+    for (name, text) in chart::files(&Profile::default()) {
         assert_eq!(std::fs::read_to_string(dir.join(name)).unwrap(), text);
     }
     assert!(

@@ -96,7 +96,7 @@ fn template(image: &str, variable: &str) -> Value {
     })
 }
 
-fn bench_set(replicas: u32) -> Value {
+pub(super) fn bench_set(replicas: u32) -> Value {
     json!({
         "apiVersion": "apps.kruise.io/v1alpha1",
         "kind": "CloneSet",

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::wait;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::cluster::{LIMIT, text, until_webhooks_answer, variable};
 use crate::nodes::runtime::version;
@@ -25,13 +25,18 @@ struct Lab {
 }
 
 impl Lab {
-    fn new() -> Self {
+    /// A chart with these kinds; with all if the text is empty.
+    fn new(only: &str) -> Self {
         let kubeconfig = variable("KRUISE_E2E_KUBECONFIG");
         let kubectl = Kubectl::new(variable("KRUISE_E2E_KUBECTL"), kubeconfig);
         let chart = PathBuf::from(variable("KRUISE_E2E_DIR")).join("chart");
+        // A chart of other kinds would leave templates.
+        if chart.exists() {
+            std::fs::remove_dir_all(&chart).unwrap();
+        }
         let chart = chart.display().to_string();
         let written = Command::new(variable("KRUISE_E2E_BIN"))
-            .args(["chart", "--dir", &chart])
+            .args(["chart", "--only", only, "--dir", &chart])
             .output()
             .unwrap();
         assert!(written.status.success(), "{written:?}");
@@ -90,6 +95,14 @@ impl Lab {
         let listed = self.kubectl.run(&["get", "crds", "--output=name"]).unwrap();
         listed.lines().map(str::to_owned).collect()
     }
+
+    /// Nobody converts any more: nothing may wait for that.
+    fn delete_definitions(&self) {
+        let definitions = self.definitions();
+        let names: Vec<&str> = definitions.iter().map(String::as_str).collect();
+        let delete = [&["delete", "--timeout=5m"][..], &names].concat();
+        self.kubectl.run(&delete).unwrap();
+    }
 }
 
 /// The values of OpenKruise's chart with their defaults.
@@ -102,7 +115,7 @@ fn upstream() -> String {
 #[test]
 #[ignore = "needs Helm and a real node: cargo xtask e2e --chart"]
 fn helm_installs_managers_that_update_a_pod_in_place_and_uninstalls_them_when_nothing_needs_them() {
-    let lab = Lab::new();
+    let lab = Lab::new("");
     assert_eq!(lab.definitions(), [""; 0], "the cluster has had nothing of ours");
     let install = ["install", "kruise", &lab.chart, "--values", &upstream()];
     lab.must(&[&install[..], &["--wait", "--timeout=8m"]].concat());
@@ -126,12 +139,32 @@ fn helm_installs_managers_that_update_a_pod_in_place_and_uninstalls_them_when_no
         Ok(lab.leftovers().is_empty())
     })
     .unwrap();
-    let definitions = lab.definitions();
-    assert_eq!(definitions.len(), 18, "{definitions:?}");
-    let names: Vec<&str> = definitions.iter().map(String::as_str).collect();
-    lab.kubectl
-        .run(&[&["delete", "--timeout=5m"][..], &names].concat())
-        .unwrap();
+    assert_eq!(lab.definitions().len(), 18);
+    lab.delete_definitions();
+}
+
+#[test]
+#[ignore = "needs Helm and a real node: cargo xtask e2e --chart"]
+fn clonesets_alone_are_updated_under_the_rights_of_their_chart() {
+    let lab = Lab::new("clonesets");
+    assert_eq!(lab.definitions(), [""; 0], "the cluster has nothing of ours");
+    let install = ["install", "kruise", &lab.chart, "--values", &upstream()];
+    lab.must(&[&install[..], &["--wait", "--timeout=8m"]].concat());
+    let definition = "customresourcedefinition.apiextensions.k8s.io/clonesets.apps.kruise.io";
+    assert_eq!(lab.definitions(), [definition]);
+    until_webhooks_answer(lab.kubectl.kubeconfig()).unwrap();
+    update_in_place(&lab);
+    let logs = ["logs", "--selector", MANAGERS, "--tail=-1"];
+    let logs = lab.system.run(&logs).unwrap().to_lowercase();
+    assert!(logs.contains("rollout ended"), "{logs}");
+    assert!(!logs.contains("forbidden"), "{logs}");
+    lab.kubectl.run(&["delete", "namespace", "from-nothing"]).unwrap();
+    lab.must(&["uninstall", "kruise", "--timeout=5m"]);
+    wait::until_true("nothing of the release is left", LIMIT, || {
+        Ok(lab.leftovers().is_empty())
+    })
+    .unwrap();
+    lab.delete_definitions();
 }
 
 /// Pod Security lets nothing but "restricted" into the namespace, and all managers are replaced.
@@ -176,13 +209,6 @@ fn update_in_place(lab: &Lab) {
     let before = until_updated();
     assert_eq!(version(&before).as_deref(), Some("1"));
     let patch = containers(&server_and_neighbour("lab.test/web:2"));
-    kubectl
-        .patch(
-            "clonesets",
-            "web",
-            &json!({"spec": {"updateStrategy": {"type": "InPlaceOnly"}}}),
-        )
-        .unwrap();
     kubectl.patch("clonesets", "web", &patch).unwrap();
     let after = until_updated();
     assert_eq!(identity(&after), identity(&before));

@@ -68,8 +68,8 @@ fn every_rollout_and_refusal_has_a_line_that_is_found_by_its_object() {
     // Scaling is no rollout, and a refused request has one line.
     scenario.patch(&json!({"spec": {"replicas": 3}}));
     scenario.until_status(&json!({"readyReplicas": 3}));
-    let unreadable = json!({"spec": {"replicas": -1}}).to_string();
-    let patch = ["patch", "clonesets", "web", "--type=merge", "-p", &unreadable];
+    let without_image = container("", "b").to_string();
+    let patch = ["patch", "clonesets", "web", "--type=merge", "-p", &without_image];
     scenario.kubectl.refused(&patch, "").unwrap();
     expected.push("refused");
     until_logged(&scenario, &expected);
