@@ -139,7 +139,7 @@ impl Process {
         let newest = |shown: &Vec<(Instant, u64)>| shown.last().map_or(0, |(_, version)| *version);
         let shown = self.shown.map(newest);
         let now = Instant::now();
-        let of_plan = is_of_a_plan(request);
+        let of_plan = is_of_a_plan(agent, request);
         let (decided, floors) = if of_plan {
             let busy = self.busy.entry(agent.to_owned()).or_default();
             // What follows an answer is sent at the same instant.
@@ -192,10 +192,13 @@ impl Process {
     }
 }
 
-/// Events, and every status but that of a pod, are written by tasks of their own, later than decided.
-fn is_of_a_plan(request: &Request) -> bool {
-    let is_status = request.path.ends_with("/status") && !request.path.contains("/pods/");
-    !(is_status || request.path.contains("/events"))
+/// Events, and the status of a controller's own objects, are written by tasks of their own, later than decided. The status of
+/// other objects, such as a charge, is part of the decision.
+fn is_of_a_plan(agent: &str, request: &Request) -> bool {
+    let own = component(agent).strip_suffix("-controller");
+    let is_own = own.is_none_or(|kind| request.path.contains(&format!("/{kind}s/")));
+    let is_report = request.path.ends_with("/status") && is_own;
+    !(is_report || request.path.contains("/events"))
 }
 
 /// The component of a user agent: `cloneset-controller`, `leader-election`.
@@ -222,5 +225,30 @@ impl Sent {
     /// Nobody waits for the answer any more.
     pub fn give_up(&self) {
         self.given_up.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_charge_is_part_of_a_plan_and_a_report_is_not() {
+        let is_of_plan =
+            |agent: &str, path: &str| is_of_a_plan(agent, &Request::new(Method::Patch, path, None));
+        let [pods, sets, budgets] = [
+            "/api/v1/namespaces/default/pods/web-0/status",
+            "/apis/apps.kruise.io/v1beta1/namespaces/default/statefulsets/web/status",
+            "/apis/policy.kruise.io/v1beta1/namespaces/default/podunavailablebudgets/b0/status",
+        ];
+        let agent = "kruise-manager/statefulset-controller";
+        assert!(is_of_plan(agent, pods) && is_of_plan(agent, budgets));
+        assert!(!is_of_plan(agent, sets));
+        assert!(!is_of_plan(agent, "/api/v1/namespaces/default/events/web.1"));
+        assert!(!is_of_plan(
+            "kruise-manager/podunavailablebudget-controller",
+            budgets
+        ));
+        assert!(!is_of_plan("kruise-manager/webhook", budgets));
     }
 }
