@@ -1,15 +1,18 @@
 //! Whether a budget's status may follow the one before: charges are paid from what is allowed.
 
+use jiff::Timestamp;
+
 use super::truth;
 use crate::engine::oracles::{Log, Object, Violation};
 
 /// Pods that the newer status charges and the older one does not. An entry that is older than the pod that has the name now
-/// is none of its.
+/// is none of its, and one that stays as it is charges nothing.
 pub fn new(before: &Object, after: &Object, pods: &Log) -> Vec<String> {
     let is_new = |name: &&str| {
         let created = pods.named(name).map(|pod| truth::created(pod).as_second());
-        let was = truth::charge(before, name);
-        was.is_none_or(|was| created.is_some_and(|created| was.as_second() < created))
+        let [was, is] = [before, after].map(|budget| truth::charge(budget, name));
+        let is_older = |was: Timestamp| created.is_some_and(|created| was.as_second() < created);
+        was.is_none_or(|was| is != Some(was) && is_older(was))
     };
     let charged = truth::charged(after).into_iter();
     charged.filter(is_new).map(str::to_owned).collect()
