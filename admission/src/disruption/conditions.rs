@@ -16,8 +16,8 @@ pub(crate) fn conditions(requests: Requests) -> Value {
             ("is-not-being-deleted", is_not_being_deleted()),
             ("becomes-unavailable", becomes_unavailable()),
         ],
-        // A leader replaces it by the namespaces that hold a budget. Until then none is known to hold none: as `false`, whoever
-        // applies the manifests again would let evictions pass that a budget refuses.
+        // The leader replaces `true` by a list of the namespaces that have a budget. If `false` were printed, applying the
+        // manifests again would let evictions pass that a budget refuses, until the leader has written its list.
         Requests::Evictions => vec![("where-a-budget-is", "true".to_owned())],
     };
     let conditions = conditions

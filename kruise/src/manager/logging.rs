@@ -32,7 +32,7 @@ struct Levels {
 }
 
 impl Levels {
-    /// Reads `NAME=NUMBER,…`. In a name `*` stands for any text, the empty one included, which lines of no controller have.
+    /// Reads `NAME=NUMBER,…`. In a name `*` matches any text. Lines of no controller have an empty name.
     fn new(verbosity: i64, of: &str) -> anyhow::Result<Self> {
         let pairs = of.split(',').map(str::trim).filter(|pair| !pair.is_empty());
         let of = pairs.map(|pair| {
@@ -125,7 +125,7 @@ fn level(verbosity: i64) -> LevelFilter {
     }
 }
 
-/// Whether a pattern, in which `*` stands for any text, matches.
+/// Whether a pattern matches; `*` in it matches any text.
 fn matches(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,

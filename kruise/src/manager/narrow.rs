@@ -14,7 +14,7 @@ use crate::{gates::Gates, manifests::NEED_ALL_PODS};
 
 use super::registrar::Registrar;
 
-/// With it nobody changes the match condition of evictions with the budgets.
+/// With this gate no manager updates the match condition of the webhook for evictions.
 const EXTERNAL: &str = "EnableExternalCerts";
 
 /// Reads the configurations if one of the gates is on, and logs what is missed.
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn evictions_that_are_not_sent_while_nobody_follows_the_budgets_are_warned_of() {
+    fn a_warning_is_logged_if_evictions_are_not_sent_and_no_manager_changes_that() {
         let printed = configurations("kruise-system", true).remove(1);
         let entry = |configuration: &mut Value| {
             let entries = configuration["webhooks"].as_array_mut().unwrap();

@@ -74,7 +74,7 @@ impl Components<'_> {
             "--watch-cache-sizes=pods#20000".into(),
         ];
         arguments.push(if self.serves_pods {
-            // Nobody forwards what is sent to a Service: the API server calls the pods behind it.
+            // There is no kube-proxy: the API server calls the endpoints of a Service.
             "--enable-aggregator-routing=true".into()
         } else {
             // Simulated pods have no service account: the controller that makes tokens is not what is tested.

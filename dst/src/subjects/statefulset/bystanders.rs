@@ -27,13 +27,13 @@ pub fn create<'a>(cluster: &'a Arc<Cluster>, ordinal: u32, app: &str) -> BoxFutu
     insist(cluster, request).boxed()
 }
 
-/// Deletes pods that stand in the way of a StatefulSet and never become its own, for ever. What is refused is tried again
-/// the next time.
+/// Repeatedly deletes pods whose names a StatefulSet needs and which it cannot adopt. A refused deletion is tried again in the
+/// next round.
 pub async fn clear(cluster: Arc<Cluster>, seed: u64) {
     let mut random = Random::new(seed, CLEARANCE);
     loop {
         sleep(Duration::from_millis(random.between(2_000, 5_000))).await;
-        for path in cluster.with(|state| state.in_the_way()) {
+        for path in cluster.with(|state| state.blocking()) {
             // The webhook of a budget takes its time.
             cluster
                 .request(&Request::new(Method::Delete, &path, None::<&Value>))
@@ -48,8 +48,8 @@ fn is_foreign(pod: &Object) -> bool {
 }
 
 impl State {
-    /// Paths of pods that stand in the way.
-    fn in_the_way(&self) -> Vec<String> {
+    /// Paths of these pods.
+    fn blocking(&self) -> Vec<String> {
         let pods = self.mirror.of(PODS).now().filter(|pod| is_foreign(pod));
         pods.map(|pod| format!("{PODS_PATH}/{}", pod.name)).collect()
     }
