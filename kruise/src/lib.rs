@@ -20,6 +20,7 @@ pub mod output;
 pub mod playground;
 pub mod profile;
 mod refusals;
+mod settings;
 pub mod uninstall;
 pub mod version;
 pub mod workloads;

@@ -13,11 +13,7 @@ use kruise_admission::{
     pod::sidecars::Sets,
     widening::Widening,
 };
-use kruise_api::{
-    meta::{ObjectMeta, StringMap, null_as_default},
-    path::segment,
-    podunavailablebudget::PodUnavailableBudget,
-};
+use kruise_api::{meta::ObjectMeta, path::segment, podunavailablebudget::PodUnavailableBudget};
 use kruise_plan_kit::sidecars::names;
 use kruise_runtime::{ApiError, Client};
 use kruise_views::PodView;
@@ -25,13 +21,10 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
-use crate::{dependants, workloads::Reader};
+use crate::{dependants, settings, workloads::Reader};
 
 /// Versions of SidecarSet, newest first.
 const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
-
-/// ConfigMap with the settings of administrators.
-pub(crate) const CONFIGURATION: &str = "kruise-configuration";
 
 /// Interval between checks whether the first lists are complete.
 const POLL: Duration = Duration::from_millis(5);
@@ -228,12 +221,6 @@ struct List {
     items: Vec<Value>,
 }
 
-#[derive(Deserialize)]
-struct ConfigMap {
-    #[serde(default, deserialize_with = "null_as_default")]
-    data: StringMap,
-}
-
 /// The metadata of an object of any kind.
 #[derive(Deserialize)]
 struct Metadata {
@@ -273,10 +260,7 @@ impl Server {
                 Ok(found(revision, LookupResult::Object))
             }
             Lookup::Setting(name) => {
-                let namespace = segment(&self.namespace);
-                let path = format!("/api/v1/namespaces/{namespace}/configmaps/{CONFIGURATION}");
-                let map: Option<ConfigMap> = self.object(&path).await?;
-                let text = map.and_then(|mut map| map.data.remove(*name));
+                let text = settings::read(&self.client, &self.namespace, name).await?;
                 Ok(found(text, LookupResult::Text))
             }
             Lookup::Path(path) => Ok(found(self.object(path).await?, LookupResult::Object)),

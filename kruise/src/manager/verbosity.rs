@@ -1,36 +1,26 @@
 //! The verbosity of the log while the manager runs: every replica follows the ConfigMap with the settings of administrators.
 
 use kruise_runtime::Client;
-use serde::Deserialize;
 use tokio::sync::{Notify, watch};
 
 use super::{config::Config, logging, registration::agent, watched_objects::on_change};
-use crate::lookup::CONFIGURATION;
+use crate::settings::{self, CONFIGURATION};
 
 /// The key of the ConfigMap. Its text is like that of `--vmodule`, and takes its place.
 pub const KEY: &str = "Log_Verbosity";
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Settings {
-    data: Option<std::collections::BTreeMap<String, String>>,
-}
-
 /// Follows the setting until `stop` turns true.
 pub(super) async fn follow(config: &Config, client: &Client, stop: watch::Receiver<bool>) {
     let client = client.named(&agent("log-verbosity"));
-    let collection = format!("/api/v1/namespaces/{}/configmaps", config.webhook.namespace);
+    let namespace = &config.webhook.namespace;
+    let collection = settings::collection(namespace);
     let changed = Notify::new();
     let applied = async {
         let mut last = None;
         loop {
             changed.notified().await;
-            let text = match client
-                .get::<Settings>(&format!("{collection}/{CONFIGURATION}"))
-                .await
-            {
-                Ok(settings) => settings.data.and_then(|mut data| data.remove(KEY)),
-                Err(error) if error.is_not_found() => None,
+            let text = match settings::read(&client, namespace, KEY).await {
+                Ok(text) => text,
                 Err(error) => {
                     tracing::warn!(%error, "the ConfigMap {CONFIGURATION} cannot be read; verbosity stays");
                     continue;

@@ -8,9 +8,9 @@ use kruise_plan_kit::ResourceId;
 use serde_json::{Value, json};
 
 use crate::gates::{BUDGET_DELETIONS, BUDGET_UPDATES, DEFINITIONS_PROTECTION, DELETION_PROTECTION, Gates};
-use crate::lookup::CONFIGURATION;
 use crate::manager::Registration;
 use crate::profile::Profile;
+use crate::settings::CONFIGURATION;
 
 /// Name of the manager's service account.
 pub(crate) const ACCOUNT: &str = "kruise-manager";

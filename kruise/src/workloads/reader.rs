@@ -6,9 +6,8 @@ use std::{
 };
 
 use kruise_api::{
-    meta::{LabelSelector, ObjectMeta, StringMap, null_as_default},
+    meta::{LabelSelector, ObjectMeta, null_as_default},
     names::persistentpodstate::WORKLOADS,
-    path::segment,
 };
 use kruise_plan_kit::workloads::{Aspect, Known, Workload, allowed_kinds};
 use kruise_runtime::{ApiError, Client};
@@ -21,7 +20,7 @@ use super::{
     kinds::{Kinds, existing},
     read_view,
 };
-use crate::lookup::CONFIGURATION;
+use crate::settings::{self, CONFIGURATION};
 
 /// How long the kinds that administrators name are known.
 const KEPT: Duration = Duration::from_mins(1);
@@ -59,12 +58,6 @@ struct ScaleSpec {
 #[serde(default)]
 struct ScaleStatus {
     selector: String,
-}
-
-#[derive(Deserialize)]
-struct ConfigMap {
-    #[serde(default, deserialize_with = "null_as_default")]
-    data: StringMap,
 }
 
 /// An object of a kind of which nothing else is known.
@@ -162,13 +155,11 @@ impl Reader {
     }
 
     async fn allowed_kinds(&self) -> Result<Vec<(String, String)>, ApiError> {
-        let namespace = segment(&self.namespace);
-        let path = format!("/api/v1/namespaces/{namespace}/configmaps/{CONFIGURATION}");
-        let map = match existing(self.client.get::<ConfigMap>(&path).await) {
+        let text = match settings::read(&self.client, &self.namespace, WORKLOADS).await {
             Err(error) if is_forbidden(&error) => None,
             result => result?,
         };
-        let Some(text) = map.and_then(|mut map| map.data.remove(WORKLOADS)) else {
+        let Some(text) = text else {
             return Ok(Vec::new());
         };
         Ok(allowed_kinds(&text).unwrap_or_else(|error| {
