@@ -74,6 +74,12 @@ pub enum Bug {
     NameForSeveralNodes,
     /// A DaemonSet recreates what it could update in place.
     InPlaceForgotten,
+    /// A node whose pod of a BroadcastJob has ended gets another one.
+    NodeRunTwice,
+    /// A BroadcastJob that has ended creates pods for new nodes.
+    EndedJobRuns,
+    /// A BroadcastJob runs one pod more than its parallelism allows.
+    ParallelismOffByOne,
     /// A charge takes nothing from what a budget allows.
     ChargeUnpaid,
     /// The charge of an earlier pod holds for the one that has its name now.
@@ -90,7 +96,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 43] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -125,6 +131,9 @@ impl Bug {
         Self::BurstIgnored,
         Self::NameForSeveralNodes,
         Self::InPlaceForgotten,
+        Self::NodeRunTwice,
+        Self::EndedJobRuns,
+        Self::ParallelismOffByOne,
         Self::ChargeUnpaid,
         Self::ChargeOfPredecessor,
         Self::DryRunCharged,

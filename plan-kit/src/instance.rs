@@ -43,6 +43,23 @@ pub fn id_for_node(owner_uid: &str, node: &str, index: u32) -> String {
     id(owner_uid, node, drawn + u64::from(index))
 }
 
+/// The name of the next pod of an owner for a node: the first that is not taken. It depends on nothing else that there is.
+pub fn name_for_node((name, uid): (&str, &str), node: &str, taken: &BTreeSet<String>) -> String {
+    let node = if is_injected(Bug::NameForSeveralNodes) {
+        ""
+    } else {
+        node
+    };
+    let mut index = 0;
+    loop {
+        let name = format!("{name}-{}", id_for_node(uid, node, index));
+        if !taken.contains(&name) {
+            return name;
+        }
+        index += 1;
+    }
+}
+
 fn id(owner_uid: &str, owner_version: &str, index: u64) -> String {
     let mut hash = Fnv1a::default();
     for part in [
@@ -91,7 +108,9 @@ impl Fnv1a {
 
 #[cfg(test)]
 mod tests {
-    use super::{id_for_node, ids};
+    use std::collections::BTreeSet;
+
+    use super::{id_for_node, ids, name_for_node};
 
     #[test]
     fn the_same_snapshot_gives_the_same_names_and_a_new_version_gives_others() {
@@ -118,5 +137,22 @@ mod tests {
         for (owner, node, index) in [("uid", "n1", 1), ("uid", "n2", 0), ("other", "n1", 0)] {
             assert_ne!(id_for_node(owner, node, index), first, "{owner} {node} {index}");
         }
+    }
+
+    #[test]
+    fn of_5000_nodes_no_two_share_a_name_and_each_name_is_given_again() {
+        let nodes: Vec<String> = (0..5000).map(|number| format!("node-{number}")).collect();
+        let mut taken = BTreeSet::new();
+        for node in &nodes {
+            let name = name_for_node(("check", "uid"), node, &taken);
+            assert_eq!(name, name_for_node(("check", "uid"), node, &taken));
+            assert!(taken.insert(name), "{node}");
+        }
+        let first: BTreeSet<String> = nodes.iter().map(|node| id_for_node("uid", node, 0)).collect();
+        assert!(
+            first.len() > 4990,
+            "few nodes need a second name: {}",
+            first.len()
+        );
     }
 }

@@ -12,6 +12,7 @@ pub mod image;
 pub mod injected;
 pub mod inplace;
 pub mod instance;
+pub mod jobs;
 pub mod ledger;
 pub mod lifecycle;
 mod memory;

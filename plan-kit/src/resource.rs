@@ -45,6 +45,8 @@ impl ResourceId {
     };
     /// SidecarSets. They are in no namespace.
     pub const SIDECARSETS: Self = Self::kruise("sidecarsets");
+    /// BroadcastJobs.
+    pub const BROADCAST_JOBS: Self = Self::kruise("broadcastjobs");
     /// ImagePullJobs.
     pub const IMAGE_PULL_JOBS: Self = Self::kruise("imagepulljobs");
 

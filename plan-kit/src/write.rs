@@ -104,6 +104,8 @@ pub enum Intent {
     CreatePullJob,
     /// Such a job is deleted: the rollout is over, or another took its place.
     DeletePullJob,
+    /// A job is deleted: it ended long enough ago.
+    DeleteJob,
     /// A revision's label records whether its images are pulled ahead of the rollout.
     NoteImages,
     /// The barrier of a pod, with the keys of the containers that start first.
@@ -148,6 +150,7 @@ impl Intent {
             Self::ResizeClaim => "resize-claim",
             Self::CreatePullJob => "create-pull-job",
             Self::DeletePullJob => "delete-pull-job",
+            Self::DeleteJob => "delete-job",
             Self::NoteImages => "note-images",
             Self::CreateBarrier => "create-barrier",
             Self::OpenBarrier => "open-barrier",

@@ -153,6 +153,12 @@ impl Cluster {
             return Ok(());
         }
         let (version, now) = (self.next_version(), text(self.now));
+        if resource == self.resource {
+            may_delete(&self.set, guard)?;
+            self.set["metadata"]["deletionTimestamp"] = json!(now);
+            self.set["metadata"]["resourceVersion"] = version;
+            return Ok(());
+        }
         let store = self.store(resource);
         let object = store.get_mut(name).ok_or(Refused::NotFound)?;
         may_delete(object, guard)?;

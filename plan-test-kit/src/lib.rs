@@ -14,6 +14,7 @@ mod cases;
 mod cluster;
 mod nodes;
 mod pods;
+mod rounds;
 mod server;
 mod text;
 
@@ -24,6 +25,7 @@ pub use budgets::{ReadBudgets, budget};
 pub use cases::{Letters, compare};
 pub use cluster::{Cluster, mounts, uid_of};
 pub use pods::{Labelled, change, pod, wrote};
+pub use rounds::{Expected, differences, line, node};
 pub use server::{Refused, create, may_delete, merge, patch, strategic};
 pub use text::spoken;
 

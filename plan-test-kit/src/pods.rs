@@ -77,6 +77,12 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
             pod["status"] = json!({"phase": "Pending"});
             pod["spec"]["nodeName"] = Value::Null;
         }
+        // It waits for one, and the scheduler finds none.
+        "unschedulable" => {
+            let message = "0/2 nodes are available";
+            let condition = json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message});
+            strategic(pod, &json!({"status": {"conditions": [condition]}}));
+        }
         "starting" => {
             set_condition(pod, "Ready", "False", &ago(2));
             pod["status"]["containerStatuses"][0]["imageID"] = json!("");

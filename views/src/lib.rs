@@ -27,7 +27,9 @@ pub use labelled::{LabelledView, NamespaceView};
 pub use labels::Labels;
 pub use node::{NodeView, TaintView};
 pub use owner::OwnerView;
-pub use pod::{ClaimVolume, ConditionView, ContainerStatusView, ContainerView, Phase, PodView, Truth};
+pub use pod::{
+    BroadcastView, ClaimVolume, ConditionView, ContainerStatusView, ContainerView, Phase, PodView, Truth,
+};
 pub use revision::RevisionView;
 pub use storage_class::StorageClassView;
 pub use workload::WorkloadView;

@@ -1,11 +1,14 @@
 //! A node: what decides which pods may run on it.
 
+use std::collections::BTreeMap;
+
 use kube_cache::Cached;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
-use crate::Labels;
+use crate::{Labels, amount};
 
-/// Identity, labels, taints and readiness of a node.
+/// Identity, labels, taints, room and readiness of a node.
 ///
 /// Most updates of a node change none of it: those of a heartbeat, or of the list of images. [`NodeView::is_same`] finds
 /// them.
@@ -25,6 +28,8 @@ pub struct NodeView {
     pub unschedulable: bool,
     /// Is its condition `Ready` True?
     pub ready: bool,
+    /// What it has for pods, by resource, in thousandths; sorted.
+    pub allocatable: Box<[(Box<str>, i64)]>,
 }
 
 /// A taint of a node.
@@ -53,6 +58,14 @@ impl NodeView {
             && self.ready == other.ready
             && self.taints == other.taints
             && self.labels == other.labels
+            && self.allocatable == other.allocatable
+    }
+
+    /// What it has for pods of a resource, in thousandths; nothing if it does not say.
+    pub fn room(&self, resource: &str) -> i64 {
+        let mut all = self.allocatable.iter();
+        all.find(|(name, _)| **name == *resource)
+            .map_or(0, |(_, amount)| *amount)
     }
 }
 
@@ -102,6 +115,7 @@ struct Spec {
 #[serde(default)]
 struct Status {
     conditions: Option<Vec<Condition>>,
+    allocatable: Option<BTreeMap<Box<str>, Value>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -120,6 +134,7 @@ impl<'de> Deserialize<'de> for NodeView {
             status,
         } = Wire::deserialize(deserializer)?;
         let mut conditions = status.conditions.iter().flatten();
+        let room = status.allocatable.unwrap_or_default().into_iter();
         Ok(Self {
             name: metadata.name,
             uid: metadata.uid,
@@ -128,6 +143,9 @@ impl<'de> Deserialize<'de> for NodeView {
             taints: spec.taints.unwrap_or_default(),
             unschedulable: spec.unschedulable.unwrap_or_default(),
             ready: conditions.any(|condition| &*condition.kind == "Ready" && &*condition.status == "True"),
+            allocatable: room
+                .filter_map(|(resource, quantity)| Some((resource, amount(&quantity)?)))
+                .collect(),
         })
     }
 }
@@ -149,7 +167,7 @@ mod tests {
         let mut node = json!({
             "metadata": {"name": "n1", "uid": "u", "resourceVersion": "7", "labels": {"zone": "a"}},
             "spec": {"podCIDR": "10.0.0.0/24", "taints": [{"key": "gpu", "effect": "NoSchedule"}]},
-            "status": {"images": images, "conditions": [
+            "status": {"images": images, "allocatable": {"memory": "1Gi", "cpu": "1500m"}, "conditions": [
                 {"type": "MemoryPressure", "status": "False", "lastHeartbeatTime": "2026-01-01T00:00:00Z"},
                 {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:00:00Z"}]},
         });
@@ -168,6 +186,10 @@ mod tests {
             effect: "NoSchedule".into(),
         };
         assert_eq!(*node.taints, [taint]);
+        assert_eq!(
+            ["cpu", "memory", "gpu"].map(|name| node.room(name)),
+            [1500, 1000 << 30, 0]
+        );
     }
 
     #[test]
@@ -184,12 +206,13 @@ mod tests {
     #[test]
     fn whatever_is_read_makes_a_difference() {
         let before = node(|_| ());
-        let changes: [fn(&mut Value); 6] = [
+        let changes: [fn(&mut Value); 7] = [
             |node| node["metadata"]["uid"] = json!("v"),
             |node| node["metadata"]["labels"]["zone"] = json!("b"),
             |node| node["spec"]["taints"] = Value::Null,
             |node| node["spec"]["taints"][0]["value"] = json!("x"),
             |node| node["spec"]["unschedulable"] = json!(true),
+            |node| node["status"]["allocatable"]["cpu"] = json!("1"),
             |node| node["status"]["conditions"][1]["status"] = json!("Unknown"),
         ];
         for (index, change) in changes.into_iter().enumerate() {

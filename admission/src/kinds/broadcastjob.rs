@@ -24,6 +24,7 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     parts: &[parts::TEMPLATE],
     defaults,
     rules,
+    advice,
     ..KindWebhooks::of(&kruise_api::broadcastjob::KIND)
 };
 
@@ -65,6 +66,23 @@ fn rules(errors: &mut Errors, object: &Value, scope: &Scope<'_>) {
     let template = spec.get("template").unwrap_or(&Value::Null);
     workload::template(errors, template, &[], "spec.template", scope.options);
     ends(errors, template);
+}
+
+/// Without a limit the first restart is a failure, which by default ends the job.
+fn advice(object: &Value, _: &Scope<'_>) -> Vec<String> {
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    let policy = spec.get("failurePolicy").unwrap_or(&Value::Null);
+    let restarts = spec.pointer("/template/spec/restartPolicy") == Some(&Value::from("OnFailure"));
+    let limit = present(policy, "restartLimit")
+        .and_then(Value::as_i64)
+        .unwrap_or(0);
+    let fails_fast = matches!(text(policy, "type"), "" | "FailFast");
+    let is_trap = restarts && limit <= 0 && fails_fast;
+    let advice = is_trap.then(|| {
+        "spec.failurePolicy.restartLimit: without a limit the first restart of a pod counts as its failure and ends the job"
+            .to_owned()
+    });
+    advice.into_iter().collect()
 }
 
 fn parallelism(errors: &mut Errors, spec: &Value) {
@@ -152,6 +170,26 @@ mod tests {
             ("template.metadata", json!({"labels": {"broadcastjob-name": "x"}}), "spec.template.metadata.labels: Invalid"),
             ("template.metadata", json!({"labels": {"broadcastjob-controller-uid": "x"}}), "spec.template.metadata.labels: Invalid"),
         ]);
+    }
+
+    #[test]
+    fn a_job_that_fails_at_the_first_restart_is_warned_of() {
+        let warnings = |restart: &str, policy: Value| {
+            let mut spec = good();
+            spec["template"]["spec"]["restartPolicy"] = json!(restart);
+            spec["failurePolicy"] = policy;
+            CASE.warnings("CREATE", &CASE.object("v1beta1", &spec), &Value::Null)
+        };
+        let [warning] = warnings("OnFailure", json!({"type": "FailFast"}))
+            .try_into()
+            .unwrap();
+        assert!(
+            warning.starts_with("spec.failurePolicy.restartLimit: "),
+            "{warning}"
+        );
+        assert!(warnings("OnFailure", json!({"type": "FailFast", "restartLimit": 3})).is_empty());
+        assert!(warnings("OnFailure", json!({"type": "Continue"})).is_empty());
+        assert!(warnings("Never", json!({"type": "FailFast"})).is_empty());
     }
 
     #[test]

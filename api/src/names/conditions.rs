@@ -50,6 +50,15 @@ pub const IMMUTABLE_FIELD: &str = "UpdateImmutableField";
 pub const JOB_COMPLETE: &str = "Complete";
 /// BroadcastJob condition, and its reason: the job failed.
 pub const JOB_FAILED: &str = "Failed";
+/// BroadcastJob condition: the job creates no more pods. It is False after a user let a job continue whose failed pods are
+/// still there.
+pub const JOB_PAUSED: &str = "Paused";
+/// Reason of [`JOB_PAUSED`]: `spec.paused`.
+pub const PAUSED_BY_USER: &str = "Specified";
+/// Reason of [`JOB_PAUSED`]: pods failed, and the failure policy is `Pause`.
+pub const PAUSED_BY_FAILURE: &str = "FailedPods";
+/// Reason of [`JOB_PAUSED`] that is False.
+pub const RESUMED: &str = "Resumed";
 
 /// EphemeralJob condition: the controller has observed the job.
 pub const EPHEMERAL_INITIALIZED: &str = "Initialized";

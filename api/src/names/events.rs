@@ -65,10 +65,10 @@ macro_rules! reasons {
 }
 
 reasons! {
-    SUCCESSFUL_CREATE = "SuccessfulCreate", Normal, ["CloneSet", "DaemonSet", "StatefulSet"], "A pod was created.";
-    FAILED_CREATE = "FailedCreate", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A pod or a claim could not be created; the message ends with the error of the API server.";
-    SUCCESSFUL_DELETE = "SuccessfulDelete", Normal, ["CloneSet", "DaemonSet", "StatefulSet"], "A pod was deleted.";
-    FAILED_DELETE = "FailedDelete", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A pod or a claim could not be deleted.";
+    SUCCESSFUL_CREATE = "SuccessfulCreate", Normal, ["BroadcastJob", "CloneSet", "DaemonSet", "StatefulSet"], "A pod was created.";
+    FAILED_CREATE = "FailedCreate", Warning, ["BroadcastJob", "CloneSet", "DaemonSet", "StatefulSet"], "A pod or a claim could not be created; the message ends with the error of the API server.";
+    SUCCESSFUL_DELETE = "SuccessfulDelete", Normal, ["BroadcastJob", "CloneSet", "DaemonSet", "StatefulSet"], "A pod was deleted.";
+    FAILED_DELETE = "FailedDelete", Warning, ["BroadcastJob", "CloneSet", "DaemonSet", "StatefulSet"], "A pod or a claim could not be deleted.";
     FAILED_DAEMON_POD = "FailedDaemonPod", Warning, ["DaemonSet"], "A pod has failed on its node and is replaced.";
     SELECTING_ALL = "SelectingAll", Warning, ["DaemonSet"], "The selector is empty; nothing is done.";
     FAILED_UPDATE = "FailedUpdate", Warning, ["CloneSet", "StatefulSet"], "A claim could not be assigned to its owners, or a pod not get its labels back.";
@@ -86,7 +86,7 @@ reasons! {
     FAILED_PULL_JOB = "FailedCreateImagePullJob", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A job that pulls an image ahead of a rollout could not be created.";
     RESIZE_INFEASIBLE = "ResizeInfeasible", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A node can never give a pod the resources that an update asks for.";
     STALLED = "Stalled", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A rollout is past its deadline or, without a deadline, made no progress for ten minutes; the message says what it waits for.";
-    INVALID_SPEC = "InvalidSpec", Warning, ["CloneSet", "DaemonSet", "PodUnavailableBudget", "SidecarSet", "StatefulSet"], "The specification cannot be read; nothing is done.";
+    INVALID_SPEC = "InvalidSpec", Warning, ["BroadcastJob", "CloneSet", "DaemonSet", "PodUnavailableBudget", "SidecarSet", "StatefulSet"], "The specification cannot be read; nothing is done.";
     INVALID_POD_METADATA = "InvalidPodMetadata", Warning, ["SidecarSet"], "A pod annotation that the SidecarSet patches cannot be merged; the pod is not upgraded.";
     NOT_UPGRADABLE = "NotUpgradablePods", Normal, ["SidecarSet"], "Pods cannot be upgraded in place; written when their number changes.";
     UNINJECTED = "UninjectedPods", Warning, ["SidecarSet"], "Pods that the SidecarSet matches were created without its sidecars; written when their number changes.";
@@ -97,6 +97,14 @@ reasons! {
     NO_PODS = "NoPods", Normal, ["PodUnavailableBudget"], "The budget covers no active pods.";
     EXPECTED_UNREADABLE = "CalculateExpectedPodCountFailed", Warning, ["PodUnavailableBudget"], "maxUnavailable or minAvailable cannot be read; the budget is not counted.";
     NOT_DELETED = "NotDeleted", Warning, ["Pod"], "A deletion or an eviction that a budget allowed did not happen within 20 seconds.";
+    TOO_MANY_ACTIVE = "TooManyActivePods", Warning, ["BroadcastJob"], "More pods run than parallelism allows; none is created until some have ended.";
+    DUPLICATE_POD = "DuplicatePodCreatedOnSameNode", Warning, ["BroadcastJob"], "A node has two pods of the job.";
+    NO_ROOM_FOR_PODS = "UnschedulablePods", Warning, ["BroadcastJob"], "The scheduler finds no room for pods on their nodes; the job waits for them.";
+    JOB_CONTINUES = "Continue", Normal, ["BroadcastJob"], "A paused or ended job continues.";
+    JOB_PAUSED = "Paused", Warning, ["BroadcastJob"], "A pod failed, and the failure policy pauses the job.";
+    JOB_FAILED_FAST = "failed pod is found", Warning, ["BroadcastJob"], "A pod failed, and the failure policy ends the job.";
+    DEADLINE_EXCEEDED = "DeadlineExceeded", Warning, ["BroadcastJob"], "The job ran longer than activeDeadlineSeconds and has failed.";
+    JOB_COMPLETE = "JobComplete", Normal, ["BroadcastJob"], "Every node of the job has a pod that has ended.";
     LEADER_ELECTION = "LeaderElection", Normal, ["Lease"], "A manager became the leader.";
 }
 
@@ -104,14 +112,15 @@ reasons! {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::ALL;
+    use super::{ALL, JOB_FAILED_FAST};
 
     #[test]
     fn every_reason_is_one_word_and_listed_once() {
         let names: BTreeSet<&str> = ALL.iter().map(|reason| reason.name).collect();
         assert_eq!(names.len(), ALL.len());
         for reason in ALL {
-            let word = reason.name.chars().all(char::is_alphanumeric);
+            // OpenKruise writes this one as words, and clients match on it.
+            let word = *reason == &JOB_FAILED_FAST || reason.name.chars().all(char::is_alphanumeric);
             assert!(
                 word && reason.when.ends_with('.') && !reason.on.is_empty(),
                 "{reason:?}"

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::random::{Purpose, Random};
 
-/// The container of a pod crashes once, or fails its readiness, as an annotation says.
+/// The container of a pod crashes once, or fails its readiness, or comes to its end, as an annotation says.
 const STAGES: &str = r"
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
@@ -51,6 +51,32 @@ spec:
     matchExpressions:
     - {key: '.metadata.deletionTimestamp', operator: DoesNotExist}
   next: {step: {kind: Readiness, container: main, passes: true}}
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: dst-succeeds}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchAnnotations: {dst/end: succeeds}
+    matchExpressions:
+    - {key: '.metadata.deletionTimestamp', operator: DoesNotExist}
+    - {key: '.status.containerStatuses[]? | select(.state.running) | .name', operator: In, values: [main]}
+  delay: {durationMilliseconds: 500, jitterDurationMilliseconds: 12000}
+  next: {step: {kind: Crash, container: main, exitCode: 0, reason: Completed}}
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: dst-fails}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchAnnotations: {dst/end: fails}
+    matchExpressions:
+    - {key: '.metadata.deletionTimestamp', operator: DoesNotExist}
+    - {key: '.status.containerStatuses[]? | select(.state.running) | .name', operator: In, values: [main]}
+  delay: {durationMilliseconds: 500, jitterDurationMilliseconds: 12000}
+  next: {step: {kind: Crash, container: main, exitCode: 3}}
 ";
 
 /// Names of the nodes.

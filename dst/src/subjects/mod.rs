@@ -1,11 +1,14 @@
 //! What is simulated: a folder for each kind, and what several of them share.
 
+pub mod broadcastjob;
 pub mod cloneset;
 pub mod daemonset;
 pub mod deployment;
+pub mod fit;
 pub mod hooks;
 pub mod knowledge;
 pub mod labels;
+pub mod nodes;
 pub mod pod_writes;
 pub mod podunavailablebudget;
 pub mod registration;
@@ -24,4 +27,5 @@ pub const ALL: Subjects = Subjects(&[
     &statefulset::StatefulSet,
     &sidecarset::SidecarSet,
     &daemonset::DaemonSet,
+    &broadcastjob::BroadcastJob,
 ]);

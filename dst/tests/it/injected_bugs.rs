@@ -80,6 +80,9 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::NodeSelectorIgnored => &["selector"],
         Bug::BurstIgnored => &["burst"],
         Bug::NameForSeveralNodes => &["a name is for one node"],
+        Bug::NodeRunTwice => &["one pod of a job for each node"],
+        Bug::EndedJobRuns => &["an ended job runs nothing"],
+        Bug::ParallelismOffByOne => &["parallelism"],
         Bug::InPlaceForgotten => &["in place where possible"],
     }
 }

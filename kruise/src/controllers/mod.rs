@@ -4,10 +4,12 @@
 //! [`ALL`]. Caches, rights, flags, metrics, the log at the start, `kruise explain` and the reference follow from the
 //! registration. Nothing else in the manager names a kind.
 
+pub mod broadcastjob;
 pub mod budgets;
 pub mod caches;
 pub mod cloneset;
 pub mod daemonset;
+pub mod fits;
 mod invalid_spec;
 pub mod launch;
 mod not_yet;
@@ -28,10 +30,11 @@ use crate::{manager::Registration, refusals};
 pub use webhook_caches::WebhookCaches;
 
 /// All controllers, in the order in which they start.
-pub static ALL: [&Registration; 7] = [
+pub static ALL: [&Registration; 8] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
     &daemonset::REGISTRATION,
+    &broadcastjob::REGISTRATION,
     &sidecarset::REGISTRATION,
     &pod_readiness::REGISTRATION,
     &launch::REGISTRATION,

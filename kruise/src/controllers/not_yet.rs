@@ -9,7 +9,6 @@ use crate::manager::flag;
 /// Accepted and ignored.
 pub(super) const FLAGS: &[Flag] = &[
     flag("advancedcronjob-workers", Kind::Int, "3", IGNORED),
-    flag("broadcastjob-workers", Kind::Int, "3", IGNORED),
     flag("crr-workers", Kind::Int, "3", IGNORED),
     flag("imagepulljob-workers", Kind::Int, "3", IGNORED),
     flag("nodeimage-workers", Kind::Int, "3", IGNORED),
@@ -20,7 +19,6 @@ pub(super) const FLAGS: &[Flag] = &[
     flag("sidecarterminator-workers", Kind::Int, "3", IGNORED),
     flag("uniteddeployment-workers", Kind::Int, "3", IGNORED),
     flag("workloadspread-workers", Kind::Int, "3", IGNORED),
-    flag("assign-bcj-pods-by-scheduler", Kind::Bool, "true", IGNORED),
     flag("nodeimage-creation-delay", Kind::Duration, "30s", IGNORED),
     flag(
         "default-ttlseconds-for-always-nodeimage",

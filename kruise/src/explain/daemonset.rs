@@ -1,19 +1,16 @@
 //! Explains the plan of a DaemonSet: which pods would be written, which nodes have none and why, and what holds old pods.
 
-use anyhow::bail;
 use futures::future::{BoxFuture, FutureExt};
 use kruise_api::{
     daemonset::{DaemonSet, KIND},
     meta::LabelSelector,
     names::conditions,
 };
-use kruise_plan_kit::{Plan, ResourceId, Why, Write};
+use kruise_plan_kit::{ResourceId, Why};
 use kruise_plan_workloads::daemonset::Explain;
-use kruise_views::PodView;
-use serde_json::Value;
 
 use super::{
-    Request,
+    Request, nodes,
     workload::{Cluster, memory_of},
 };
 use crate::controllers::daemonset::{self as controller, Inputs};
@@ -46,58 +43,12 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let api_version = cluster.served.api_version(ResourceId::DAEMONSETS)?;
     let now = request.client.now();
     let mut plan = inputs.plan(&set, &api_version, options, &memory, Explain::Yes, now);
-    let mut own = inputs.pods().to_vec();
-    if let Some(wanted) = request.pod {
-        let is_wanted = |pod: &PodView| *pod.name == *wanted || node_of(pod) == Some(wanted);
-        own.retain(|pod| is_wanted(pod));
-        let kept: Vec<&str> = own.iter().map(|pod| &*pod.name).collect();
-        keep(&mut plan, wanted, &kept);
-        let is_known = !kept.is_empty() || inputs.has_node(wanted);
-        if !is_known && plan.writes.is_empty() {
-            bail!(
-                "{} {}/{} has no pod {wanted}, and there is no such node",
-                KIND.kind,
-                request.namespace,
-                request.name
-            );
-        }
-    }
+    let own = nodes::narrow(request, &KIND, &mut plan, inputs.pods(), |node| {
+        inputs.has_node(node)
+    })?;
     plan.why.push(Why::of_set(drained(&set.spec.selector)));
     let lifecycle = set.spec.lifecycle.as_ref();
     cluster.explain(&KIND, (pods, &own), lifecycle, plan).await
-}
-
-fn node_of(pod: &PodView) -> Option<&str> {
-    pod.node.as_deref().or(pod.pinned.as_deref())
-}
-
-/// Leaves in the plan what is about these pods, and about the node or pod of this name.
-fn keep(plan: &mut Plan, wanted: &str, pods: &[&str]) {
-    let is_new = |write: &Write| match write {
-        Write::Create { body, .. } => body.set.iter().any(|(_, value)| names(value, wanted)),
-        Write::Patch { .. } | Write::Delete { .. } => false,
-    };
-    plan.writes.retain(|object| {
-        let mut steps = object.steps.iter();
-        steps.any(|step| {
-            let name = &*step.write.target().name;
-            pods.contains(&name) || name == wanted || is_new(&step.write)
-        })
-    });
-    plan.why.retain(|why| {
-        let about = why.node().unwrap_or(&why.about);
-        about.is_empty() || about == wanted || pods.contains(&about)
-    });
-}
-
-/// Is this, or does it hold, the text?
-fn names(value: &Value, wanted: &str) -> bool {
-    match value {
-        Value::String(text) => text == wanted,
-        Value::Array(items) => items.iter().any(|item| names(item, wanted)),
-        Value::Object(members) => members.values().any(|member| names(member, wanted)),
-        _ => false,
-    }
 }
 
 /// What people meet who drain a node.
@@ -128,26 +79,5 @@ mod tests {
         };
         assert!(drained(&selector(&[("app", "agent")])).contains("--pod-selector 'app!=agent'"));
         assert!(drained(&selector(&[])).contains("--pod-selector 'LABEL!=VALUE'"));
-    }
-
-    #[test]
-    fn only_what_is_about_the_node_is_kept() {
-        let mut plan = Plan {
-            why: vec![
-                Why::of_set("wants pods"),
-                Why::of_node("n1", "gets no pod"),
-                Why::of_node("n2", "gets no pod"),
-                Why::new("agent-a", "is available"),
-                Why::new("agent-b", "is available"),
-            ],
-            ..Plan::default()
-        };
-        keep(&mut plan, "n1", &["agent-b"]);
-        let kept: Vec<&str> = plan
-            .why
-            .iter()
-            .map(|why| why.node().unwrap_or(&why.about))
-            .collect();
-        assert_eq!(kept, ["", "n1", "agent-b"]);
     }
 }

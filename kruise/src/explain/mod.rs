@@ -1,8 +1,10 @@
 //! `kruise explain`: prints what pods report, a plan, what it waits for, and which limit holds it.
 
+pub(crate) mod broadcastjob;
 pub(crate) mod cloneset;
 pub(crate) mod daemonset;
 mod events;
+mod nodes;
 mod pods;
 pub(crate) mod podunavailablebudget;
 pub(crate) mod sidecarset;
@@ -34,9 +36,9 @@ use crate::{
 /// What to explain.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// `clone/NAME`, `sts/NAME`, `daemon/NAME`, `sidecarset/NAME` or `pub/NAME`.
+    /// `clone/NAME`, `sts/NAME`, `daemon/NAME`, `bcj/NAME`, `sidecarset/NAME` or `pub/NAME`.
     target: String,
-    /// Only this pod; of a DaemonSet, a pod or a node; of a SidecarSet, `NAMESPACE/NAME` where the name alone is not enough.
+    /// Only this pod; of a DaemonSet or a BroadcastJob, a pod or a node; of a SidecarSet, `NAMESPACE/NAME` where the name alone is not enough.
     pod: Option<String>,
     /// Namespace of the object; without it that of the kubeconfig's context.
     #[arg(short, long)]
@@ -339,7 +341,7 @@ mod tests {
             .collect();
         assert_eq!(
             super::enumeration(&targets),
-            "clone, sts, daemon, sidecarset and pub"
+            "clone, sts, daemon, bcj, sidecarset and pub"
         );
         let has_name = |name: &str| super::explainers().any(|(kind, _)| super::has_name(kind, name));
         assert!(

@@ -187,6 +187,7 @@ fn kinds_without_a_controller_are_logged_once_at_the_start_and_are_in_the_readme
             "CloneSet",
             "StatefulSet",
             "DaemonSet",
+            "BroadcastJob",
             "SidecarSet",
             "PodUnavailableBudget",
         ];

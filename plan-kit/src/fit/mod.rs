@@ -1,11 +1,15 @@
 //! May a pod of this template run on this node?
 //!
 //! What the scheduler takes for granted of a pod that is bound to a node anyway is not asked: free resources, ports, whether
-//! the node is ready. What is asked is what a user says: the name of a node, labels, taints, and that a node is cordoned.
-//! Each *no* has a reason, in words.
+//! the node is ready. What is asked is what a user says: the name of a node, labels, taints, and that a node is cordoned;
+//! and whether the node is large enough, where a kind asks for that. Each *no* has a reason, in words.
 
 mod affinity;
+mod binding;
+mod requests;
 mod tolerations;
+
+use std::sync::Arc;
 
 use kruise_views::NodeView;
 use serde_json::Value;
@@ -13,7 +17,17 @@ use serde_json::Value;
 use affinity::Term;
 use tolerations::Toleration;
 
+pub use binding::Binding;
 pub use tolerations::for_daemons;
+
+/// A node, and whether pods of a workload may run there.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// The node.
+    pub node: Arc<NodeView>,
+    /// Whether pods may run there.
+    pub fit: Fit,
+}
 
 /// Taint of a cordoned node.
 pub(crate) const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
@@ -28,6 +42,8 @@ pub struct Placement {
     /// One of them has to match; `None` if there is no required affinity.
     terms: Option<Vec<Term>>,
     tolerations: Vec<Toleration>,
+    /// What its pods request, by resource, in thousandths; empty if nodes are not asked for it.
+    requests: Vec<(Box<str>, i64)>,
 }
 
 /// Whether a pod may run on a node.
@@ -54,6 +70,8 @@ pub enum Obstacle {
     Taint(u16),
     /// The node is cordoned.
     Cordoned,
+    /// The node has less of a resource than its pods request, by its place.
+    Room(u16),
 }
 
 impl Fit {
@@ -92,6 +110,7 @@ impl Placement {
                 .collect(),
             terms: required.map(affinity::terms),
             tolerations: tolerations.iter().map(Toleration::of).collect(),
+            requests: Vec::new(),
         }
     }
 
@@ -99,6 +118,15 @@ impl Placement {
     pub fn of(template: &Value) -> Self {
         let own = template.pointer("/spec/tolerations").and_then(Value::as_array);
         Self::new(template, own.map_or(&[], Vec::as_slice))
+    }
+
+    /// The same, on nodes that are large enough for what the template requests. Other pods on the node are not counted.
+    #[must_use]
+    pub fn with_requests(self, template: &Value) -> Self {
+        Self {
+            requests: requests::of(template),
+            ..self
+        }
     }
 
     /// Whether its pods may run on this node.
@@ -136,7 +164,11 @@ impl Placement {
         if node.unschedulable && !self.tolerates(UNSCHEDULABLE, "", "NoSchedule") {
             return Fit::Stays(Obstacle::Cordoned);
         }
-        Fit::Runs
+        let mut requests = self.requests.iter();
+        match requests.position(|(resource, amount)| node.room(resource) < *amount) {
+            Some(index) => Fit::Stays(Obstacle::Room(place(index))),
+            None => Fit::Runs,
+        }
     }
 
     fn tolerates(&self, key: &str, value: &str, effect: &str) -> bool {
@@ -170,6 +202,14 @@ impl Placement {
                 None => "has a taint that the template does not tolerate".to_owned(),
             },
             Obstacle::Cordoned => "is cordoned".to_owned(),
+            Obstacle::Room(index) => {
+                let resource = self
+                    .requests
+                    .get(usize::from(index))
+                    .map(|(resource, _)| &**resource);
+                let resource = resource.unwrap_or_default();
+                format!("has less {resource} than the template requests")
+            }
         }
     }
 }

@@ -14,22 +14,14 @@ use kruise_api::{
     },
 };
 use kruise_plan_kit::{
-    Batching, Body, Intent, ObjectWrites, Phase, ResourceId, Step, fit,
-    injected::{Bug, is_injected},
+    Batching, Body, Intent, ObjectWrites, Phase, ResourceId, Step,
+    fit::{self, Binding},
     instance, put, readiness,
     rollout::Rollout,
 };
 use serde_json::{Map, Value, json};
 
 use super::{events, snapshot::Options};
-
-/// Where a new pod says which node it is for.
-const REQUIRED: [&str; 4] = [
-    "spec",
-    "affinity",
-    "nodeAffinity",
-    "requiredDuringSchedulingIgnoredDuringExecution",
-];
 
 /// Makes new pods.
 pub(super) struct NewPods<'p> {
@@ -61,38 +53,18 @@ impl<'p> NewPods<'p> {
 
     /// The name of the next pod for a node.
     pub(super) fn name(&self, node: &str) -> String {
-        // A name must not depend on what else there is.
-        let node = if is_injected(Bug::NameForSeveralNodes) {
-            ""
-        } else {
-            node
-        };
         let owner = &self.rollout.owner;
-        let taken = self.taken.borrow();
-        let mut index = 0;
-        loop {
-            let id = instance::id_for_node(owner.uid, node, index);
-            let name = format!("{}-{id}", owner.name);
-            if !taken.contains(&name) {
-                return name;
-            }
-            index += 1;
-        }
+        instance::name_for_node((owner.name, owner.uid), node, &self.taken.borrow())
     }
 
     /// Creates the next pod for a node.
     pub(super) fn create(&self, node: &str, reason: &str) -> ObjectWrites {
         let name = self.name(node);
         let base = self.base.get_or_init(|| Arc::new(self.pod()));
-        let mut set: Vec<(&'static str, Value)> = vec![("/metadata/name", name.as_str().into())];
-        if self.options.by_scheduler {
-            let field = json!({"key": "metadata.name", "operator": "In", "values": [node]});
-            let term = json!({"nodeSelectorTerms": [{"matchFields": [field]}]});
-            let path = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution";
-            set.push((path, term));
-        } else {
-            set.push(("/spec/nodeName", node.into()));
-        }
+        let set = vec![
+            ("/metadata/name", name.as_str().into()),
+            self.binding().member(node),
+        ];
         let body = Body {
             base: Arc::clone(base),
             set,
@@ -141,25 +113,12 @@ impl<'p> NewPods<'p> {
             spec.insert("schedulerName".into(), SCHEDULER.into());
         }
         let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec});
-        if self.options.by_scheduler {
-            make_objects(&mut pod, &REQUIRED);
-        }
+        self.binding().prepare(&mut pod);
         pod
     }
-}
 
-/// Makes an object of each member on the way to the last of the path: a template may have null there.
-fn make_objects(value: &mut Value, path: &[&str]) {
-    let Some((first, rest)) = path.split_first() else {
-        return;
-    };
-    if !value.is_object() {
-        *value = json!({});
-    }
-    if let Some(members) = value.as_object_mut()
-        && !rest.is_empty()
-    {
-        make_objects(members.entry(*first).or_insert(Value::Null), rest);
+    fn binding(&self) -> Binding {
+        Binding::by_scheduler(self.options.by_scheduler)
     }
 }
 

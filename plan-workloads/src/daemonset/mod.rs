@@ -42,7 +42,7 @@ mod steps;
 mod surge;
 mod update;
 
-pub use kruise_plan_kit::Explain;
+pub use kruise_plan_kit::{Explain, fit::Placed};
 pub use limits::Limits;
 pub use plan::plan;
-pub use snapshot::{Options, Placed, Snapshot, placement};
+pub use snapshot::{Options, Snapshot, placement};

@@ -13,6 +13,7 @@ use kruise_api::{
 use kruise_plan_kit::{
     Intent, ObjectWrites, Owner, Part, Patch, Precondition, ResourceId, Step, Write,
     availability::Service,
+    fit::Placed,
     injected::{Bug, is_injected},
     lifecycle::State,
     pod_writes::{self, Guard},
@@ -21,8 +22,6 @@ use kruise_plan_kit::{
 };
 use kruise_views::{Phase, PodView};
 use serde_json::json;
-
-use super::snapshot::Placed;
 
 /// A pod of the set.
 #[derive(Clone, Debug)]

@@ -5,20 +5,11 @@ use std::sync::Arc;
 use kruise_api::daemonset::DaemonSet;
 use kruise_plan_kit::{
     Explain, Memory,
-    fit::{Fit, Placement, for_daemons},
+    fit::{Placed, Placement, for_daemons},
     inplace::VerticalScaling,
     ledger::Budgets,
 };
-use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
-
-/// A node, and whether pods of the set may run there.
-#[derive(Clone, Debug)]
-pub struct Placed {
-    /// The node.
-    pub node: Arc<NodeView>,
-    /// Whether pods may run there.
-    pub fit: Fit,
-}
+use kruise_views::{ImageJobView, PodView, RevisionView};
 
 /// One snapshot of a DaemonSet and everything that belongs to it.
 pub struct Snapshot<'a> {

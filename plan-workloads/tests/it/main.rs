@@ -1,5 +1,5 @@
 //! What the planners of workloads must do, written from the requirements and not from the planners. Those of CloneSet are
-//! here, those of DaemonSet in `daemonset`, and those of StatefulSet in `statefulset`.
+//! here, those of other kinds in the folders of their names.
 //!
 //! `world` is a small cluster that applies plans as a server and nodes would; `oracle` watches every write that reaches
 //! it with arithmetic of its own. `vectors`, `cases`, `takeover` and `lossless` are fixed examples, `properties` are
@@ -12,6 +12,7 @@
     clippy::too_many_lines
 )]
 
+mod broadcastjob;
 mod budgets;
 mod cases;
 mod daemonset;

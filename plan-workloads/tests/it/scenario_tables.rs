@@ -116,6 +116,7 @@ fn every_named_test_exists_and_every_scenario_has_one_or_says_why_not() {
         ("sidecarset.md", 'S', 41),
         ("statefulset.md", 'S', 43),
         ("daemonset.md", 'D', 36),
+        ("broadcastjob.md", 'J', 17),
         ("admission.md", 'A', 30),
         ("launch-priority.md", 'L', 14),
         ("pod-webhook.md", 'P', 11),
@@ -165,6 +166,7 @@ fn whatever_is_better_here_has_a_test() {
         1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 16, 17, 18, 20, 21, 22, 23, 24, 26, 27,
     ];
     assert_tested("daemonset.md", 'M', of_daemonsets.into_iter(), 2);
+    assert_tested("broadcastjob.md", 'M', 1..=11, 2);
 }
 
 /// The tests in the last cell of each row of a table whose rows are `wanted`.
@@ -221,6 +223,7 @@ fn every_case_stands_in_a_table_and_every_case_there_exists() {
     let documents = [
         "cloneset.md",
         "daemonset.md",
+        "broadcastjob.md",
         "in-place-update.md",
         "gates.md",
         "statefulset.md",

@@ -1,5 +1,6 @@
 //! A pod: the fields that planners read.
 
+mod broadcast;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -7,6 +8,7 @@ mod wire;
 
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::{
     AmountsView, Labels, OwnerView, WrittenView,
@@ -51,6 +53,8 @@ pub struct PodView {
     pub containers: Box<[ContainerView]>,
     /// Is `restartPolicy` `Always`?
     pub restarts_always: bool,
+    /// What only its BroadcastJob reads; none for pods of others.
+    pub broadcast: Option<Box<BroadcastView>>,
     /// Its volumes that are persistent volume claims, in order.
     pub claims: Box<[ClaimVolume]>,
     /// Phase.
@@ -74,6 +78,16 @@ pub struct ClaimVolume {
     pub volume: Box<str>,
     /// Name of the claim.
     pub claim: Box<str>,
+}
+
+/// What a BroadcastJob reads of its pods.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BroadcastView {
+    /// What its own specification says about nodes, in the form of a template: `spec` with `nodeSelector`, `tolerations`,
+    /// and the required node affinity unless that only pins it to its node.
+    pub placement: Value,
+    /// Restarts of its containers, those of init containers included, where `restartPolicy` is `OnFailure`.
+    pub restarts: i32,
 }
 
 /// A container of the specification.

@@ -10,7 +10,11 @@ use serde::{
 };
 use serde_json::Value;
 
-use super::{ClaimVolume, ConditionView, ContainerStatusView, ContainerView, Phase, PodView, Truth, report};
+use super::broadcast;
+use super::{
+    BroadcastView, ClaimVolume, ConditionView, ContainerStatusView, ContainerView, Phase, PodView, Truth,
+    report,
+};
 use crate::{
     AmountsView, Labels, OwnerView, WrittenView, amounts,
     environment::{MetadataMap, MetadataVariable},
@@ -74,6 +78,10 @@ impl<'de> Deserialize<'de> for Object {
                         Member::Spec if object.metadata.awaits_hashes() => {
                             object.spec = Spec::with_hashes(&map.next_value()?).map_err(A::Error::custom)?;
                         }
+                        Member::Spec if object.metadata.is_broadcast() => {
+                            object.spec =
+                                Spec::with_placement(&map.next_value()?).map_err(A::Error::custom)?;
+                        }
                         Member::Spec => object.spec = map.next_value()?,
                         Member::Status => object.status = map.next_value()?,
                         Member::Other => drop(map.next_value::<IgnoredAny>()?),
@@ -97,7 +105,23 @@ impl Metadata {
     }
 }
 
+impl Metadata {
+    /// Does a BroadcastJob control it?
+    fn is_broadcast(&self) -> bool {
+        let mut owners = self.owner_references.iter().flatten();
+        owners.any(|owner| {
+            owner.controller && owner.kind == "BroadcastJob" && owner.group() == names::APPS_GROUP
+        })
+    }
+}
+
 impl Spec {
+    fn with_placement(spec: &Value) -> Result<Self, serde_json::Error> {
+        let mut read = Self::deserialize(spec)?;
+        read.placement = Some(broadcast::placement(spec));
+        Ok(read)
+    }
+
     fn with_hashes(spec: &Value) -> Result<Self, serde_json::Error> {
         let mut read = Self::deserialize(spec)?;
         let containers = spec.get("containers").and_then(Value::as_array);
@@ -136,6 +160,9 @@ struct Spec {
     containers: Option<Vec<Container>>,
     init_containers: Option<Vec<Init>>,
     volumes: Option<Vec<Volume>>,
+    /// What it says about nodes. Not of the server.
+    #[serde(skip)]
+    placement: Option<Value>,
 }
 
 /// Only what pins a pod to one node.
@@ -288,8 +315,15 @@ struct Status {
     observed_generation: i64,
     conditions: Option<Vec<Condition>>,
     container_statuses: Option<Vec<ContainerStatus>>,
+    init_container_statuses: Option<Vec<InitStatus>>,
     /// `status.resize`: servers before 1.33 report here what newer ones report in conditions.
     resize: Option<Box<str>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct InitStatus {
+    restart_count: i32,
 }
 
 #[derive(Default, Deserialize)]
@@ -324,6 +358,17 @@ impl From<Object> for PodView {
         let conditions = status.conditions.unwrap_or_default();
         let statuses = status.container_statuses.unwrap_or_default();
         let containers = spec.containers.unwrap_or_default();
+        let inits = status.init_container_statuses.unwrap_or_default();
+        let counts = inits.iter().map(|init| init.restart_count);
+        let counts = counts.chain(statuses.iter().map(|container| container.restart_count));
+        let restarts = if spec.restart_policy.as_deref() == Some("OnFailure") {
+            counts.fold(0, i32::saturating_add)
+        } else {
+            0
+        };
+        let broadcast = spec
+            .placement
+            .map(|placement| Box::new(BroadcastView { placement, restarts }));
         let trusted_at = report::trusted_at(&conditions, &containers, &statuses);
         let unobserved =
             status.observed_generation < metadata.generation && report::reports_generations(&conditions);
@@ -367,6 +412,7 @@ impl From<Object> for PodView {
                 .collect(),
             init_containers: inits.into_iter().map(|init| init.name).collect(),
             containers,
+            broadcast,
             restarts_always: !matches!(spec.restart_policy.as_deref(), Some("OnFailure" | "Never")),
             claims: spec
                 .volumes

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::start::Strategy;
+use crate::subjects::nodes::NodeEdit;
 
 /// A user's edit of a DaemonSet, or of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -33,23 +34,6 @@ pub enum Edit {
     Tolerate(bool),
     /// Something happens to the node with this number.
     Node(u8, NodeEdit),
-}
-
-/// What happens to a node.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub enum NodeEdit {
-    /// It joins the cluster; means nothing if it is there.
-    Join,
-    /// It leaves the cluster.
-    Leave,
-    /// It changes to another pool.
-    Pool(String),
-    /// It has a taint with this effect, and no other one of users; empty for none.
-    Taint(String),
-    /// It is cordoned, or not any more.
-    Cordon(bool),
-    /// Its condition `Ready`: `True`, `False`, or `Unknown` if it does not answer.
-    Ready(String),
 }
 
 impl Edit {

@@ -1,7 +1,7 @@
 //! Scenarios with a DaemonSet.
 
 use super::{
-    edit::{Edit, NodeEdit},
+    edit::Edit,
     start::{DAEMONSETS, NAME, Start, Strategy},
 };
 use crate::engine::{
@@ -11,6 +11,7 @@ use crate::engine::{
     scenario::{Action, Scenario, Step},
 };
 use crate::subjects::hooks::Mark;
+use crate::subjects::nodes::{NodeEdit, any_pool as pool, random as node_edit};
 
 /// Resources whose watches faults hit.
 const WATCHED: &[Resource] = &[PODS, PODS, DAEMONSETS, REVISIONS, NODES, NODES];
@@ -171,10 +172,6 @@ fn burst(random: &mut Random) -> String {
     random.text(&["1", "2", "3", "10%", "40%"])
 }
 
-fn pool(random: &mut Random) -> String {
-    random.text(&["a", "a", "b"])
-}
-
 /// An edit. A new image has the next number.
 fn edit(random: &mut Random, image: &mut u32) -> Edit {
     match random.between(0, 99) {
@@ -206,19 +203,5 @@ fn edit(random: &mut Random, image: &mut u32) -> Edit {
         }),
         65..68 => Edit::Tolerate(random.percent(50)),
         _ => Edit::Node(random.between(1, NUMBERS) as u8, node_edit(random)),
-    }
-}
-
-/// Something that happens to a node and need not end.
-fn node_edit(random: &mut Random) -> NodeEdit {
-    match random.between(0, 99) {
-        0..26 => NodeEdit::Join,
-        26..44 => NodeEdit::Leave,
-        44..56 => NodeEdit::Pool(pool(random)),
-        56..76 => {
-            NodeEdit::Taint(random.text(&["NoSchedule", "NoSchedule", "NoExecute", "PreferNoSchedule"]))
-        }
-        76..86 => NodeEdit::Taint(String::new()),
-        _ => NodeEdit::Cordon(random.percent(60)),
     }
 }

@@ -1,11 +1,11 @@
-//! DaemonSets and nodes as JSON.
+//! DaemonSets as JSON.
 
 use serde_json::{Value, json};
 
-use super::start::{HISTORY, POOL, Start, Strategy, TAINT};
-use crate::engine::boot;
+use super::start::{HISTORY, Start, Strategy};
 use crate::engine::user::int_or_string;
 use crate::subjects::hooks;
+use crate::subjects::nodes::pool;
 
 /// The DaemonSet.
 pub fn set(start: &Start) -> Value {
@@ -68,35 +68,4 @@ pub fn selector(name: &str) -> Value {
     } else {
         json!({"matchLabels": pool(name)})
     }
-}
-
-/// The label of nodes of a pool; null for none.
-pub fn pool(name: &str) -> Value {
-    if name.is_empty() {
-        Value::Null
-    } else {
-        json!({POOL: name})
-    }
-}
-
-/// Name of the node with a number.
-pub fn node_name(number: u8) -> String {
-    format!("n{number}")
-}
-
-/// The pool of a node that joins.
-pub fn first_pool(number: u8) -> &'static str {
-    if number.is_multiple_of(3) { "b" } else { "a" }
-}
-
-/// A node that joins.
-pub fn node(number: u8) -> Value {
-    let mut node = boot::node(&node_name(number));
-    node["metadata"]["labels"][POOL] = first_pool(number).into();
-    node
-}
-
-/// The taint that users put on nodes.
-pub fn taint(effect: &str) -> Value {
-    json!({"key": TAINT, "value": "yes", "effect": effect})
 }

@@ -7,7 +7,7 @@ mod oracles;
 mod start;
 mod user;
 
-use edit::{Edit, NodeEdit};
+use edit::Edit;
 use serde::Deserialize;
 use serde_json::Value;
 use start::{CONTROLLER, DAEMONSETS, NAME, Start, Strategy};
@@ -18,6 +18,7 @@ use crate::engine::{
     scenario::{Action, Scenario, Step},
     subject::{Subject, User},
 };
+use crate::subjects::nodes::NodeEdit;
 
 /// DaemonSets.
 pub struct DaemonSet;

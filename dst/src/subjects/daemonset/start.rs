@@ -13,10 +13,6 @@ pub const CONTROLLER: &str = "daemonset-controller";
 pub const DAEMONSETS: Resource = Resource::kruise("daemonsets", "DaemonSet");
 /// `revisionHistoryLimit`.
 pub const HISTORY: i64 = 3;
-/// Label of nodes: `a` or `b`.
-pub const POOL: &str = "pool";
-/// Key of the taint that users put on nodes.
-pub const TAINT: &str = "dedicated";
 
 /// How pods are updated, with the limit as text: `2` or `30%`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]

@@ -8,22 +8,20 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    edit::{Edit, NodeEdit},
-    manifest::{first_pool, node, node_name, pool, rolling_update, selector, set, strategy, taint},
-    start::{DAEMONSETS, POOL, Start, TAINT},
+    edit::Edit,
+    manifest::{rolling_update, selector, set, strategy},
+    start::{DAEMONSETS, Start},
 };
 use crate::engine::{
-    boot,
     cluster::Cluster,
-    resource::NODES,
     subject::User,
     user::{self, insist, int_or_string},
 };
+use crate::subjects::nodes::{self, TAINT, pool};
 
 const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/daemonsets";
 /// The same DaemonSets in the version that is converted.
 const OLDER: &str = "/apis/apps.kruise.io/v1alpha1/namespaces/default/daemonsets";
-const NODES_PATH: &str = "/api/v1/nodes";
 
 /// Users of one DaemonSet, those who run the nodes, and the systems that answer its hooks.
 pub struct DaemonSetUser {
@@ -44,13 +42,7 @@ impl User for DaemonSetUser {
 
     fn prepare<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
         async move {
-            for number in 1..=self.start.nodes {
-                if boot::NODES.contains(&node_name(number).as_str()) {
-                    edit_node(cluster, number, &NodeEdit::Pool(first_pool(number).into())).await;
-                } else {
-                    edit_node(cluster, number, &NodeEdit::Join).await;
-                }
-            }
+            nodes::prepare(cluster, self.start.nodes).await;
         }
         .boxed()
     }
@@ -69,7 +61,7 @@ impl User for DaemonSetUser {
         async move {
             let edit = Edit::deserialize(change)?;
             Ok(match &edit {
-                Edit::Node(number, edit) => edit_node(cluster, *number, edit).await,
+                Edit::Node(number, edit) => nodes::edit(cluster, *number, edit).await,
                 edit => edit_set(cluster, &self.start, edit).await,
             })
         }
@@ -126,48 +118,5 @@ fn patch(cluster: &Arc<Cluster>, start: &Start, edit: &Edit) -> Option<Value> {
         Edit::Tolerate(true) => template(json!({"tolerations": [{"key": TAINT, "operator": "Exists"}]})),
         Edit::Tolerate(false) => template(json!({"tolerations": null})),
         Edit::Node(..) => return None,
-    })
-}
-
-/// Changes a node. False if that is refused, or means nothing now.
-async fn edit_node(cluster: &Arc<Cluster>, number: u8, edit: &NodeEdit) -> bool {
-    let path = format!("{NODES_PATH}/{}", node_name(number));
-    match edit {
-        NodeEdit::Join => {
-            let request = Request::new(Method::Post, NODES_PATH, Some(&node(number)));
-            insist(cluster, request).await
-        }
-        NodeEdit::Leave => insist(cluster, Request::new(Method::Delete, &path, None)).await,
-        NodeEdit::Pool(pool) => {
-            user::patch(cluster, &path, &json!({"metadata": {"labels": {POOL: pool}}})).await
-        }
-        NodeEdit::Taint(effect) => match tainted(cluster, number, effect) {
-            Some(taints) => user::patch(cluster, &path, &json!({"spec": {"taints": taints}})).await,
-            None => false,
-        },
-        NodeEdit::Cordon(cordoned) => {
-            user::patch(cluster, &path, &json!({"spec": {"unschedulable": cordoned}})).await
-        }
-        NodeEdit::Ready(status) => {
-            let condition = json!({"type": "Ready", "status": status});
-            let body = json!({"status": {"conditions": [condition]}});
-            let request = Request::new(Method::Patch, &format!("{path}/status"), Some(&body));
-            insist(
-                cluster,
-                request.content_type("application/strategic-merge-patch+json"),
-            )
-            .await
-        }
-    }
-}
-
-/// The taints of a node, with another one of users; nothing if there is no such node.
-fn tainted(cluster: &Arc<Cluster>, number: u8, effect: &str) -> Option<Vec<Value>> {
-    cluster.look(|state| {
-        let node = state.mirror.of(NODES).named(&node_name(number))?;
-        let taints = node.value()["spec"]["taints"].as_array();
-        let others = taints.into_iter().flatten().filter(|one| one["key"] != TAINT);
-        let added = (!effect.is_empty()).then(|| taint(effect));
-        Some(others.cloned().chain(added).collect())
     })
 }

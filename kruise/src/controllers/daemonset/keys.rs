@@ -1,14 +1,13 @@
 //! Keys: the DaemonSets that a change of an object enqueues.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use kruise_api::daemonset::KIND;
-use kruise_plan_kit::fit::Placement;
 use kruise_views::{NodeView, PodView};
 use kube_cache::{Delta, ObjectKey};
 
 use super::cached::Placing;
-use crate::controllers::{caches::owners, parsed::Parsed};
+use crate::controllers::{caches::owners, fits::Verdicts, parsed::Parsed};
 
 type Sets = Vec<Arc<Parsed<Placing>>>;
 
@@ -44,25 +43,14 @@ fn may_be_adopted(delta: &Delta<PodView>) -> bool {
 /// The DaemonSets that may run on the node, or may not any more, since the change, and those whose rolling update selects it
 /// or does not any more. What was found out for one placement holds for all sets that have it.
 pub(super) fn of_node(delta: &Delta<NodeView>, all: &dyn Fn() -> Sets) -> Vec<ObjectKey> {
-    if let (Some(old), Some(new)) = (&delta.old, &delta.new)
-        && old.is_same(new)
-    {
+    let Some(mut verdicts) = Verdicts::of(delta) else {
         return Vec::new();
-    }
+    };
     let sets = all();
-    let mut changed: BTreeMap<&Placement, bool> = BTreeMap::new();
     let mut keys = Vec::new();
     for set in &sets {
         let Ok(placing) = &set.object else { continue };
-        let placement = &*placing.placement;
-        let is_changed = *changed.entry(placement).or_insert_with(|| {
-            let verdict = |node: &Option<Arc<NodeView>>| {
-                let fit = node.as_ref().map(|node| placement.fit(node));
-                fit.map_or((false, false), |fit| (fit.runs(), fit.stays()))
-            };
-            verdict(&delta.old) != verdict(&delta.new)
-        });
-        if is_changed || is_selected_otherwise(placing, delta) {
+        if verdicts.have_changed(&placing.placement) || is_selected_otherwise(placing, delta) {
             keys.push(ObjectKey::of(&**set));
         }
     }

@@ -3,7 +3,6 @@
 //! The input of a plan is [`Inputs`].
 
 mod cached;
-mod fits;
 #[cfg(test)]
 mod heartbeats;
 mod inputs;
@@ -31,6 +30,7 @@ use kube_cache::{ObjectKey, SharedInformer};
 use super::{
     budgets::{self, CachedBudgets, PODS_BY_BUDGET},
     caches::{BUDGETS, NODES, PODS, PULL_JOBS, REVISIONS, owners},
+    fits::Fits,
     invalid_spec,
     parsed::Parsed,
 };
@@ -44,7 +44,6 @@ pub use inputs::Inputs;
 pub use options::options;
 
 use cached::{DAEMONSETS, ORPHANS, Placing};
-use fits::Fits;
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<DaemonSets>("daemonset-controller", 3)

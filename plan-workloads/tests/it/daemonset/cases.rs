@@ -9,8 +9,10 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
-use kruise_plan_kit::{Explain, Intent, ObjectWrites, Phase, Plan, Write};
-use kruise_plan_test_kit::{Letters, budget, change, compare, merge, pod, spoken};
+use kruise_plan_kit::{Explain, Intent, ObjectWrites, Phase, Write};
+use kruise_plan_test_kit::{
+    Expected, Letters, budget, change, compare, differences, line, merge, node, pod, spoken,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -220,35 +222,9 @@ fn world(case: &Case, names: &Letters) -> World {
     world
 }
 
-/// Reads a node: `NAME WORD…`.
 fn join(world: &mut World, line: &str) {
-    let mut words = line.split_whitespace();
-    let name = words.next().unwrap();
-    let (mut labels, mut taints) = (json!({}), json!([]));
-    let (mut ready, mut cordoned) = ("True", false);
-    for word in words {
-        let (key, value) = word.split_once('=').unwrap_or((word, ""));
-        match key {
-            "label" => {
-                let (key, value) = value.split_once(':').unwrap();
-                labels[key] = json!(value);
-            }
-            "taint" => {
-                let (key, effect) = value.split_once(':').unwrap();
-                taints
-                    .as_array_mut()
-                    .unwrap()
-                    .push(json!({"key": key, "effect": effect}));
-            }
-            "unready" => ready = "Unknown",
-            "cordoned" => cordoned = true,
-            other => panic!("a node that is {other}?"),
-        }
-    }
-    world.join(name, labels, taints);
-    let node = world.nodes.get_mut(name).unwrap();
-    node["status"]["conditions"][0]["status"] = json!(ready);
-    node["spec"]["unschedulable"] = json!(cordoned);
+    let (name, node) = node(line);
+    world.nodes.insert(name, node);
 }
 
 fn add_pods(world: &mut World, names: &Letters, lines: &[String]) {
@@ -348,78 +324,21 @@ fn happen(round: &Round, world: &mut World, names: &Letters) {
     world.pass(round.pass);
 }
 
-/// The writes of one object in a line.
-fn line(object: &ObjectWrites, several: bool) -> String {
-    let steps = object.steps.iter().map(|step| {
-        let write = &step.write;
-        let text = format!("{} {}", write.intent().as_str(), write.target().name);
-        match write {
-            Write::Create {
-                intent: Intent::CreatePod,
-                body,
-                ..
-            } if several => {
-                let revision = &body.render()["metadata"]["labels"]["controller-revision-hash"];
-                format!("{text} at {}", revision.as_str().unwrap())
-            }
-            _ => text,
+/// The writes of one object in a line. Where there are several templates, a new pod is followed by `at` and its revision.
+fn line_at(object: &ObjectWrites, several: bool) -> String {
+    let text = line(object);
+    let pod = object.steps.first().map(|step| &step.write);
+    match pod {
+        Some(Write::Create {
+            intent: Intent::CreatePod,
+            body,
+            ..
+        }) if several => {
+            let revision = &body.render()["metadata"]["labels"]["controller-revision-hash"];
+            format!("{text} at {}", revision.as_str().unwrap())
         }
-    });
-    steps.collect::<Vec<String>>().join(" then ")
-}
-
-/// What differs from what the file says.
-fn differences(round: &Round, plan: &Plan, world: &World, names: &Letters) -> Vec<String> {
-    let mut wrong = Vec::new();
-    let several = names.letters().len() > 1;
-    let mut writes: Vec<String> = plan
-        .writes
-        .iter()
-        .map(|object| told(world, names, line(object, several)).replace(" hash>", ">"))
-        .collect();
-    let mut wanted = round.writes.clone();
-    writes.sort();
-    wanted.sort();
-    if writes != wanted {
-        wrong.push(format!("writes {writes:#?}, not {wanted:#?}"));
+        _ => text,
     }
-    if let Some(wanted) = &round.events {
-        let events = plan.events.iter();
-        let events: Vec<String> = events
-            .map(|event| told(world, names, format!("{}: {}", event.reason, event.message)))
-            .collect();
-        let says = |event: &&String, wanted: &&String| {
-            let (reason, words) = wanted.split_once(": ").unwrap();
-            event
-                .split_once(": ")
-                .is_some_and(|(have, message)| have == reason && message.contains(words))
-        };
-        let same = wanted
-            .iter()
-            .all(|one| events.iter().any(|event| says(&event, &one)))
-            && events
-                .iter()
-                .all(|event| wanted.iter().any(|one| says(&event, &one)));
-        if !same {
-            wrong.push(format!("events {events:#?}, not {wanted:#?}"));
-        }
-    }
-    let again = plan.requeue.map(|requeue| requeue.as_secs());
-    if round.again.is_some() && round.again != again {
-        wrong.push(format!("again in {again:?}, not {:?}", round.again));
-    }
-    for wanted in &round.why {
-        let (about, words) = wanted.split_once(": ").unwrap();
-        let about = if about == "the set" { "" } else { about };
-        let found = plan.why.iter().any(|why| {
-            told(world, names, why.node().unwrap_or(&why.about).to_owned()) == about
-                && told(world, names, why.text.clone()).contains(words)
-        });
-        if !found {
-            wrong.push(format!("no line says {wanted:?}: {:#?}", plan.why));
-        }
-    }
-    wrong
 }
 
 /// What differs from the status that the file says.
@@ -433,20 +352,6 @@ fn reported(round: &Round, world: &World, names: &Letters) -> Vec<String> {
         }
     }
     wrong
-}
-
-/// Carries the plan out, all of it.
-fn execute(plan: &Plan, world: &mut World) {
-    let mut writes: Vec<&ObjectWrites> = plan.writes.iter().collect();
-    writes.sort_by_key(|object| object.phase);
-    for object in writes {
-        let mut previous = None;
-        for step in &object.steps {
-            let done = world.apply(&step.write, &mut previous);
-            assert_eq!(done, Ok(()), "{}", step.write);
-        }
-    }
-    world.report(plan);
 }
 
 fn run(file: &str) -> Result<String, String> {
@@ -465,12 +370,24 @@ fn run(file: &str) -> Result<String, String> {
             .writes
             .iter()
             .filter(|object| object.phase != Phase::Pods)
-            .map(|object| format!("phase {:?}: {}\n", object.phase, line(object, false)))
+            .map(|object| format!("phase {:?}: {}\n", object.phase, line(object)))
             .collect();
         let text = told(&world, &names, spoken(&plan) + &late.concat());
         write!(out, "\n{text}").unwrap();
-        let mut found = differences(round, &plan, &world, &names);
-        execute(&plan, &mut world);
+        let expected = Expected {
+            writes: &round.writes,
+            events: round.events.as_deref(),
+            again: round.again,
+            why: &round.why,
+        };
+        let several = names.letters().len() > 1;
+        let mut found = differences(
+            &plan,
+            &expected,
+            |text| told(&world, &names, text).replace(" hash>", ">"),
+            |object| line_at(object, several),
+        );
+        world.execute(&plan);
         found.extend(reported(round, &world, &names));
         wrong.extend(found.iter().map(|text| format!("round {}: {text}", index + 1)));
     }

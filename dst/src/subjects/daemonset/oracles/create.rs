@@ -1,45 +1,16 @@
 //! *"One pod for each node that may run it, of the current template, pinned to its node; a second one only while the node is
 //! updated with surge, within the limits of surge, partition and selector."*
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use kruise_sim::Method;
 use serde_json::Value;
 
 use super::fit::TOLERATED;
-use super::known::{Known, Pod, is_held, is_ready, is_selected, node_of, pinned};
+use super::known::{Known, Pod, is_held, is_ready, is_selected};
 use super::spec::Spec;
 use crate::engine::oracles::{Mirror, Object, PODS, REVISIONS, Violation, Write};
 use crate::subjects::labels::{GATE, REVISION};
-
-/// The pod that a write created.
-pub fn created<'m>(write: &Write<'_>, mirror: &'m Mirror) -> Option<&'m Object> {
-    if write.resource != "pods" || write.method != Method::Post || !write.name.is_empty() {
-        return None;
-    }
-    let versions = mirror.of(PODS).changed_at(write.marks.of(PODS))?;
-    versions.last().map(|object| &**object)
-}
-
-/// The node of each name of a pod that was requested.
-pub type Names = BTreeMap<String, String>;
-
-/// Judges a creation that is sent, whatever becomes of it: no name is for two nodes.
-pub fn judge_sent(write: &Write<'_>, names: &mut Names) -> Option<Violation> {
-    let name = write.body["metadata"]["name"].as_str()?;
-    let node = pinned(&write.body["spec"])?;
-    let known = names
-        .entry(name.to_owned())
-        .or_insert_with(|| node.to_owned())
-        .clone();
-    (known != node).then(|| Violation {
-        oracle: "a name is for one node",
-        what: format!(
-            "{} requests {name} for {node}, and it was for {known}",
-            write.process
-        ),
-    })
-}
+use crate::subjects::nodes::{node_of, pinned};
 
 /// Judges the creation of a pod. `surges`: may some version of the DaemonSet have two pods on a node?
 pub fn judge(

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::fit;
-use super::known::{is_available, is_ready, is_selected, node_of};
+use super::known::{is_available, is_ready, is_selected};
 use super::spec::Spec;
 use crate::engine::oracles::{Mirror, NODES, Object, PODS, REVISIONS};
 use crate::subjects::daemonset::start::{DAEMONSETS, HISTORY};
 use crate::subjects::labels::{GATE, REVISION};
+use crate::subjects::nodes::node_of;
 use crate::subjects::settled::{expect, settled_on};
 
 /// A node that is to have a pod, and its pod.

@@ -6,13 +6,13 @@ use std::{
 };
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::fit;
 use super::spec::Spec;
 use crate::engine::oracles::{Log, Mirror, NODES, Object, PODS, ProcessId, Write};
 use crate::subjects::daemonset::start::DAEMONSETS;
 use crate::subjects::labels::{GATE, REVISION, STATE};
+use crate::subjects::nodes::node_of;
 
 /// Newest version of each pod that its last writer wrote: what it wrote itself, it must know.
 pub type Wrote = BTreeMap<Arc<str>, (ProcessId, u64)>;
@@ -76,28 +76,6 @@ pub struct Known<'a> {
     /// When the write was accepted.
     pub now: Timestamp,
     mirror: &'a Mirror,
-}
-
-/// The node that a pod is on, or is pinned to.
-pub fn node_of(pod: &Object) -> Option<&str> {
-    let spec = &pod.value()["spec"];
-    spec["nodeName"].as_str().or_else(|| pinned(spec))
-}
-
-/// The node that a pod is pinned to by name.
-pub fn pinned(spec: &Value) -> Option<&str> {
-    let affinity = &spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
-    let [term] = affinity["nodeSelectorTerms"].as_array()?.as_slice() else {
-        return None;
-    };
-    let [field] = term["matchFields"].as_array()?.as_slice() else {
-        return None;
-    };
-    let is_name = field["key"] == "metadata.name" && field["operator"] == "In";
-    match field["values"].as_array()?.as_slice() {
-        [name] if is_name => name.as_str(),
-        _ => None,
-    }
 }
 
 /// Do labels make it a pod of the DaemonSet?

@@ -16,13 +16,13 @@ use serde_json::Value;
 
 use bursts::{Bursts, Kind};
 use change::Act;
-use create::Names;
 use known::{Known, Wrote};
 use spec::Spec;
 
 use super::start::{CONTROLLER, DAEMONSETS, Start};
 use crate::engine::oracles::{Counters, Mirror, NODES, Object, Oracles, PODS, Violation, Write};
 use crate::subjects::labels::REVISION;
+use crate::subjects::nodes::{Names, created, judge_names};
 use crate::subjects::pod_writes;
 
 /// Least of nodes at first for a scenario to count.
@@ -58,7 +58,7 @@ impl DaemonSetOracles {
     }
 
     fn judge_pod(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
-        if let Some(new) = create::created(write, mirror) {
+        if let Some(new) = created(write, mirror) {
             // Pods that the same plan deletes are decided at the same time.
             let known = Known::of(write, mirror, new.owner(), &self.created);
             if !create::has_revision(new, mirror) {
@@ -101,7 +101,7 @@ impl DaemonSetOracles {
         {
             let what = (write.process, written.version);
             self.wrote.insert(written.uid.clone(), what);
-            if create::created(write, mirror).is_some() {
+            if created(write, mirror).is_some() {
                 self.created.insert(written.uid.clone(), what);
             }
         }
@@ -127,7 +127,7 @@ impl Oracles for DaemonSetOracles {
         if write.component != CONTROLLER || write.resource != "pods" || write.method != Method::Post {
             return None;
         }
-        create::judge_sent(write, &mut self.names)
+        judge_names(write, &mut self.names)
     }
 
     fn owns(&self, pod: &Object, mirror: &Mirror) -> bool {

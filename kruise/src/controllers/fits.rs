@@ -5,16 +5,16 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use kruise_plan_kit::fit::Placement;
-use kruise_plan_workloads::daemonset::Placed;
+use kruise_plan_kit::fit::{Placed, Placement};
 use kruise_views::NodeView;
+use kube_cache::Delta;
 
-/// Placements that are remembered. Most sets of a cluster share a few.
+/// Placements that are remembered. Most workloads of a cluster share a few.
 const KEPT: usize = 64;
 
 /// Remembers which nodes fit.
 #[derive(Default)]
-pub(super) struct Fits(Mutex<Known>);
+pub struct Fits(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
@@ -32,7 +32,7 @@ struct Nodes {
 
 impl Fits {
     /// Fits nodes, sorted by name, to a placement. Only nodes that have changed since the last time are looked at.
-    pub(super) fn of(&self, placement: &Arc<Placement>, nodes: Vec<Arc<NodeView>>) -> Vec<Placed> {
+    pub fn of(&self, placement: &Arc<Placement>, nodes: Vec<Arc<NodeView>>) -> Vec<Placed> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.clock += 1;
         let clock = known.clock;
@@ -57,6 +57,34 @@ impl Fits {
             .collect();
         entry.placed.clone_from(&placed);
         placed
+    }
+}
+
+/// What a change of a node means to placements, found out once for each.
+pub struct Verdicts<'d, 'p> {
+    delta: &'d Delta<NodeView>,
+    changed: BTreeMap<&'p Placement, bool>,
+}
+
+impl<'d, 'p> Verdicts<'d, 'p> {
+    /// Of this change; `None` if it changes nothing that decides about pods.
+    pub fn of(delta: &'d Delta<NodeView>) -> Option<Self> {
+        let same = delta.old.as_ref().zip(delta.new.as_ref());
+        let same = same.is_some_and(|(old, new)| old.is_same(new));
+        let changed = BTreeMap::new();
+        (!same).then_some(Self { delta, changed })
+    }
+
+    /// May other pods run on the node since the change than before?
+    pub fn have_changed(&mut self, placement: &'p Placement) -> bool {
+        let delta = self.delta;
+        *self.changed.entry(placement).or_insert_with(|| {
+            let verdict = |node: &Option<Arc<NodeView>>| {
+                let fit = node.as_ref().map(|node| placement.fit(node));
+                fit.map_or((false, false), |fit| (fit.runs(), fit.stays()))
+            };
+            verdict(&delta.old) != verdict(&delta.new)
+        })
     }
 }
 

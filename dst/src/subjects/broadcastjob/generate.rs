@@ -1,0 +1,144 @@
+//! Scenarios with a BroadcastJob.
+
+use super::start::{Edit, JOBS, NAME, Start};
+use crate::engine::{
+    generate::{add_steps, fault},
+    random::{Purpose, Random},
+    resource::{NODES, PODS, Resource},
+    scenario::{Action, Scenario, Step},
+};
+use crate::subjects::nodes::{self, NodeEdit};
+
+/// Resources whose watches faults hit.
+const WATCHED: &[Resource] = &[PODS, PODS, JOBS, JOBS, NODES];
+
+/// The job, its edits and the faults.
+const SCENARIO: Purpose = Purpose(500);
+
+/// What users do begins after this many milliseconds.
+const FIRST: u64 = 1_000;
+/// This share of the seeds has a BroadcastJob.
+const SHARE: u8 = 10;
+/// Most nodes that there ever are.
+const NUMBERS: u64 = 11;
+/// Longest pause between two edits, in milliseconds.
+const PAUSE: u64 = 20_000;
+
+/// The scenario of a seed, in a tenth of them.
+pub fn generate(seed: u64) -> Option<Scenario> {
+    let mut random = Random::new(seed, SCENARIO);
+    let random = &mut random;
+    if !random.percent(SHARE) {
+        return None;
+    }
+    let start = start(random);
+    let brief = !random.percent(5);
+    let mut scenario = Scenario {
+        seed,
+        bug: None,
+        failing: None,
+        brief,
+        managers: if random.percent(35) { 2 } else { 1 },
+        subjects: [(NAME.to_owned(), serde_json::to_value(&start).unwrap_or_default())].into(),
+        steps: Vec::new(),
+    };
+    let end = edits(&mut scenario, random);
+    for _ in 0..random.between(10, 20) {
+        let at = random.between(0, end);
+        let what = fault(random, WATCHED);
+        scenario.steps.push(Step { at, what });
+    }
+    scenario.steps.sort_by_key(|step| step.at);
+    if brief {
+        add_steps(
+            &mut scenario,
+            WATCHED,
+            |random| action(&edit(random)),
+            |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
+        );
+    }
+    Some(scenario)
+}
+
+fn action(edit: &Edit) -> Action {
+    Action::edit(NAME, edit)
+}
+
+/// Adds what users do; when the last of it happens.
+fn edits(scenario: &mut Scenario, random: &mut Random) -> u64 {
+    let mut at = FIRST;
+    let mut add = |at, edit: &Edit| {
+        let what = action(edit);
+        scenario.steps.push(Step { at, what });
+    };
+    for number in 0..random.between(12, 18) {
+        at += random.between(300, PAUSE);
+        // A job that has ended does little more.
+        let what = if number % 4 == 3 {
+            Edit::Again
+        } else {
+            edit(random)
+        };
+        add(at, &what);
+    }
+    // Nodes that lose their readiness have it again later.
+    for _ in 0..random.between(0, 2) {
+        let node = random.between(1, NUMBERS) as u8;
+        let from = random.between(2_000, at);
+        let status = random.text(&["False", "Unknown"]);
+        add(from, &Edit::Node(node, NodeEdit::Ready(status)));
+        let until = from + random.between(2_000, 30_000);
+        add(until, &Edit::Node(node, NodeEdit::Ready("True".into())));
+    }
+    add(at + 1, &Edit::Again);
+    add(at + 2_000, &Edit::Paused(false));
+    at + random.between(5_000, 20_000)
+}
+
+fn start(random: &mut Random) -> Start {
+    let never = random.percent(25);
+    Start {
+        nodes: random.between(5, 9) as u8,
+        parallelism: if random.percent(60) {
+            parallelism(random)
+        } else {
+            String::new()
+        },
+        never,
+        policy: policy(random),
+        deadline: if random.percent(25) {
+            random.between(5, 60) as u32
+        } else {
+            0
+        },
+        ttl: if random.percent(25) {
+            random.between(0, 20) as i32
+        } else {
+            -1
+        },
+        pool: if random.percent(15) {
+            nodes::any_pool(random)
+        } else {
+            String::new()
+        },
+    }
+}
+
+fn parallelism(random: &mut Random) -> String {
+    random.text(&["1", "1", "2", "3", "20%", "50%"])
+}
+
+fn policy(random: &mut Random) -> String {
+    random.text(&["Continue", "Continue", "Pause", "FailFast"])
+}
+
+fn edit(random: &mut Random) -> Edit {
+    match random.between(0, 99) {
+        0..10 => Edit::Again,
+        10..22 => Edit::Parallelism(parallelism(random)),
+        22..34 => Edit::Paused(random.percent(50)),
+        34..42 => Edit::Policy(policy(random)),
+        42..54 => Edit::Succeeds(random.percent(60)),
+        _ => Edit::Node(random.between(1, NUMBERS) as u8, nodes::random(random)),
+    }
+}

@@ -1,0 +1,102 @@
+//! What must be once nobody edits or breaks anything any more.
+
+use std::sync::Arc;
+
+use super::known::{has_ended, is_never, pod_has_ended};
+use crate::engine::oracles::{Mirror, NODES, Object, PODS};
+use crate::subjects::broadcastjob::start::JOBS;
+use crate::subjects::{fit, nodes::node_of, settled::expect};
+
+/// What is not yet as it should be.
+pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
+    // One with a time to live may be gone.
+    let Some(job) = mirror.of(JOBS).now().next() else {
+        return Ok(());
+    };
+    let pods: Vec<&Arc<Object>> = mirror
+        .of(PODS)
+        .now()
+        .filter(|pod| pod.owner() == &*job.uid)
+        .collect();
+    if let Some(pod) = pods.iter().find(|pod| pod.is_going()) {
+        return Err(format!("pod {} is still being deleted", pod.name));
+    }
+    let (spec, status) = (&job.value()["spec"], &job.value()["status"]);
+    if has_ended(job) {
+        return ended(job, &pods);
+    }
+    let count = |phase: &str| {
+        let phase = |pod: &&&Arc<Object>| pod.value()["status"]["phase"] == phase;
+        pods.iter().filter(phase).count() as i64
+    };
+    let (succeeded, failed) = (count("Succeeded"), count("Failed"));
+    let active = pods.len() as i64 - succeeded - failed;
+    if active > 0 {
+        return Err(format!("{active} pods have not ended yet"));
+    }
+    let policy = &spec["failurePolicy"]["type"];
+    // One without an end stays failed, whatever becomes of its pods.
+    let has_failed = is_never(job) && status["phase"] == "failed";
+    let fails = policy == "FailFast" && (failed > 0 || has_failed);
+    let pauses = policy == "Pause" && failed > 0;
+    let is_on = |node: &Object| pods.iter().any(|pod| node_of(pod) == Some(&*node.name));
+    let nodes: Vec<&Arc<Object>> = mirror.of(NODES).now().collect();
+    let runs = |node: &Object| fit::runs(&spec["template"], node, &[]);
+    let desired = nodes.iter().filter(|node| is_on(node) || runs(node)).count() as i64;
+    let rests = spec["paused"] == true || (fails && is_never(job)) || (pauses && status["phase"] == "paused");
+    if !rests {
+        if let Some(node) = nodes.iter().find(|node| !is_on(node) && runs(node)) {
+            return Err(format!("node {} has no pod", node.name));
+        }
+        if !is_never(job) && desired > 0 {
+            return Err(format!("all pods have ended, and the job is {}", status["phase"]));
+        }
+        if !is_never(job) && !spec["completionPolicy"]["activeDeadlineSeconds"].is_null() {
+            return Err("its deadline is to come".into());
+        }
+    }
+    let phase = if spec["paused"] == true || (rests && !fails) {
+        "paused"
+    } else if fails {
+        "failed"
+    } else {
+        "running"
+    };
+    expect("status.phase", status["phase"].as_str(), Some(phase))?;
+    let gone_at_end = fails && is_never(job);
+    for (name, wanted) in [
+        ("active", active),
+        ("succeeded", succeeded),
+        ("failed", failed),
+        ("desired", desired),
+    ] {
+        // A failed job keeps its counts, though nodes and pods change.
+        if !gone_at_end || name == "active" {
+            expect(format_args!("status.{name}"), status[name].as_i64(), Some(wanted))?;
+        }
+    }
+    Ok(())
+}
+
+/// What an ended job leaves.
+fn ended(job: &Object, pods: &[&Arc<Object>]) -> Result<(), String> {
+    if !job.value()["spec"]["completionPolicy"]["ttlSecondsAfterFinished"].is_null() {
+        return Err("it is to be deleted after its time to live".into());
+    }
+    if let Some(pod) = pods.iter().find(|pod| !pod_has_ended(pod)) {
+        return Err(format!("the job has ended, and pod {} runs", pod.name));
+    }
+    let status = &job.value()["status"];
+    expect("status.active", status["active"].as_i64(), Some(0))?;
+    let kind = if status["phase"] == "failed" {
+        "Failed"
+    } else {
+        "Complete"
+    };
+    let conditions = status["conditions"].as_array().into_iter().flatten();
+    let mut true_ones = conditions
+        .filter(|one| one["status"] == "True")
+        .map(|one| one["type"].as_str());
+    expect("its condition", true_ones.next().flatten(), Some(kind))?;
+    expect("another condition", true_ones.next().flatten(), None)
+}

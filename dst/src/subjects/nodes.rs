@@ -1,0 +1,194 @@
+//! Nodes that change, below kinds that run a pod on each of them.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use kruise_sim::{Method, Request};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::engine::{
+    boot,
+    cluster::Cluster,
+    oracles::{Mirror, Object, PODS, Violation, Write},
+    random::Random,
+    resource::NODES,
+    user::{self, insist},
+};
+
+const NODES_PATH: &str = "/api/v1/nodes";
+/// Label of nodes: `a` or `b`.
+pub const POOL: &str = "pool";
+/// Key of the taint that users put on nodes.
+pub const TAINT: &str = "dedicated";
+
+/// What happens to a node.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum NodeEdit {
+    /// It joins the cluster; means nothing if it is there.
+    Join,
+    /// It leaves the cluster.
+    Leave,
+    /// It changes to another pool.
+    Pool(String),
+    /// It has a taint with this effect, and no other one of users; empty for none.
+    Taint(String),
+    /// It is cordoned, or not any more.
+    Cordon(bool),
+    /// Its condition `Ready`: `True`, `False`, or `Unknown` if it does not answer.
+    Ready(String),
+}
+
+/// The label of nodes of a pool; null for none.
+pub fn pool(name: &str) -> Value {
+    if name.is_empty() {
+        Value::Null
+    } else {
+        json!({POOL: name})
+    }
+}
+
+/// Name of the node with a number.
+pub fn node_name(number: u8) -> String {
+    format!("n{number}")
+}
+
+/// The pool of a node that joins.
+pub fn first_pool(number: u8) -> &'static str {
+    if number.is_multiple_of(3) { "b" } else { "a" }
+}
+
+/// A node that joins.
+pub fn node(number: u8) -> Value {
+    let mut node = boot::node(&node_name(number));
+    node["metadata"]["labels"][POOL] = first_pool(number).into();
+    node
+}
+
+/// The taint that users put on nodes.
+pub fn taint(effect: &str) -> Value {
+    json!({"key": TAINT, "value": "yes", "effect": effect})
+}
+
+/// So many nodes are there.
+pub async fn prepare(cluster: &Arc<Cluster>, nodes: u8) {
+    for number in 1..=nodes {
+        if boot::NODES.contains(&node_name(number).as_str()) {
+            edit(cluster, number, &NodeEdit::Pool(first_pool(number).into())).await;
+        } else {
+            edit(cluster, number, &NodeEdit::Join).await;
+        }
+    }
+}
+
+/// Changes a node. False if that is refused, or means nothing now.
+pub async fn edit(cluster: &Arc<Cluster>, number: u8, edit: &NodeEdit) -> bool {
+    let path = format!("{NODES_PATH}/{}", node_name(number));
+    match edit {
+        NodeEdit::Join => {
+            let request = Request::new(Method::Post, NODES_PATH, Some(&node(number)));
+            insist(cluster, request).await
+        }
+        NodeEdit::Leave => insist(cluster, Request::new(Method::Delete, &path, None)).await,
+        NodeEdit::Pool(pool) => {
+            user::patch(cluster, &path, &json!({"metadata": {"labels": {POOL: pool}}})).await
+        }
+        NodeEdit::Taint(effect) => match tainted(cluster, number, effect) {
+            Some(taints) => user::patch(cluster, &path, &json!({"spec": {"taints": taints}})).await,
+            None => false,
+        },
+        NodeEdit::Cordon(cordoned) => {
+            user::patch(cluster, &path, &json!({"spec": {"unschedulable": cordoned}})).await
+        }
+        NodeEdit::Ready(status) => {
+            let condition = json!({"type": "Ready", "status": status});
+            let body = json!({"status": {"conditions": [condition]}});
+            let request = Request::new(Method::Patch, &format!("{path}/status"), Some(&body));
+            insist(
+                cluster,
+                request.content_type("application/strategic-merge-patch+json"),
+            )
+            .await
+        }
+    }
+}
+
+/// The taints of a node, with another one of users; nothing if there is no such node.
+fn tainted(cluster: &Arc<Cluster>, number: u8, effect: &str) -> Option<Vec<Value>> {
+    cluster.look(|state| {
+        let node = state.mirror.of(NODES).named(&node_name(number))?;
+        let taints = node.value()["spec"]["taints"].as_array();
+        let others = taints.into_iter().flatten().filter(|one| one["key"] != TAINT);
+        let added = (!effect.is_empty()).then(|| taint(effect));
+        Some(others.cloned().chain(added).collect())
+    })
+}
+
+/// Something that happens to a node and need not end.
+pub fn random(random: &mut Random) -> NodeEdit {
+    match random.between(0, 99) {
+        0..26 => NodeEdit::Join,
+        26..44 => NodeEdit::Leave,
+        44..56 => NodeEdit::Pool(any_pool(random)),
+        56..76 => {
+            NodeEdit::Taint(random.text(&["NoSchedule", "NoSchedule", "NoExecute", "PreferNoSchedule"]))
+        }
+        76..86 => NodeEdit::Taint(String::new()),
+        _ => NodeEdit::Cordon(random.percent(60)),
+    }
+}
+
+/// A pool.
+pub fn any_pool(random: &mut Random) -> String {
+    random.text(&["a", "a", "b"])
+}
+
+/// The node that a pod is on, or is pinned to.
+pub fn node_of(pod: &Object) -> Option<&str> {
+    let spec = &pod.value()["spec"];
+    spec["nodeName"].as_str().or_else(|| pinned(spec))
+}
+
+/// The node that a pod is pinned to by name.
+pub fn pinned(spec: &Value) -> Option<&str> {
+    let affinity = &spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    let [term] = affinity["nodeSelectorTerms"].as_array()?.as_slice() else {
+        return None;
+    };
+    let [field] = term["matchFields"].as_array()?.as_slice() else {
+        return None;
+    };
+    let is_name = field["key"] == "metadata.name" && field["operator"] == "In";
+    match field["values"].as_array()?.as_slice() {
+        [name] if is_name => name.as_str(),
+        _ => None,
+    }
+}
+
+/// The pod that a write created.
+pub fn created<'m>(write: &Write<'_>, mirror: &'m Mirror) -> Option<&'m Object> {
+    if write.resource != "pods" || write.method != Method::Post || !write.name.is_empty() {
+        return None;
+    }
+    let versions = mirror.of(PODS).changed_at(write.marks.of(PODS))?;
+    versions.last().map(|object| &**object)
+}
+
+/// The node of each name of a pod that was requested.
+pub type Names = BTreeMap<String, String>;
+
+/// Judges a creation that is sent, whatever becomes of it: no name is for two nodes.
+pub fn judge_names(write: &Write<'_>, names: &mut Names) -> Option<Violation> {
+    let name = write.body["metadata"]["name"].as_str()?;
+    let node = pinned(&write.body["spec"])?;
+    let known = names
+        .entry(name.to_owned())
+        .or_insert_with(|| node.to_owned())
+        .clone();
+    (known != node).then(|| Violation {
+        oracle: "a name is for one node",
+        what: format!(
+            "{} requests {name} for {node}, and it was for {known}",
+            write.process
+        ),
+    })
+}

@@ -1,0 +1,52 @@
+//! The cache of BroadcastJobs, and the index of their pods by node.
+
+use std::sync::Arc;
+
+use kruise_api::broadcastjob::{BroadcastJob, KIND};
+use kruise_plan_kit::{ResourceId, fit::Placement};
+use kruise_plan_workloads::broadcastjob::placement;
+use kruise_runtime::caches::CacheId;
+use kruise_views::PodView;
+use kube_cache::Index;
+use serde_json::Value;
+
+use crate::controllers::{
+    caches::PODS,
+    parsed::{Parse, Parsed},
+};
+
+/// BroadcastJobs in the served version.
+pub(super) const BROADCAST_JOBS: CacheId<Parsed<JobPlacement>> =
+    CacheId::of("broadcastjobs", ResourceId::BROADCAST_JOBS).before(&[PODS.name]);
+
+/// Pods of BroadcastJobs, by the node that they are for.
+pub(super) const PODS_BY_NODE: Index<PodView> = Index::new("broadcastjob node", |pod| {
+    let is_ours = |pod: &&PodView| {
+        let owner = pod.controller.as_deref();
+        owner.is_some_and(|owner| *owner.kind == *KIND.kind && *owner.group == *KIND.group)
+    };
+    let pod = Some(pod).filter(is_ours);
+    let node = pod.and_then(|pod| pod.node.clone().or_else(|| pod.pinned.clone()));
+    node.into_iter().collect()
+});
+
+/// A BroadcastJob, and what it says about nodes: read once, and not for each change of a node.
+#[derive(Clone, Debug)]
+pub struct JobPlacement {
+    pub(super) job: BroadcastJob,
+    pub(super) placement: Arc<Placement>,
+}
+
+impl Parse for BroadcastJob {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
+    }
+}
+
+impl Parse for JobPlacement {
+    fn parse(object: Value) -> Result<Self, String> {
+        let job = BroadcastJob::from_value(object)?;
+        let placement = Arc::new(placement(&job));
+        Ok(Self { job, placement })
+    }
+}

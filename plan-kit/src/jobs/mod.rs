@@ -1,0 +1,55 @@
+//! What kinds share whose objects come to an end: deadlines, conditions, and the deletion some time after the end.
+//!
+//! Times are computed from what is stored, in every plan. So neither a restart nor a lost timer loses one.
+
+mod conditions;
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use kruise_api::meta::ObjectMeta;
+
+use crate::{Intent, ObjectWrites, Owner, Phase, Precondition, ResourceId, write::Write};
+
+pub use conditions::{get, has_ended, remove, set};
+
+/// The time as it is stored: whole seconds.
+pub fn stored(now: Timestamp) -> Timestamp {
+    Timestamp::from_second(now.as_second()).unwrap_or(now)
+}
+
+/// How long it is until `seconds` after a stored time; `None` if that time has come.
+pub fn left(since: Timestamp, seconds: i64, now: Timestamp) -> Option<Duration> {
+    let end = since.checked_add(SignedDuration::from_secs(seconds.max(0)));
+    // No clock shows a time that cannot be represented.
+    let end = end.unwrap_or(Timestamp::MAX);
+    let left = end.duration_since(now);
+    left.is_positive().then(|| left.unsigned_abs())
+}
+
+/// Deletes a job that ended long enough ago, unless it has changed since: it may be wanted longer.
+pub fn delete(owner: &Owner<'_>, resource: ResourceId, metadata: &ObjectMeta) -> ObjectWrites {
+    let guard = Precondition::UidAndVersion(metadata.uid.clone(), metadata.resource_version.clone());
+    let write = Write::Delete {
+        intent: Intent::DeleteJob,
+        target: owner.target(resource, owner.name),
+        precondition: guard,
+    };
+    ObjectWrites::alone(Phase::Cleanup, write, "ttlSecondsAfterFinished is over")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_counted_from_the_stored_time_and_never_negative() {
+        let at = |millis| Timestamp::from_millisecond(millis).unwrap();
+        assert_eq!(left(at(1000), 10, at(3500)), Some(Duration::from_millis(7500)));
+        assert_eq!(left(at(1000), 10, at(11_000)), None);
+        assert_eq!(left(at(1000), 0, at(1000)), None);
+        assert_eq!(left(at(1000), -5, at(500)), Some(Duration::from_millis(500)));
+        assert!(left(at(1000), i64::MAX, at(1000)).is_some(), "the end of time");
+        assert_eq!(stored(at(1999)), at(1000));
+    }
+}

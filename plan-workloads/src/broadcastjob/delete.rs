@@ -1,0 +1,48 @@
+//! Pods that leave before they have ended.
+
+use kruise_plan_kit::{
+    Explain, ObjectWrites, Plan, Why,
+    injected::{Bug, is_injected},
+    ledger::{Ask, Charges, Operation},
+    pod_writes::{self, Guard},
+};
+use kruise_views::PodView;
+
+use super::{events, places::Places};
+
+/// Deletes pods that run on nodes where they may not.
+pub(super) fn refused(places: &Places<'_>, charges: &Charges<'_>, explain: Explain, plan: &mut Plan) {
+    for member in places.refused() {
+        delete(
+            member.view,
+            "it may not run on its node any more",
+            (charges, explain),
+            plan,
+        );
+    }
+}
+
+/// Deletes what still runs when the job has ended.
+pub(super) fn running(places: &Places<'_>, charges: &Charges<'_>, explain: Explain, plan: &mut Plan) {
+    for member in places.members().filter(|member| member.state.runs()) {
+        delete(member.view, "the job has ended", (charges, explain), plan);
+    }
+}
+
+/// Deletes a pod, unless its budget keeps it. Not if it has changed since: one that has ended meanwhile stays.
+fn delete(pod: &PodView, reason: &str, (charges, explain): (&Charges<'_>, Explain), plan: &mut Plan) {
+    let asked = if is_injected(Bug::BudgetUnasked) {
+        Ok(())
+    } else {
+        charges.ask(pod, Operation::Delete)
+    };
+    if let Err(why) = asked {
+        if explain == Explain::Yes {
+            plan.why.push(Why::new(&*pod.name, why));
+        }
+        return;
+    }
+    let step = pod_writes::delete(pod, Guard::Unchanged, reason);
+    plan.writes
+        .push(ObjectWrites::of_pod(vec![events::deletion(step, &pod.name)]));
+}

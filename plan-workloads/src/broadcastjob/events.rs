@@ -1,0 +1,115 @@
+//! The words of events and conditions. Clients match on them.
+
+use kruise_api::meta::ObjectMeta;
+use kruise_plan_kit::{EventNote, FailureNote, Step, events};
+
+use super::{
+    course::Failure,
+    places::{Counts, Place},
+};
+
+/// Reports the creation of a pod.
+pub(super) fn creation(mut step: Step, pod: &str) -> Step {
+    let text = format!("Created pod: {pod}");
+    step.done = Some(EventNote::new(&events::SUCCESSFUL_CREATE, text));
+    step.failed = Some(FailureNote::new(
+        &events::FAILED_CREATE,
+        "Error creating: ".into(),
+    ));
+    step
+}
+
+/// Reports the deletion of a pod.
+pub(super) fn deletion(mut step: Step, pod: &str) -> Step {
+    let text = format!("Delete pod: {pod}");
+    step.done = Some(EventNote::new(&events::SUCCESSFUL_DELETE, text));
+    step.failed = Some(FailureNote::new(
+        &events::FAILED_DELETE,
+        "Error deleting: ".into(),
+    ));
+    step
+}
+
+/// The event of a job with more active pods than it may have.
+pub(super) fn too_many(active: i32, limit: i32) -> EventNote {
+    let text = format!("{active} pods are active, and parallelism allows {limit}");
+    EventNote::new(&events::TOO_MANY_ACTIVE, text)
+}
+
+/// The event of a node with several pods.
+pub(super) fn duplicate(place: &Place<'_>) -> Option<EventNote> {
+    let second = place.members.get(1)?;
+    let text = format!(
+        "Duplicated pod {} found on same node {}",
+        second.view.name, place.name
+    );
+    Some(EventNote::new(&events::DUPLICATE_POD, text))
+}
+
+/// The event of a paused job that goes on.
+pub(super) fn continues() -> EventNote {
+    EventNote::new(&events::JOB_CONTINUES, "the job continues")
+}
+
+/// So many pods.
+pub(super) fn some(pods: i32) -> String {
+    let plural = if pods == 1 { "" } else { "s" };
+    format!("{pods} pod{plural}")
+}
+
+/// Message of the event and the condition of a job that a failed pod pauses.
+pub(super) fn paused(failed: i32) -> String {
+    format!(
+        "{} failed: the failure policy pauses the job. It continues when the failed pods are gone, or when spec.paused \
+         is set and removed",
+        some(failed)
+    )
+}
+
+/// The event of a job that has failed.
+pub(super) fn failure(failure: Failure, message: &str) -> EventNote {
+    let reason = match failure {
+        Failure::Fast => &events::JOB_FAILED_FAST,
+        Failure::Deadline => &events::DEADLINE_EXCEEDED,
+    };
+    EventNote::new(reason, message)
+}
+
+/// Message of the condition of a job that has failed.
+pub(super) fn why_failed(failure: Failure, job: &ObjectMeta) -> String {
+    match failure {
+        Failure::Fast => "failure policy is FailurePolicyTypeFailFast and failed pod is found".into(),
+        Failure::Deadline => {
+            format!(
+                "Job {}/{} was active longer than specified deadline",
+                job.namespace, job.name
+            )
+        }
+    }
+}
+
+/// Message of the condition of a job that is complete.
+pub(super) fn why_complete(counts: Counts) -> String {
+    let Counts {
+        succeeded, failed, ..
+    } = counts;
+    format!("Job completed, {succeeded} pods succeeded, {failed} pods failed")
+}
+
+/// The event of a job that is complete.
+pub(super) fn complete(job: &ObjectMeta, counts: Counts) -> EventNote {
+    let (namespace, name) = (&job.namespace, &job.name);
+    let Counts {
+        succeeded, failed, ..
+    } = counts;
+    let text =
+        format!("Job {namespace}/{name} is completed, {succeeded} pods succeeded, {failed} pods failed");
+    EventNote::new(&events::JOB_COMPLETE, text)
+}
+
+/// The event of a job that waits for pods which the scheduler finds no room for: their number, one of them, and what the
+/// scheduler says of it.
+pub(super) fn no_room(pods: usize, pod: &str, message: &str) -> EventNote {
+    let text = format!("pods wait for room on their nodes: {pods}, among them {pod}: {message}");
+    EventNote::new(&events::NO_ROOM_FOR_PODS, text)
+}

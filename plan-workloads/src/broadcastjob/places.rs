@@ -1,0 +1,227 @@
+//! Which nodes are to run a pod, and how far the pods are.
+
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
+
+use jiff::Timestamp;
+use kruise_plan_kit::{
+    fit::{Placed, Placement},
+    injected::{Bug, is_injected},
+};
+use kruise_views::{Phase, PodView};
+use serde_json::Value;
+
+/// How far a pod is, in the order in which one of several pods of a node counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum State {
+    /// It succeeded.
+    Succeeded,
+    /// It failed.
+    Failed,
+    /// It restarted more often than it may: it has failed, and still runs.
+    OverLimit,
+    /// It runs, or is about to.
+    Active,
+    /// It is being deleted.
+    Leaving,
+}
+
+impl State {
+    fn of(pod: &PodView, restart_limit: i32) -> Self {
+        let restarts = pod.broadcast.as_ref().map_or(0, |view| view.restarts);
+        match pod.phase {
+            Phase::Succeeded => Self::Succeeded,
+            Phase::Failed => Self::Failed,
+            _ if pod.deleting => Self::Leaving,
+            _ if restarts > restart_limit.max(0) => Self::OverLimit,
+            _ => Self::Active,
+        }
+    }
+
+    /// Do its containers run, or are they about to?
+    pub(super) fn runs(self) -> bool {
+        matches!(self, Self::Active | Self::OverLimit)
+    }
+
+    fn has_ended(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed)
+    }
+}
+
+/// A pod of the job.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Member<'a> {
+    /// The pod, in any state.
+    pub(super) view: &'a PodView,
+    /// How far it is.
+    pub(super) state: State,
+    /// May it stay on its node, by its own specification?
+    pub(super) stays: bool,
+}
+
+/// A node, and the pods that are for it.
+#[derive(Clone, Debug)]
+pub(super) struct Place<'a> {
+    /// Name of the node.
+    pub(super) name: &'a str,
+    /// The node; `None` if it does not exist.
+    pub(super) placed: Option<&'a Placed>,
+    /// Its pods, the one that counts first.
+    pub(super) members: Vec<Member<'a>>,
+}
+
+impl Place<'_> {
+    /// Is the node to run a pod, or has it run one?
+    pub(super) fn is_desired(&self) -> bool {
+        self.placed.is_some_and(|placed| match self.members.first() {
+            Some(member) => member.state.has_ended() || member.stays,
+            None => placed.fit.runs(),
+        })
+    }
+
+    /// Is there nothing to wait for?
+    fn is_done(&self) -> bool {
+        let counted = self.members.first();
+        counted.is_some_and(|member| member.state != State::Active)
+    }
+
+    /// Is it to get a pod?
+    fn is_empty(&self) -> bool {
+        let forgotten = is_injected(Bug::NodeRunTwice);
+        let mut members = self.members.iter();
+        members.all(|member| forgotten && member.state.has_ended()) && self.is_desired()
+    }
+}
+
+/// How many pods and nodes there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// Pods that run, or are about to.
+    pub(super) active: i32,
+    /// Pods that succeeded.
+    pub(super) succeeded: i32,
+    /// Pods that failed, or restarted too often.
+    pub(super) failed: i32,
+    /// Nodes that are to run a pod.
+    pub(super) desired: i32,
+}
+
+/// All nodes with their pods, and the pods that are for no node.
+pub(super) struct Places<'a> {
+    /// By the name of the node: those that exist, and those that pods are for.
+    pub(super) all: Vec<Place<'a>>,
+    /// Pods that are for no node.
+    homeless: Vec<Member<'a>>,
+}
+
+impl<'a> Places<'a> {
+    /// Sorts the pods by their nodes.
+    pub(super) fn new(nodes: &'a [Placed], pods: &'a [Arc<PodView>], restart_limit: i32) -> Self {
+        let mut all: BTreeMap<&str, Place<'a>> = BTreeMap::new();
+        for placed in nodes {
+            let name: &str = &placed.node.name;
+            let place = Place {
+                name,
+                placed: Some(placed),
+                members: Vec::new(),
+            };
+            all.insert(name, place);
+        }
+        let mut known = Specifications::default();
+        let mut homeless = Vec::new();
+        for view in pods {
+            let mut member = Member {
+                view,
+                state: State::of(view, restart_limit),
+                stays: true,
+            };
+            let Some(name) = view.node.as_deref().or(view.pinned.as_deref()) else {
+                homeless.push(member);
+                continue;
+            };
+            let place = all.entry(name).or_insert_with(|| Place {
+                name,
+                placed: None,
+                members: Vec::new(),
+            });
+            if let Some(placed) = place.placed {
+                member.stays = known.lets_stay(view, placed);
+            }
+            place.members.push(member);
+        }
+        let mut all: Vec<Place<'a>> = all.into_values().collect();
+        for place in &mut all {
+            place.members.sort_by_key(rank);
+        }
+        homeless.sort_by(|one, other| one.view.name.cmp(&other.view.name));
+        Self { all, homeless }
+    }
+
+    /// All pods.
+    pub(super) fn members(&self) -> impl Iterator<Item = &Member<'a>> {
+        let placed = self.all.iter().flat_map(|place| &place.members);
+        placed.chain(&self.homeless)
+    }
+
+    /// Nodes that are to get a pod, by name.
+    pub(super) fn empty(&self) -> impl Iterator<Item = &Place<'a>> {
+        self.all.iter().filter(|place| place.is_empty())
+    }
+
+    /// Pods that run where they may not.
+    pub(super) fn refused(&self) -> impl Iterator<Item = &Member<'a>> {
+        self.members()
+            .filter(|member| member.state.runs() && !member.stays)
+    }
+
+    /// Has every node that is to run a pod run one?
+    pub(super) fn are_done(&self) -> bool {
+        let mut desired = self.all.iter().filter(|place| place.is_desired()).peekable();
+        desired.peek().is_some() && desired.all(Place::is_done)
+    }
+
+    /// Counts pods and nodes.
+    pub(super) fn count(&self) -> Counts {
+        let mut counts = Counts::default();
+        for member in self.members() {
+            match member.state {
+                State::Active => counts.active += 1,
+                State::Succeeded => counts.succeeded += 1,
+                State::Failed | State::OverLimit => counts.failed += 1,
+                State::Leaving => {}
+            }
+        }
+        let desired = self.all.iter().filter(|place| place.is_desired()).count();
+        counts.desired = i32::try_from(desired).unwrap_or(i32::MAX);
+        counts
+    }
+}
+
+/// What the pods say about nodes. Those of one template say the same.
+#[derive(Default)]
+struct Specifications<'a>(Vec<(&'a Value, Placement)>);
+
+impl<'a> Specifications<'a> {
+    fn lets_stay(&mut self, view: &'a PodView, placed: &Placed) -> bool {
+        let Some(own) = view.broadcast.as_ref().map(|view| &view.placement) else {
+            return true;
+        };
+        if let Some((_, placement)) = self.0.iter().find(|(value, _)| *value == own) {
+            return placement.fit(&placed.node).stays();
+        }
+        let placement = Placement::of(own);
+        let stays = placement.fit(&placed.node).stays();
+        self.0.push((own, placement));
+        stays
+    }
+}
+
+/// Which of several pods for a node counts: those that have ended before others, then bound ones, the older, by name.
+fn rank(member: &Member<'_>) -> (State, Reverse<bool>, Option<Timestamp>, Box<str>) {
+    let view = member.view;
+    (
+        member.state,
+        Reverse(view.node.is_some()),
+        view.created,
+        view.name.clone(),
+    )
+}

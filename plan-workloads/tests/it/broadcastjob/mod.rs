@@ -1,0 +1,6 @@
+//! What the BroadcastJob planner must do, written from the requirements and not from the planner.
+
+mod cases;
+mod pods;
+mod takeover;
+mod world;
