@@ -10,6 +10,7 @@
 mod admission_kinds;
 mod admission_lookups;
 mod admission_other_kinds;
+mod broadcastjob;
 mod budgets;
 mod claims;
 mod cloneset;
@@ -31,6 +32,7 @@ mod lossless;
 mod migration;
 mod nodes;
 mod old_crd;
+mod own_nodes;
 mod ownership;
 mod podunavailablebudget;
 mod repair;

@@ -4,7 +4,7 @@
 
 mod budgets;
 mod placement;
-mod requests;
+pub(crate) mod requests;
 mod takeover;
 mod updates;
 mod versions;
@@ -12,71 +12,14 @@ mod versions;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
 use crate::cluster::{LIMIT, Scenario, text};
+use crate::own_nodes::{GROUP, Nodes};
 
 /// As kubectl has to name them: `daemonsets` alone are those of the group `apps`.
 const SETS: &str = "daemonsets.v1beta1.apps.kruise.io";
-/// Label, and key of the taint, of the nodes of a scenario.
-const GROUP: &str = "daemonset-test";
-
-/// Nodes of one scenario. They are deleted with it.
-struct Nodes {
-    kubectl: Kubectl,
-    group: String,
-    names: Vec<String>,
-}
-
-impl Nodes {
-    fn new(scenario: &Scenario, count: usize) -> Self {
-        let kubectl = scenario.kubectl.clone();
-        let group = kubectl.namespace().unwrap().to_owned();
-        let mut nodes = Self {
-            kubectl,
-            group,
-            names: Vec::new(),
-        };
-        for _ in 0..count {
-            nodes.join();
-        }
-        nodes
-    }
-
-    /// A node joins, and is ready.
-    fn join(&mut self) -> String {
-        let name = format!("{}-{:02}", self.group, self.names.len());
-        let room = json!({"cpu": "32", "memory": "256Gi", "pods": "110"});
-        let node = json!({
-            "apiVersion": "v1", "kind": "Node",
-            "metadata": {
-                "name": name,
-                "annotations": {"kwok.x-k8s.io/node": "fake", "node.alpha.kubernetes.io/ttl": "0"},
-                "labels": {GROUP: self.group, "kubernetes.io/hostname": name, "type": "kwok"},
-            },
-            "spec": {"taints": [{"key": GROUP, "value": self.group, "effect": "NoSchedule"}]},
-            "status": {"allocatable": room, "capacity": room},
-        });
-        self.kubectl.apply(&node).unwrap();
-        self.names.push(name.clone());
-        name
-    }
-
-    fn run(&self, args: &[&str]) {
-        self.kubectl.run(args).unwrap();
-    }
-}
-
-impl Drop for Nodes {
-    fn drop(&mut self) {
-        let selector = format!("{GROUP}={}", self.group);
-        let _ = self.kubectl.run(&["delete", SETS, "--all", "--wait=false"]);
-        let _ = self.kubectl.run(&["delete", "nodes", "-l", &selector]);
-    }
-}
-
 /// A DaemonSet `agent` for these nodes, that is updated so.
 fn agent(nodes: &Nodes, rolling: &Value) -> Value {
     json!({

@@ -12,16 +12,16 @@ use super::{Nodes, agent, image, in_service, patch, uids, until_status_within};
 use crate::cluster::{LIMIT, Scenario, audit_log, scenario_alone, text};
 
 /// Writes to a pod, in hundredths.
-const CREATE: u64 = 205;
+pub(crate) const CREATE: u64 = 205;
 const IN_PLACE: u64 = 305;
 
 /// Nodes; `KRUISE_E2E_REPLICAS` sets another number.
-fn count() -> usize {
+pub(crate) fn count() -> usize {
     std::env::var("KRUISE_E2E_REPLICAS").map_or(20, |text| text.parse().unwrap())
 }
 
-/// Holds that the writes to pods of the scenario since the last time are within the bar.
-fn hold(scenario: &Scenario, log: &mut AuditLog, what: &str, bar: u64, pods: usize) {
+/// Holds that the writes to pods of the scenario since the last time are within the bar. Returns the number of all writes.
+pub(crate) fn hold(scenario: &Scenario, log: &mut AuditLog, what: &str, bar: u64, pods: usize) -> usize {
     // Coalesced status comes late.
     wait::observe_for(Duration::from_secs(2));
     let requests = log.read_new(MANAGER).unwrap();
@@ -44,6 +44,7 @@ fn hold(scenario: &Scenario, log: &mut AuditLog, what: &str, bar: u64, pods: usi
     assert!(!of_pods.is_empty(), "{what}: nothing was counted");
     // Of few pods one may be written once more: a refused write is repeated.
     assert!(of_pods.len() as u64 * 100 <= bar * pods as u64 + 199, "{what}");
+    writes.len()
 }
 
 #[test]
