@@ -205,13 +205,21 @@ impl<'a> Specifications<'a> {
         let Some(own) = view.broadcast.as_ref().map(|view| &view.placement) else {
             return true;
         };
-        if let Some((_, placement)) = self.0.iter().find(|(value, _)| *value == own) {
-            return placement.fit(&placed.node).stays();
+        let known = self.0.iter().find(|(value, _)| *value == own);
+        let fit = if let Some((_, placement)) = known {
+            placement.fit(&placed.node)
+        } else {
+            let placement = Placement::of(own);
+            let fit = placement.fit(&placed.node);
+            self.0.push((own, placement));
+            fit
+        };
+        // No scheduler binds a pod to a node that takes no more of them.
+        if view.node.is_some() {
+            fit.stays()
+        } else {
+            fit.runs()
         }
-        let placement = Placement::of(own);
-        let stays = placement.fit(&placed.node).stays();
-        self.0.push((own, placement));
-        stays
     }
 }
 

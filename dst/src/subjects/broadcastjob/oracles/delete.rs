@@ -1,6 +1,6 @@
 //! *"A pod that has ended is never deleted; one that runs is deleted when the job has ended, or when it may not stay."*
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::known::{believed, has_ended, is_never, pod_has_ended};
 use crate::engine::oracles::{Mirror, NODES, Object, PODS, Violation, Write};
@@ -56,6 +56,12 @@ fn may_fail(job: &Object, write: &Write<'_>, mirror: &Mirror) -> bool {
 fn must_stay(pod: &Object, write: &Write<'_>, mirror: &Mirror) -> bool {
     let own = json!({"spec": pod.value()["spec"]});
     let node = node_of(pod);
+    // One that is not bound yet needs a node that takes new pods.
+    let may_stay = if pod.value()["spec"]["nodeName"].is_string() {
+        |own: &Value, node: &Object| fit::continues(own, node, &[])
+    } else {
+        |own: &Value, node: &Object| fit::runs(own, node, &[])
+    };
     let log = mirror.of(NODES);
     let named = log
         .objects
@@ -65,9 +71,5 @@ fn must_stay(pod: &Object, write: &Write<'_>, mirror: &Mirror) -> bool {
         .filter(|versions| versions.first().is_some_and(|one| Some(&*one.name) == node))
         .peekable();
     named.peek().is_some()
-        && named.all(|versions| {
-            versions
-                .iter()
-                .all(|node| !node.gone && fit::continues(&own, node, &[]))
-        })
+        && named.all(|versions| versions.iter().all(|node| !node.gone && may_stay(&own, node)))
 }
