@@ -84,6 +84,8 @@ pub enum Intent {
     AdoptPod,
     /// A pod names the budget that protects it.
     LinkBudget,
+    /// A pod that no budget covers any more names none.
+    UnlinkBudget,
     /// Pods that are about to become unavailable are charged to their budget.
     ChargeBudget,
     /// A pod gets back the labels that say which of the workload's pods it is.
@@ -140,6 +142,7 @@ impl Intent {
             Self::ReleasePod => "release-pod",
             Self::AdoptPod => "adopt-pod",
             Self::LinkBudget => "link-budget",
+            Self::UnlinkBudget => "unlink-budget",
             Self::ChargeBudget => "charge-budget",
             Self::RepairIdentity => "repair-identity",
             Self::PrunePodsToDelete => "prune-pods-to-delete",

@@ -11,11 +11,14 @@ use serde_json::json;
 
 use super::snapshot::Snapshot;
 
-/// The writes to pods that name no budget, or one that does not cover them. A pod of another budget is left to that one.
+/// The writes to pods that name no budget, or one that does not cover them. A pod of another budget is left to that one. A pod
+/// that names this budget, and that no budget covers any more, is to name none: its budget would refuse its deletion, and would
+/// be charged for it.
 pub(super) fn writes(snapshot: &Snapshot<'_>) -> Vec<ObjectWrites> {
     let active = snapshot.pods.iter().filter(|pod| pod.is_active());
-    let writes = active.filter_map(|pod| Some(link(snapshot, pod, &unlinked(snapshot, pod)?)));
-    writes.collect()
+    let links = active.filter_map(|pod| Some(link(snapshot, pod, &unlinked(snapshot, pod)?)));
+    let unlinks = snapshot.uncovered.iter().map(|pod| unlink(pod));
+    links.chain(unlinks).collect()
 }
 
 /// Why a pod does not name the right budget; `None` if it does, or if another budget is the right one.
@@ -34,5 +37,14 @@ fn link(snapshot: &Snapshot<'_>, pod: &PodView, reason: &str) -> ObjectWrites {
     let body = json!({"metadata": {"annotations": {RELATED: name, RELATED_LEGACY: name}}});
     let (intent, part) = (Intent::LinkBudget, Part::Main);
     let step = pod_writes::patch(pod, intent, part, body, Guard::SamePod, reason);
+    ObjectWrites::of_pod(vec![step])
+}
+
+/// For this version of the pod only: a newer one may be covered.
+fn unlink(pod: &PodView) -> ObjectWrites {
+    let body = json!({"metadata": {"annotations": {RELATED: null, RELATED_LEGACY: null}}});
+    let (intent, part) = (Intent::UnlinkBudget, Part::Main);
+    let reason = "no budget covers it";
+    let step = pod_writes::patch(pod, intent, part, body, Guard::Unchanged, reason);
     ObjectWrites::of_pod(vec![step])
 }

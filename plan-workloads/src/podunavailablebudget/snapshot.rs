@@ -15,6 +15,8 @@ pub struct Snapshot<'a> {
     pub budget: &'a PodUnavailableBudget,
     /// The pods that it covers, in any state and any order.
     pub pods: &'a [Arc<PodView>],
+    /// Active pods that name it, and that certainly no budget covers.
+    pub uncovered: &'a [Arc<PodView>],
     /// How many there should be.
     pub expected: Expected,
     /// Are the pods at least as new as the budget?

@@ -6,18 +6,20 @@ use jiff::Timestamp;
 use kruise_api::{meta::LabelSelector, podunavailablebudget::PodUnavailableBudget};
 use kruise_plan_kit::{
     Explain, Memory, Need, Plan, ResourceId,
-    ledger::{Live, covering},
+    ledger::{Live, budget_of, covering},
     workloads::{PodsOf, Source, Workload, of_selector, of_target},
 };
 use kruise_plan_workloads::podunavailablebudget::{Snapshot, plan};
 use kruise_views::PodView;
 
-use super::keys::{All, may_cover, owners, readable, target_of};
+use super::keys::{All, is_uncovered, may_cover, owners, readable, target_of};
 
 /// The objects that a plan of one budget depends on.
 pub struct Inputs<'a> {
     budget: &'a PodUnavailableBudget,
     pods: PodsOf,
+    /// Pods that name it, and that no budget covers.
+    uncovered: Vec<Arc<PodView>>,
     /// Budgets of its namespace that can be read, itself included.
     budgets: Vec<&'a PodUnavailableBudget>,
     known: Source<'a>,
@@ -34,10 +36,13 @@ impl<'a> Inputs<'a> {
         budgets: &'a All,
         known: Source<'a>,
     ) -> Self {
+        let covered = pods_of(budget, pods, known);
+        let budgets: Vec<_> = readable(budgets).collect();
         Self {
             budget,
-            pods: pods_of(budget, pods, known),
-            budgets: readable(budgets).collect(),
+            uncovered: uncovered(budget, pods, &covered, &budgets, known),
+            pods: covered,
+            budgets,
             known,
             as_new_as_budget: false,
             live: BTreeMap::new(),
@@ -86,6 +91,7 @@ impl<'a> Inputs<'a> {
         let snapshot = Snapshot {
             budget: self.budget,
             pods: &self.pods.pods,
+            uncovered: &self.uncovered,
             expected: self.pods.expected,
             as_new_as_budget: self.as_new_as_budget,
             live: &self.live,
@@ -125,4 +131,24 @@ fn pods_of(budget: &PodUnavailableBudget, pods: &[Arc<PodView>], known: Source<'
             of_selector(selector.as_ref().unwrap_or(&none), pods, known)
         }
     }
+}
+
+/// The active pods that name the budget, and that certainly no budget covers.
+fn uncovered(
+    budget: &PodUnavailableBudget,
+    pods: &[Arc<PodView>],
+    covered: &PodsOf,
+    budgets: &[&PodUnavailableBudget],
+    known: Source<'_>,
+) -> Vec<Arc<PodView>> {
+    // Both are in one order.
+    let mut covered = covered.pods.iter().peekable();
+    let uncovered = pods.iter().filter(|pod| {
+        let is_covered = covered.next_if(|covered| Arc::ptr_eq(covered, pod)).is_some();
+        !is_covered
+            && pod.is_active()
+            && budget_of(pod) == Some(budget.metadata.name.as_str())
+            && is_uncovered(pod, budgets, known)
+    });
+    uncovered.cloned().collect()
 }

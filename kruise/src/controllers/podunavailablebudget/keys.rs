@@ -1,6 +1,6 @@
 //! Keys: the budgets that a change of an object enqueues.
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use kruise_api::podunavailablebudget::PodUnavailableBudget;
 use kruise_plan_kit::{
@@ -117,6 +117,29 @@ pub(super) fn may_cover(
     covers(budget, &owners.workloads, &pod.labels)
         || (owners.missing.is_some() && budget.spec.target_ref.is_some())
         || target_of(budget).is_some_and(|target| is_in_scale(&target, &pod.labels, known))
+}
+
+/// Does none of the budgets cover the pod? False also if that is not certain: an owner has yet to be read, cannot be read, or
+/// is not in a cache that may be older than the pod.
+pub(super) fn is_uncovered(pod: &PodView, budgets: &[&PodUnavailableBudget], known: Source<'_>) -> bool {
+    let is_certain = Cell::new(true);
+    let noted = |workload: &Workload, aspect: Aspect| {
+        let found = known(workload, aspect);
+        let is_known = match found {
+            Known::Found(_) => true,
+            Known::Gone => aspect == Aspect::Scale,
+            Known::Unreadable | Known::NotYet => false,
+        };
+        is_certain.set(is_certain.get() && is_known);
+        found
+    };
+    let owners = owners(pod, budgets.iter().copied(), &noted);
+    let has_owner = pod.controller.is_none() || !owners.workloads.is_empty();
+    let mut live = budgets
+        .iter()
+        .filter(|budget| budget.metadata.deletion_timestamp.is_none());
+    let is_covered = live.any(|budget| may_cover(budget, pod, &owners, &noted));
+    is_certain.get() && has_owner && !is_covered
 }
 
 /// The workload that a budget names.

@@ -1,7 +1,7 @@
 //! Which changes enqueue which budgets, and what a plan reads of the caches.
 
 use kruise_plan_kit::{
-    Need,
+    Intent, Need,
     workloads::{Aspect, Known, Workload},
 };
 use kruise_runtime::caches::{CacheId, Caches, Held};
@@ -266,12 +266,18 @@ fn planned(this: &Budgets, name: &str) -> Plan {
 /// Desired, current and total of the status, and the names of pods that are linked.
 fn counted(this: &Budgets, name: &str) -> ([i64; 3], Vec<String>) {
     let plan = planned(this, name);
+    let links = written(&plan, Intent::LinkBudget);
     let status = &plan.status.expect("a status").patch["status"];
     let number = |member: &str| status[member].as_i64().unwrap();
-    let links = plan.writes.iter().flat_map(|object| &object.steps);
-    let links = links.map(|step| step.write.target().name.clone());
     let numbers = ["desiredAvailable", "currentAvailable", "totalReplicas"].map(number);
-    (numbers, links.collect())
+    (numbers, links)
+}
+
+/// The names of pods that are written to for this reason.
+fn written(plan: &Plan, intent: Intent) -> Vec<String> {
+    let steps = plan.writes.iter().flat_map(|object| &object.steps);
+    let steps = steps.filter(|step| step.write.intent() == intent);
+    steps.map(|step| step.write.target().name.clone()).collect()
 }
 
 #[tokio::test]
@@ -342,6 +348,44 @@ async fn a_pod_that_names_a_budget_that_is_gone_or_does_not_cover_it_is_given_th
     );
     let (_, links) = counted(&this, "labels");
     assert!(links.is_empty(), "a budget with a target comes first: {links:?}");
+}
+
+#[tokio::test]
+async fn a_pod_that_no_budget_covers_any_more_names_none_unless_that_is_not_certain() {
+    let unlabelled = |mut pod: Value| {
+        pod["metadata"]["labels"] = json!({"app": "none"});
+        pod
+    };
+    let released = pod("released", "", "web");
+    let going = with(
+        &released,
+        "/metadata/deletionTimestamp",
+        json!("2026-01-01T00:00:00Z"),
+    );
+    let pods = [
+        pod("web-a", REPLICA_SET, "web"),
+        released,
+        with(&going, "/metadata/name", json!("going")),
+        pod("of-another", "", "elsewhere"),
+        pod("db-0", "apps/v1/StatefulSet/db", "web"),
+        pod("of-a-new-set", "apps/v1/ReplicaSet/web-77", "web"),
+        unlabelled(pod("relabelled", REPLICA_SET, "labels")),
+    ];
+    let unlinked = |budgets_there: &[Value], name: &str| {
+        written(
+            &planned(&budgets(budgets_there, &pods), name),
+            Intent::UnlinkBudget,
+        )
+    };
+    let web = of_target("web", DEPLOYMENT);
+    assert_eq!(unlinked(&[web.clone()], "web"), ["db-0", "released"]);
+    // Another budget covers them, and gives itself to them.
+    let labels = of_labels("labels");
+    assert_eq!(unlinked(&[web.clone(), labels.clone()], "web"), [""; 0]);
+    assert_eq!(unlinked(&[labels], "labels"), ["relabelled"]);
+    // The target of another budget has yet to be read: it may select them.
+    let game = of_target("game", "example.com/v1/Game/one");
+    assert_eq!(unlinked(&[web, game], "web"), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
