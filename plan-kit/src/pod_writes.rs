@@ -1,10 +1,11 @@
 //! Writes to one pod.
 
 use kruise_views::PodView;
+use serde_json::json;
 
 use crate::{
-    ResourceId,
-    plan::Step,
+    Owner, ResourceId,
+    plan::{ObjectWrites, Step},
     write::{Body, Intent, Part, Patch, Precondition, Target, Write},
 };
 
@@ -66,6 +67,32 @@ pub fn delete(pod: &PodView, guard: Guard, reason: impl Into<String>) -> Step {
         precondition: guard.precondition(pod),
     };
     Step::new(write, reason)
+}
+
+/// Removes the owner reference of this uid.
+pub fn release(pod: &PodView, owner_uid: &str, reason: &str) -> ObjectWrites {
+    let body = json!({"metadata": {"ownerReferences": [{"$patch": "delete", "uid": owner_uid}]}});
+    let step = patch(pod, Intent::ReleasePod, Part::Main, body, Guard::SamePod, reason);
+    ObjectWrites::of_pod(vec![step])
+}
+
+/// Makes the owner the controller of a pod that nobody controls. Not if the owner has gone meanwhile: the pod would be
+/// deleted with it.
+pub fn adopt(pod: &PodView, owner: &Owner<'_>, resource: ResourceId, reason: &str) -> ObjectWrites {
+    let body = json!({"metadata": {"ownerReferences": [owner.reference()]}});
+    let write = Write::Patch {
+        intent: Intent::AdoptPod,
+        target: target(pod),
+        part: Part::Main,
+        patch: Patch::Strategic(body.into()),
+        precondition: Precondition::Owned {
+            uid: pod.uid.to_string(),
+            version: pod.resource_version.to_string(),
+            owner: owner.target(resource, owner.name),
+            owner_uid: owner.uid.to_owned(),
+        },
+    };
+    ObjectWrites::of_pod(vec![Step::new(write, reason)])
 }
 
 /// The first write is right for this version of the pod only, the others for what the one before made of it.

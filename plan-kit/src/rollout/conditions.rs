@@ -15,6 +15,14 @@ pub fn is_true(conditions: &[Condition], kind: &str) -> bool {
     get(conditions, kind).is_some_and(|condition| condition.status == "True")
 }
 
+/// Conditions as kinds have them that do not say when they were last confirmed.
+pub fn without_updates(mut all: Vec<Condition>) -> Vec<Condition> {
+    for condition in &mut all {
+        condition.last_update_time = None;
+    }
+    all
+}
+
 /// Sets the condition of a type, whose `last_transition_time` becomes `now` if its status is another one.
 pub fn set(
     all: &mut Vec<Condition>,

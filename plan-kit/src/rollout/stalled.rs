@@ -21,7 +21,7 @@ use kruise_api::{
 use kruise_views::{ConditionView, PodView, Truth};
 
 use super::{Pod, Rollout, conditions};
-use crate::{Memory, inplace, lifecycle::State, plan::Why};
+use crate::{EventNote, Explain, Memory, events, inplace, lifecycle::State, plan::Why};
 
 /// Without a deadline.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
@@ -122,36 +122,89 @@ pub fn infeasible(pods: &[Pod<'_>]) -> Option<String> {
     ))
 }
 
-/// What became of the condition `Stalled`.
+/// A workload that may wait for something.
+pub struct Waiting<'a> {
+    /// When it was created.
+    pub created: Option<Timestamp>,
+    /// Seconds without progress that the specification allows.
+    pub deadline: Option<i32>,
+    /// Has that time passed?
+    pub late: bool,
+    /// Is something left to roll out?
+    pub unfinished: bool,
+    /// Nothing is to be done now.
+    pub idle: bool,
+    /// Since when its writes are refused.
+    pub failing: Option<Timestamp>,
+    /// Time until one of its pods is available by itself.
+    pub settled: Option<Duration>,
+    /// All its pods.
+    pub pods: &'a [Arc<PodView>],
+    /// Describes what is waited for.
+    pub held_by: &'a dyn Fn() -> String,
+}
+
+/// What is reported of a workload that may wait.
 #[derive(Default)]
-pub struct Stall {
+pub struct Report {
     /// When to plan again.
     pub again: Option<Duration>,
+    /// The condition became True.
+    pub news: Option<EventNote>,
+    /// Why nothing has moved for long, if that is so.
+    pub why: Option<Why>,
+}
+
+/// Adds the condition `Stalled` of a workload that waits for something, or removes it once something has moved or nothing is
+/// left to do.
+pub fn report(rollout: &Rollout<'_>, waiting: &Waiting<'_>, all: &mut Vec<Condition>) -> Report {
+    let now = rollout.now;
+    let watch = Watch {
+        deadline: waiting.deadline,
+        late: waiting.unfinished && waiting.late,
+        quiet: Quiet::of(rollout, waiting, all),
+        held_by: waiting.held_by,
+    };
+    let stall = watch.stalled(all, now);
+    let why = Some(&watch).filter(|_| rollout.explain == Explain::Yes);
+    Report {
+        again: stall.again,
+        news: stall
+            .news
+            .map(|message| EventNote::new(&events::STALLED, message)),
+        why: why.and_then(|watch| watch.explain(now)),
+    }
+}
+
+/// What became of the condition `Stalled`.
+#[derive(Default)]
+struct Stall {
+    /// When to plan again.
+    again: Option<Duration>,
     /// It became True: its message.
-    pub news: Option<String>,
+    news: Option<String>,
 }
 
 /// How long a set with something left to do has not moved.
 #[derive(Default)]
-pub struct Quiet {
+struct Quiet {
     /// When something last moved; `None` if nothing is left to do. Not computed where it is not needed.
     moved: Option<Timestamp>,
     /// Since when it waits; `None` if something is done now, and not refused, or comes by itself.
-    pub since: Option<Timestamp>,
+    since: Option<Timestamp>,
 }
 
 impl Quiet {
-    /// Of a set with something left to do, which `waits` if nothing is done for that now. `moved` is [`last_move`].
-    pub fn of(
-        all: &[Condition],
-        waits: bool,
-        failing: Option<Timestamp>,
-        moved: impl FnOnce() -> Option<Timestamp>,
-    ) -> Self {
-        if !waits && conditions::get(all, STALLED).is_none() {
+    fn of(rollout: &Rollout<'_>, waiting: &Waiting<'_>, all: &[Condition]) -> Self {
+        let Waiting { failing, settled, .. } = waiting;
+        let waits = (waiting.idle || failing.is_some()) && settled.is_none();
+        let is_reported = || conditions::get(all, STALLED).is_some();
+        if !waiting.unfinished || !(waits || is_reported()) {
             return Self::default();
         }
-        let moved = moved();
+        let update = rollout.history.get(&rollout.update.name);
+        let made = [waiting.created, update.and_then(|view| view.created)];
+        let moved = last_move(waiting.deadline, made, waiting.pods, rollout.now);
         // What there is to do may be newer than what last moved, but not newer than the first refusal.
         let since = moved.filter(|_| waits).max(failing.filter(|_| waits));
         Self { moved, since }
@@ -159,49 +212,60 @@ impl Quiet {
 }
 
 /// What decides about the condition `Stalled`.
-pub struct Watch<'a> {
-    /// Seconds without progress that the specification allows.
-    pub deadline: Option<i32>,
+struct Watch<'a> {
+    deadline: Option<i32>,
     /// Has that time passed for a rollout with something left to do?
-    pub late: bool,
+    late: bool,
     /// How long nothing has moved, where there is no deadline.
-    pub quiet: &'a Quiet,
-    /// Describes what is waited for.
-    pub held_by: &'a dyn Fn() -> String,
+    quiet: Quiet,
+    held_by: &'a dyn Fn() -> String,
 }
 
-/// Adds the condition `Stalled` of a set that waits for something, or removes it once something has moved or nothing is
-/// left to do.
-pub fn stalled(watch: &Watch<'_>, all: &mut Vec<Condition>, now: Timestamp) -> Stall {
-    let Some(deadline) = watch.deadline else {
-        return without_deadline(watch, all, now);
-    };
-    retain(all, watch.late, DEADLINE_EXCEEDED);
-    if !watch.late || conditions::get(all, STALLED).is_some() {
-        return Stall::default();
-    }
-    let waited = format!("no progress for {deadline} seconds");
-    Stall::with(all, DEADLINE_EXCEEDED, described(waited, &(watch.held_by)()), now)
-}
-
-fn without_deadline(watch: &Watch<'_>, all: &mut Vec<Condition>, now: Timestamp) -> Stall {
-    let since = |when: Option<Timestamp>| when.map(|when| now.duration_since(when));
-    let stays = since(watch.quiet.moved).is_some_and(|quiet| quiet > PATIENCE);
-    retain(all, stays, NOTHING_MOVED);
-    let is_reported = conditions::get(all, STALLED).is_some();
-    let Some(quiet) = since(watch.quiet.since).filter(|_| !is_reported) else {
-        return Stall::default();
-    };
-    if quiet <= PATIENCE {
-        // A second more, because it has to be longer.
-        let left = (PATIENCE - quiet).unsigned_abs() + Duration::from_secs(1);
-        return Stall {
-            again: Some(left),
-            news: None,
+impl Watch<'_> {
+    fn stalled(&self, all: &mut Vec<Condition>, now: Timestamp) -> Stall {
+        let Some(deadline) = self.deadline else {
+            return self.without_deadline(all, now);
         };
+        retain(all, self.late, DEADLINE_EXCEEDED);
+        if !self.late || conditions::get(all, STALLED).is_some() {
+            return Stall::default();
+        }
+        let waited = format!("no progress for {deadline} seconds");
+        Stall::with(all, DEADLINE_EXCEEDED, described(waited, &(self.held_by)()), now)
     }
-    let waited = format!("nothing has moved for {} minutes", PATIENCE.as_mins());
-    Stall::with(all, NOTHING_MOVED, described(waited, &(watch.held_by)()), now)
+
+    fn without_deadline(&self, all: &mut Vec<Condition>, now: Timestamp) -> Stall {
+        let since = |when: Option<Timestamp>| when.map(|when| now.duration_since(when));
+        let stays = since(self.quiet.moved).is_some_and(|quiet| quiet > PATIENCE);
+        retain(all, stays, NOTHING_MOVED);
+        let is_reported = conditions::get(all, STALLED).is_some();
+        let Some(quiet) = since(self.quiet.since).filter(|_| !is_reported) else {
+            return Stall::default();
+        };
+        if quiet <= PATIENCE {
+            // A second more, because it has to be longer.
+            let left = (PATIENCE - quiet).unsigned_abs() + Duration::from_secs(1);
+            return Stall {
+                again: Some(left),
+                news: None,
+            };
+        }
+        let waited = format!("nothing has moved for {} minutes", PATIENCE.as_mins());
+        Stall::with(all, NOTHING_MOVED, described(waited, &(self.held_by)()), now)
+    }
+
+    /// The line of `kruise explain`, if nothing has moved for long.
+    fn explain(&self, now: Timestamp) -> Option<Why> {
+        let quiet = self.quiet.since.map(|since| now.duration_since(since));
+        let quiet = quiet.filter(|quiet| *quiet > patience(self.deadline));
+        let waited = match (quiet, self.deadline) {
+            (Some(quiet), _) => format!("nothing has moved for {} min", quiet.as_mins()),
+            (None, Some(deadline)) if self.late => format!("no progress for {deadline} s"),
+            _ => return None,
+        };
+        let text = described(waited, &(self.held_by)());
+        Some(Why::of_set(format!("stalled: {text}")))
+    }
 }
 
 /// Removes the condition, unless it `stays` and has this reason.
@@ -232,22 +296,9 @@ fn patience(deadline: Option<i32>) -> SignedDuration {
     deadline.map_or(PATIENCE, |seconds| SignedDuration::from_secs(i64::from(seconds)))
 }
 
-/// The line of `kruise explain`, if nothing has moved for long.
-pub fn explain(watch: &Watch<'_>, now: Timestamp) -> Option<Why> {
-    let quiet = watch.quiet.since.map(|since| now.duration_since(since));
-    let quiet = quiet.filter(|quiet| *quiet > patience(watch.deadline));
-    let waited = match (quiet, watch.deadline) {
-        (Some(quiet), _) => format!("nothing has moved for {} min", quiet.as_mins()),
-        (None, Some(deadline)) if watch.late => format!("no progress for {deadline} s"),
-        _ => return None,
-    };
-    let text = described(waited, &(watch.held_by)());
-    Some(Why::of_set(format!("stalled: {text}")))
-}
-
 /// When the set or its update revision was made (`made`), or a pod was last made, changed its state or its service, or
 /// should have been gone.
-pub fn last_move(
+fn last_move(
     deadline: Option<i32>,
     made: [Option<Timestamp>; 2],
     pods: &[Arc<PodView>],

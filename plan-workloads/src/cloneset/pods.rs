@@ -4,11 +4,8 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use kruise_api::cloneset::CloneSet;
-use kruise_plan_kit::{
-    Intent, ObjectWrites, Part, pod_writes, pod_writes::Guard, revision::Revision, rollout::Pod,
-};
+use kruise_plan_kit::{ObjectWrites, pod_writes, revision::Revision, rollout::Pod};
 use kruise_views::PodView;
-use serde_json::json;
 
 /// The active pods that the set controls, each list sorted by name. Pods that ended or are being deleted do not count.
 pub(super) struct Claimed<'a> {
@@ -49,13 +46,9 @@ impl<'a> Claimed<'a> {
 
     /// Removes the owner reference of this uid from the pods that left the selector.
     pub(super) fn release(&self, owner_uid: &str) -> impl Iterator<Item = ObjectWrites> {
-        let release = move |pod: &&Arc<PodView>| {
-            let patch = json!({"metadata": {"ownerReferences": [{"$patch": "delete", "uid": owner_uid}]}});
-            let reason = "its labels no longer match the selector";
-            let (intent, part) = (Intent::ReleasePod, Part::Main);
-            let step = pod_writes::patch(pod, intent, part, patch, Guard::SamePod, reason);
-            ObjectWrites::of_pod(vec![step])
-        };
-        self.released.iter().map(release)
+        let reason = "its labels no longer match the selector";
+        self.released
+            .iter()
+            .map(move |pod| pod_writes::release(pod, owner_uid, reason))
     }
 }

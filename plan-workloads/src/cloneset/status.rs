@@ -8,14 +8,14 @@ use kruise_api::{
     names::conditions as kinds,
 };
 use kruise_plan_kit::{
-    EventNote, Explain, Owner, ResourceId, StatusPatch, Urgency, Why,
+    EventNote, Owner, ResourceId, StatusPatch, Urgency, Why,
     availability::Service,
     events,
     injected::{Bug, is_injected},
     rollout::{
         Pod, Rollout, Stage, conditions,
         progressing::deadline,
-        stalled::{self, Quiet, Watch},
+        stalled::{self, Waiting},
         unreadable,
     },
     status_patch,
@@ -65,40 +65,25 @@ pub(super) fn report(
     });
     let settled = settling.min();
     let deadline = deadline(set.spec.progress_deadline_seconds);
-    let unfinished = is_unfinished(set, rollout, limits, &status, pods);
-    let quiet = if unfinished {
-        let waits = (idle || failing.is_some()) && settled.is_none();
-        let moved = || {
-            let update = rollout.history.get(&rollout.update.name);
-            let made = [
-                set.metadata.creation_timestamp,
-                update.and_then(|view| view.created),
-            ];
-            stalled::last_move(deadline, made, snapshot.pods, now)
-        };
-        Quiet::of(&status.conditions, waits, failing, moved)
-    } else {
-        Quiet::default()
-    };
-    let watch = Watch {
+    let waiting = Waiting {
+        created: set.metadata.creation_timestamp,
         deadline,
-        late: unfinished && progress.late,
-        quiet: &quiet,
+        late: progress.late,
+        unfinished: is_unfinished(set, rollout, limits, &status, pods),
+        idle,
+        failing,
+        settled,
+        pods: snapshot.pods,
         held_by: &held_by,
     };
-    let stall = stalled::stalled(&watch, &mut status.conditions, now);
-    let why = Some(&watch).filter(|_| rollout.explain == Explain::Yes);
-    let why = why.and_then(|watch| stalled::explain(watch, now));
-    let late = stall
-        .news
-        .map(|message| EventNote::new(&events::STALLED, message));
+    let stall = stalled::report(rollout, &waiting, &mut status.conditions);
     let never = never.map(|text| EventNote::new(&events::RESIZE_INFEASIBLE, text));
     Report {
         patch: patch(rollout, set, &status),
         stage: stage(rollout, set, &status),
         requeue: settled.into_iter().chain(progress.again).chain(stall.again).min(),
-        events: late.into_iter().chain(never).collect(),
-        why,
+        events: stall.news.into_iter().chain(never).collect(),
+        why: stall.why,
     }
 }
 

@@ -11,7 +11,7 @@ use kruise_api::{
     },
 };
 use kruise_plan_kit::{
-    Intent, ObjectWrites, Owner, Part, Patch, Precondition, ResourceId, Step, Write,
+    Intent, ObjectWrites, Owner, Part, ResourceId,
     availability::Service,
     fit::Placed,
     injected::{Bug, is_injected},
@@ -201,38 +201,18 @@ impl<'a> Places<'a> {
 
     /// Removes the owner reference of the set from the pods whose labels no longer match.
     pub(super) fn release(&self, owner_uid: &str) -> impl Iterator<Item = ObjectWrites> {
-        let release = move |pod: &&Arc<PodView>| {
-            let patch = json!({"metadata": {"ownerReferences": [{"$patch": "delete", "uid": owner_uid}]}});
-            let reason = "its labels no longer match the selector";
-            let (intent, part) = (Intent::ReleasePod, Part::Main);
-            let step = pod_writes::patch(pod, intent, part, patch, Guard::SamePod, reason);
-            ObjectWrites::of_pod(vec![step])
-        };
-        self.released.iter().map(release)
+        let reason = "its labels no longer match the selector";
+        self.released
+            .iter()
+            .map(move |pod| pod_writes::release(pod, owner_uid, reason))
     }
 
     /// Makes the set the controller of the pods that nobody controls. Not if the set has gone meanwhile: they would be
     /// deleted with it.
     pub(super) fn adopt(&self, owner: &Owner<'_>) -> impl Iterator<Item = ObjectWrites> {
         let orphans = self.members().filter(|member| member.orphan);
-        orphans.map(|member| {
-            let view = member.pod.view;
-            let patch = json!({"metadata": {"ownerReferences": [owner.reference()]}});
-            let write = Write::Patch {
-                intent: Intent::AdoptPod,
-                target: pod_writes::target(view),
-                part: Part::Main,
-                patch: Patch::Strategic(patch.into()),
-                precondition: Precondition::Owned {
-                    uid: view.uid.to_string(),
-                    version: view.resource_version.to_string(),
-                    owner: owner.target(ResourceId::DAEMONSETS, owner.name),
-                    owner_uid: owner.uid.to_owned(),
-                },
-            };
-            let reason = "nobody controls it, and the selector matches it";
-            ObjectWrites::of_pod(vec![Step::new(write, reason)])
-        })
+        let reason = "nobody controls it, and the selector matches it";
+        orphans.map(move |member| pod_writes::adopt(member.pod.view, owner, ResourceId::DAEMONSETS, reason))
     }
 
     /// Labels the pods of revisions that are the update revision under another name with its hash.

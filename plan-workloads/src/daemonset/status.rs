@@ -3,18 +3,15 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kruise_api::{
-    condition::Condition,
-    daemonset::{DaemonSet, DaemonSetStatus},
-};
+use kruise_api::daemonset::{DaemonSet, DaemonSetStatus};
 use kruise_plan_kit::{
-    EventNote, Explain, Owner, ResourceId, StatusPatch, Urgency, Why,
+    EventNote, Owner, ResourceId, StatusPatch, Urgency, Why,
     availability::{Service, service_in},
     events,
     lifecycle::State,
     rollout::{
         Pod, Stage, conditions,
-        stalled::{self, Quiet, Watch},
+        stalled::{self, Waiting},
         unreadable,
     },
     status_patch,
@@ -67,34 +64,20 @@ pub(super) fn report(snapshot: &Snapshot<'_>, decision: &Decision<'_>, round: &R
         _ => None,
     });
     let settled = settling.min();
-    let quiet = if is_unfinished(decision, &status, round.withheld) {
-        let waits = (round.idle || failing.is_some()) && settled.is_none();
-        let moved = || {
-            let update = rollout.history.get(&rollout.update.name);
-            let made = [
-                set.metadata.creation_timestamp,
-                update.and_then(|view| view.created),
-            ];
-            stalled::last_move(None, made, snapshot.pods, now)
-        };
-        Quiet::of(&all, waits, failing, moved)
-    } else {
-        Quiet::default()
-    };
-    let watch = Watch {
+    let waiting = Waiting {
+        created: set.metadata.creation_timestamp,
         deadline: None,
         late: false,
-        quiet: &quiet,
+        unfinished: is_unfinished(decision, &status, round.withheld),
+        idle: round.idle,
+        failing,
+        settled,
+        pods: snapshot.pods,
         held_by: &held_by,
     };
-    let stall = stalled::stalled(&watch, &mut all, now);
-    let why = Some(&watch).filter(|_| rollout.explain == Explain::Yes);
-    let why = why.and_then(|watch| stalled::explain(watch, now));
-    let late = stall
-        .news
-        .map(|message| EventNote::new(&events::STALLED, message));
+    let stall = stalled::report(rollout, &waiting, &mut all);
     let never = refused.map(|text| EventNote::new(&events::RESIZE_INFEASIBLE, text));
-    status.conditions = without_updates(all);
+    status.conditions = conditions::without_updates(all);
     let counts = [status.updated_number_scheduled, status.number_available];
     let complete = counts
         .iter()
@@ -103,17 +86,9 @@ pub(super) fn report(snapshot: &Snapshot<'_>, decision: &Decision<'_>, round: &R
         patch: patch_of(rollout.owner, set, &status, complete),
         stage: progressing::stage(decision, set, &status, round.withheld),
         requeue: settled.into_iter().chain(stall.again).min(),
-        events: late.into_iter().chain(never).collect(),
-        why,
+        events: stall.news.into_iter().chain(never).collect(),
+        why: stall.why,
     }
-}
-
-/// Conditions of this kind do not say when they were last confirmed.
-fn without_updates(mut all: Vec<Condition>) -> Vec<Condition> {
-    for condition in &mut all {
-        condition.last_update_time = None;
-    }
-    all
 }
 
 fn count(set: &DaemonSet, decision: &Decision<'_>, collision_count: i32) -> DaemonSetStatus {
@@ -162,7 +137,7 @@ pub(super) fn unreadable(
     let mut status = set.status.clone();
     status.observed_generation = set.metadata.generation;
     let event = unreadable::report(&mut status.conditions, problem, now);
-    status.conditions = without_updates(status.conditions);
+    status.conditions = conditions::without_updates(status.conditions);
     let owner = Owner::new(snapshot.api_version, "DaemonSet", &set.metadata);
     (patch_of(owner, set, &status, false), event)
 }

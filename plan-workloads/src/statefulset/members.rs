@@ -4,12 +4,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::statefulset::StatefulSet;
-use kruise_plan_kit::{
-    Intent, ObjectWrites, Owner, Part, Patch, Precondition, ResourceId, Step, Write, pod_writes,
-    pod_writes::Guard, revision::Revision, rollout::Pod,
-};
+use kruise_plan_kit::{ObjectWrites, Owner, ResourceId, pod_writes, revision::Revision, rollout::Pod};
 use kruise_views::{Phase, PodView};
-use serde_json::json;
 
 use super::ordinals::Ordinals;
 
@@ -122,39 +118,18 @@ impl<'a> Members<'a> {
 
     /// Removes the owner reference of the set from the pods that are not its own.
     pub(super) fn release(&self, owner_uid: &str) -> impl Iterator<Item = ObjectWrites> {
-        let release = move |pod: &&Arc<PodView>| {
-            let patch = json!({"metadata": {"ownerReferences": [{"$patch": "delete", "uid": owner_uid}]}});
-            let reason =
-                "its labels no longer match the selector, or its name is not that of a pod of the set";
-            let (intent, part) = (Intent::ReleasePod, Part::Main);
-            let step = pod_writes::patch(pod, intent, part, patch, Guard::SamePod, reason);
-            ObjectWrites::of_pod(vec![step])
-        };
-        self.released.iter().map(release)
+        let reason = "its labels no longer match the selector, or its name is not that of a pod of the set";
+        self.released
+            .iter()
+            .map(move |pod| pod_writes::release(pod, owner_uid, reason))
     }
 
     /// Makes the set the controller of the pods that nobody controls. Not if the set has gone meanwhile: they would be
     /// deleted with it.
     pub(super) fn adopt(&self, owner: &Owner<'_>) -> impl Iterator<Item = ObjectWrites> {
         let orphans = self.all().filter(|member| member.orphan);
-        orphans.map(|member| {
-            let view = member.pod.view;
-            let patch = json!({"metadata": {"ownerReferences": [owner.reference()]}});
-            let write = Write::Patch {
-                intent: Intent::AdoptPod,
-                target: pod_writes::target(view),
-                part: Part::Main,
-                patch: Patch::Strategic(patch.into()),
-                precondition: Precondition::Owned {
-                    uid: view.uid.to_string(),
-                    version: view.resource_version.to_string(),
-                    owner: owner.target(ResourceId::STATEFULSETS, owner.name),
-                    owner_uid: owner.uid.to_owned(),
-                },
-            };
-            let reason = "nobody controls it, and it is what the set would create";
-            ObjectWrites::of_pod(vec![Step::new(write, reason)])
-        })
+        let reason = "nobody controls it, and it is what the set would create";
+        orphans.map(move |member| pod_writes::adopt(member.pod.view, owner, ResourceId::STATEFULSETS, reason))
     }
 }
 

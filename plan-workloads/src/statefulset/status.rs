@@ -9,12 +9,12 @@ use kruise_api::{
     statefulset::{StatefulSet, StatefulSetStatus},
 };
 use kruise_plan_kit::{
-    EventNote, Explain, Memory, Owner, ResourceId, StatusPatch, Urgency, Why,
+    EventNote, Memory, Owner, ResourceId, StatusPatch, Urgency, Why,
     availability::Service,
     events,
     rollout::{
         Pod, Stage as RolloutStage, conditions,
-        stalled::{self, Quiet, Watch},
+        stalled::{self, Waiting},
         unreadable,
     },
     status_patch,
@@ -67,42 +67,28 @@ pub(super) fn report(
         });
     let settled = settling.min();
     let unfinished = set.metadata.deletion_timestamp.is_none() && is_unfinished(decision, &status);
-    let quiet = if unfinished {
-        let waits = (idle || failing.is_some()) && settled.is_none();
-        let moved = || {
-            let update = rollout.history.get(&rollout.update.name);
-            let made = [
-                set.metadata.creation_timestamp,
-                update.and_then(|view| view.created),
-            ];
-            stalled::last_move(None, made, snapshot.pods, now)
-        };
-        Quiet::of(&all, waits, failing, moved)
-    } else {
-        Quiet::default()
-    };
-    let watch = Watch {
+    let waiting = Waiting {
+        created: set.metadata.creation_timestamp,
         deadline: None,
         late: false,
-        quiet: &quiet,
+        unfinished,
+        idle,
+        failing,
+        settled,
+        pods: snapshot.pods,
         held_by: &held_by,
     };
-    let stall = stalled::stalled(&watch, &mut all, now);
-    let why = Some(&watch).filter(|_| rollout.explain == Explain::Yes);
-    let why = why.and_then(|watch| stalled::explain(watch, now));
-    let late = stall
-        .news
-        .map(|message| EventNote::new(&events::STALLED, message));
+    let stall = stalled::report(rollout, &waiting, &mut all);
     let never = refused.map(|text| EventNote::new(&events::RESIZE_INFEASIBLE, text));
-    status.conditions = without_updates(all);
+    status.conditions = conditions::without_updates(all);
     let complete = status.updated_available_replicas == decision.limits.replicas
         && status.replicas == status.updated_available_replicas;
     Report {
         patch: patch_of(rollout.owner, set, &status, complete),
         stage: progressing::stage(decision, set, &status),
         requeue: settled.into_iter().chain(stall.again).min(),
-        events: late.into_iter().chain(never).collect(),
-        why,
+        events: stall.news.into_iter().chain(never).collect(),
+        why: stall.why,
     }
 }
 
@@ -166,14 +152,6 @@ fn failures(all: &mut Vec<Condition>, memory: &Memory, now: Timestamp) -> Option
     since
 }
 
-/// Conditions of this kind do not say when they were last confirmed.
-fn without_updates(mut all: Vec<Condition>) -> Vec<Condition> {
-    for condition in &mut all {
-        condition.last_update_time = None;
-    }
-    all
-}
-
 fn count(set: &StatefulSet, decision: &Decision<'_>, collision_count: i32) -> StatefulSetStatus {
     let rollout = &decision.rollout;
     let own = decision.members.all().filter(|member| !member.orphan);
@@ -233,7 +211,7 @@ pub(super) fn unreadable(
     let mut status = set.status.clone();
     status.observed_generation = set.metadata.generation;
     let event = unreadable::report(&mut status.conditions, problem, now);
-    status.conditions = without_updates(status.conditions);
+    status.conditions = conditions::without_updates(status.conditions);
     let owner = Owner::new(snapshot.api_version, "StatefulSet", &set.metadata);
     (patch_of(owner, set, &status, false), event)
 }
