@@ -1,6 +1,7 @@
 //! Pods whose node is gone are removed: no node reports that they stopped.
 //!
-//! Pods that name a node which never was are left alone: it may still come. So may one that is gone only just now.
+//! Pods that name a node which never was are left alone: it may still come. So may one that is gone only just now. A deletion
+//! that is refused is tried again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +11,9 @@ use serde_json::json;
 use crate::api::Api;
 use crate::store::Key;
 use crate::world::{Actor, Client, Feed, pod_path};
+
+/// How often pods that are still there are deleted again.
+const AGAIN: SignedDuration = SignedDuration::from_secs(20);
 
 const USER: &str = "system:serviceaccount:kube-system:pod-garbage-collector";
 
@@ -21,7 +25,7 @@ pub(crate) struct Orphans {
     placed: BTreeMap<Key, String>,
     /// How long a node may be gone.
     patience: SignedDuration,
-    /// Nodes that are gone, and until when they may come back.
+    /// Nodes that are gone, and when their pods are deleted next. Until then they may come back.
     missed: BTreeMap<String, Timestamp>,
 }
 
@@ -82,13 +86,13 @@ impl Actor for Orphans {
         if gone.is_empty() {
             return;
         }
+        let again = now.checked_add(AGAIN).unwrap_or(now);
         let mut client = Client { api, user: USER, now };
-        for (key, _) in self
-            .placed
-            .iter()
-            .filter(|(_, node)| gone.contains(node.as_str()))
-        {
-            client.delete(&pod_path(key), &json!({"gracePeriodSeconds": 0}));
+        for (key, node) in &self.placed {
+            if gone.contains(node.as_str()) {
+                client.delete(&pod_path(key), &json!({"gracePeriodSeconds": 0}));
+                self.missed.insert(node.clone(), again);
+            }
         }
     }
 

@@ -21,6 +21,8 @@ pub enum Edit {
     Drain(u8),
     /// Evicts the pod at this place, only to see whether that works.
     Try(u8),
+    /// Deletes the pod at this place, and the next one of its name as soon as it is available.
+    Twice(u8),
     /// Says of the pod at this place that no budget protects it.
     Exempt(u8),
     /// Labels the pod at this place as unavailable, or takes the label away.

@@ -28,6 +28,8 @@ const WATCHED: &[Resource] = &[PODS, PODS, BUDGETS, BUDGETS, CLONESETS, STATEFUL
 const SCENARIO: Purpose = Purpose(300);
 /// The StatefulSet below it.
 const BELOW: Purpose = Purpose(301);
+/// Deletions of pods that have a name from before.
+const SUCCESSORS: Purpose = Purpose(302);
 /// Of the seeds that are of no later subject, this share has a budget.
 const SHARE: u8 = 40;
 /// Most replicas of the workloads.
@@ -47,17 +49,25 @@ pub fn generate(seed: u64) -> Option<Scenario> {
     };
     let start = start(random, workload);
     let mut scenario = below(seed, workload);
+    add(&mut scenario, random, &start);
+    Some(scenario)
+}
+
+fn add(scenario: &mut Scenario, random: &mut Random, start: &Start) {
     scenario.managers = 2;
-    add_edits(&mut scenario, random, &start);
+    if start.workload == Workload::StatefulSet {
+        let mut random = Random::new(scenario.seed, SUCCESSORS);
+        add_successors(scenario, &mut random);
+    }
+    add_edits(scenario, random, start);
     if scenario.brief {
-        let draw = |random: &mut Random| action(&edit(random, &start));
-        add_steps(&mut scenario, WATCHED, draw, |what| {
+        let draw = |random: &mut Random| action(&edit(random, start));
+        add_steps(scenario, WATCHED, draw, |what| {
             what.edit_of(NAME).is_some_and(|edit: Edit| edit.is_release())
         });
     }
-    let start = serde_json::to_value(&start).unwrap_or_default();
+    let start = serde_json::to_value(start).unwrap_or_default();
     scenario.subjects.insert(NAME.to_owned(), start);
-    Some(scenario)
 }
 
 fn action(edit: &Edit) -> Action {
@@ -150,6 +160,16 @@ fn add_edits(scenario: &mut Scenario, random: &mut Random, start: &Start) {
     add(end + 1, action(&Edit::Unlabel));
     add(end + 1, action(&Edit::Open));
     scenario.steps.sort_by_key(|step| step.at);
+}
+
+/// Deletes pods, and those that have their names after them.
+fn add_successors(scenario: &mut Scenario, random: &mut Random) {
+    for _ in 0..random.between(2, 4) {
+        let pod = random.between(0, PODS_OF_A_WORKLOAD) as u8;
+        let at = random.between(10_000, 80_000);
+        let what = action(&Edit::Twice(pod));
+        scenario.steps.push(Step { at, what });
+    }
 }
 
 fn edit(random: &mut Random, start: &Start) -> Edit {

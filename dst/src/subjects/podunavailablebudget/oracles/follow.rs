@@ -199,6 +199,8 @@ impl Disruption<'_> {
             !budget.is_going()
                 && truth::number(budget, "observedGeneration") > 0
                 && truth::number(budget, "desiredAvailable") > 0
+                // The specification may be newer than the numbers.
+                && truth::desired(budget, truth::number(budget, "totalReplicas")) > 0
                 && truth::number(budget, "totalReplicas") > 0
                 && truth::protects(budget, route.operations())
         };

@@ -71,13 +71,15 @@ fn is_identified(pod: &Object, number: i64) -> bool {
         && pod.value()["spec"]["subdomain"] == "web"
 }
 
-/// Was there a claim at some time since the sender decided?
+/// Was there a claim when the sender decided, or may it have believed so?
 fn is_there(claim: &str, write: &Write<'_>, mirror: &Mirror) -> bool {
+    let floor = write.sent.floors.of(CLAIMS);
     let mut all = mirror.of(CLAIMS).objects.values();
     all.any(|versions| {
-        versions
-            .last()
-            .is_some_and(|last| &*last.name == claim && (!last.gone || last.at >= write.decided))
+        versions.last().is_some_and(|last| {
+            let is_known = last.version <= floor && last.at < write.decided;
+            &*last.name == claim && !(last.gone && is_known)
+        })
     })
 }
 
