@@ -66,6 +66,7 @@ fn pods(lines: &[&str]) -> Vec<Arc<PodView>> {
 struct Case<'a> {
     budget: Value,
     pods: &'a [&'a str],
+    uncovered: &'a [&'a str],
     expected: Expected,
     live: BTreeMap<String, Live>,
     may_read: bool,
@@ -77,6 +78,7 @@ impl Case<'_> {
         let snapshot = Snapshot {
             budget: &budget,
             pods: &pods(self.pods),
+            uncovered: &pods(self.uncovered),
             expected: self.expected,
             as_new_as_budget: true,
             live: &self.live,
@@ -97,6 +99,7 @@ fn case<'a>(budget: Value, pods: &'a [&'a str], expected: i32) -> Case<'a> {
     Case {
         budget,
         pods,
+        uncovered: &[],
         expected: Expected::Known(expected),
         live: BTreeMap::new(),
         may_read: true,
@@ -113,6 +116,17 @@ fn a_new_budget_is_counted_at_once() {
         "status now {\"currentAvailable\":5,\"desiredAvailable\":2,\"observedGeneration\":2,\"totalReplicas\":5,\
          \"unavailableAllowed\":3}\n"
     );
+}
+
+#[test]
+fn a_pod_that_no_budget_covers_any_more_loses_its_name_as_it_is_now() {
+    let case = Case {
+        uncovered: &["z a"],
+        ..case(counted(), &FIVE, 5)
+    };
+    let expected = "unlink-budget pods/z: no budget covers it\n    main {\"metadata\":{\"annotations\":{\"kruise.io/related-pub\":\
+                    null,\"pub.kruise.io/related-pub\":null}}} if UidAndVersion(\"uid-z\", \"9\")\n";
+    assert_eq!(case.spoken(), expected);
 }
 
 #[test]
