@@ -82,8 +82,6 @@ pub enum Bug {
     ParallelismOffByOne,
     /// A charge takes nothing from what a budget allows.
     ChargeUnpaid,
-    /// The charge of an earlier pod holds for the one that has its name now.
-    ChargeOfPredecessor,
     /// A dry run is charged.
     DryRunCharged,
     /// A request passes although its charge lost a race.
@@ -96,7 +94,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 43] = [
+    pub const ALL: [Self; 42] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -135,7 +133,6 @@ impl Bug {
         Self::EndedJobRuns,
         Self::ParallelismOffByOne,
         Self::ChargeUnpaid,
-        Self::ChargeOfPredecessor,
         Self::DryRunCharged,
         Self::LostRaceCharged,
         Self::ChargeAfterRequest,

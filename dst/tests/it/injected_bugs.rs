@@ -64,10 +64,6 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
             "charges are paid from what is allowed",
             "as many pods stay available as the budget demands",
         ],
-        Bug::ChargeOfPredecessor => &[
-            "disruptions are charged first",
-            "charges are paid from what is allowed",
-        ],
         Bug::DryRunCharged => &["dry runs charge nothing"],
         Bug::LostRaceCharged | Bug::ChargeAfterRequest | Bug::BudgetUnasked => {
             &["disruptions are charged first"]

@@ -36,8 +36,6 @@ use jiff::Timestamp;
 use kruise_api::names::podunavailablebudget::{RELATED, RELATED_LEGACY};
 use kruise_views::PodView;
 
-use crate::injected::{Bug, is_injected};
-
 pub use account::{Account, Decision, Free, Refusal};
 pub use available::is_available;
 pub use count::{Count, Covered, Live, count, desired_available, status_patch};
@@ -61,10 +59,8 @@ pub fn budget_of(pod: &PodView) -> Option<&str> {
 
 /// Is this an entry of this very pod, and not of an earlier one of its name? Times have whole seconds.
 fn is_of(pod: &PodView, since: Timestamp) -> bool {
-    is_injected(Bug::ChargeOfPredecessor)
-        || pod
-            .created
-            .is_none_or(|created| since.as_second() >= created.as_second())
+    pod.created
+        .is_none_or(|created| since.as_second() >= created.as_second())
 }
 
 /// For how long an entry lasts; `None` if it has expired.
