@@ -1,6 +1,19 @@
 //! How a new pod comes to its node.
 
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use kruise_views::PodView;
 use serde_json::{Value, json};
+
+/// Nodes and pods are read one after the other: a pod that is for an unknown node may be newer than what is known of nodes.
+const YOUNG: SignedDuration = SignedDuration::from_secs(10);
+
+/// How long it is until a pod counts as one that waits for a node which does not exist; `None` if it does now.
+pub fn may_be_news(pod: &PodView, now: Timestamp) -> Option<Duration> {
+    let left = YOUNG - now.duration_since(pod.created?);
+    left.is_positive().then(|| left.unsigned_abs())
+}
 
 /// Where a new pod says which node it is for.
 const REQUIRED: [&str; 4] = [

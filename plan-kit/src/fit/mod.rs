@@ -17,7 +17,7 @@ use serde_json::Value;
 use affinity::Term;
 use tolerations::Toleration;
 
-pub use binding::Binding;
+pub use binding::{Binding, may_be_news};
 pub use tolerations::for_daemons;
 
 /// A node, and whether pods of a workload may run there.

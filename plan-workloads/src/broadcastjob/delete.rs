@@ -1,7 +1,9 @@
 //! Pods that leave before they have ended.
 
+use jiff::Timestamp;
 use kruise_plan_kit::{
     Explain, ObjectWrites, Plan, Why,
+    fit::may_be_news,
     injected::{Bug, is_injected},
     ledger::{Ask, Charges, Operation},
     pod_writes::{self, Guard},
@@ -10,15 +12,23 @@ use kruise_views::PodView;
 
 use super::{events, places::Places};
 
-/// Deletes pods that run on nodes where they may not.
-pub(super) fn refused(places: &Places<'_>, charges: &Charges<'_>, explain: Explain, plan: &mut Plan) {
-    for member in places.refused() {
-        delete(
-            member.view,
-            "it may not run on its node any more",
-            (charges, explain),
-            plan,
-        );
+/// Deletes pods that run on nodes where they may not, and such that wait for a node that does not exist.
+pub(super) fn refused(
+    places: &Places<'_>,
+    charges: &Charges<'_>,
+    explain: Explain,
+    plan: &mut Plan,
+    now: Timestamp,
+) {
+    for (member, exists) in places.refused() {
+        if exists {
+            let reason = "it may not run on its node any more";
+            delete(member.view, reason, (charges, explain), plan);
+        } else if let Some(left) = may_be_news(member.view, now) {
+            plan.requeue_after([left]);
+        } else {
+            delete(member.view, "its node does not exist", (charges, explain), plan);
+        }
     }
 }
 

@@ -143,9 +143,11 @@ impl<'a> Places<'a> {
                 placed: None,
                 members: Vec::new(),
             });
-            if let Some(placed) = place.placed {
-                member.stays = known.lets_stay(view, placed);
-            }
+            // Kubernetes removes pods that were bound to a node that is gone, and no others.
+            member.stays = match place.placed {
+                Some(placed) => known.lets_stay(view, placed),
+                None => view.node.is_some(),
+            };
             place.members.push(member);
         }
         let mut all: Vec<Place<'a>> = all.into_values().collect();
@@ -167,10 +169,13 @@ impl<'a> Places<'a> {
         self.all.iter().filter(|place| place.is_empty())
     }
 
-    /// Pods that run where they may not.
-    pub(super) fn refused(&self) -> impl Iterator<Item = &Member<'a>> {
-        self.members()
-            .filter(|member| member.state.runs() && !member.stays)
+    /// Pods that run, or are about to, where they may not, and whether their node exists.
+    pub(super) fn refused(&self) -> impl Iterator<Item = (&Member<'a>, bool)> {
+        let pods = self.all.iter().flat_map(|place| {
+            let exists = place.placed.is_some();
+            place.members.iter().map(move |member| (member, exists))
+        });
+        pods.filter(|(member, _)| member.state.runs() && !member.stays)
     }
 
     /// Has every node that is to run a pod run one?

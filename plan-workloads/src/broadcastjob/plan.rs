@@ -26,7 +26,14 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let course = course(job, &places, counts, now);
     let charges = Charges::new(snapshot.budgets, now);
     let mut plan = Plan::default();
-    act(snapshot, &owner, (&places, counts), (course, &charges), &mut plan);
+    act(
+        snapshot,
+        &owner,
+        (&places, counts),
+        (course, &charges),
+        &mut plan,
+        now,
+    );
     charges.write(&mut plan);
     status::report((job, &owner), (&places, counts), course, &mut plan, now);
     await_time(snapshot, &owner, course, &mut plan, now);
@@ -41,6 +48,7 @@ fn act(
     (places, counts): (&Places<'_>, Counts),
     (course, charges): (Course, &Charges<'_>),
     plan: &mut Plan,
+    now: Timestamp,
 ) {
     let explain = snapshot.explain;
     let is_going = snapshot.job.metadata.deletion_timestamp.is_some();
@@ -54,7 +62,7 @@ fn act(
             }
         }
         Course::Runs => {
-            delete::refused(places, charges, explain, plan);
+            delete::refused(places, charges, explain, plan, now);
             if !is_going {
                 create::create(snapshot, owner, (places, counts), plan);
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use kruise_plan_kit::{Explain, Plan, Why};
+use kruise_plan_kit::{Explain, Plan, Why, fit::may_be_news};
 
 use super::{
     create::NewPods,
@@ -13,9 +13,6 @@ use super::{
     plan::Decision,
     steps::{BURST, Kind, Steps},
 };
-
-/// Nodes and pods are read one after the other: a pod that is for an unknown node may be newer than what is known of nodes.
-const YOUNG: SignedDuration = SignedDuration::from_secs(10);
 
 /// The longest interval between replacements of pods that end on a node.
 const LONGEST: Duration = Duration::from_mins(15);
@@ -113,14 +110,8 @@ impl Decision<'_> {
     fn clear_unknown<'d>(&'d self, place: &Place<'d>, steps: &mut Steps<'d>, plan: &mut Plan) {
         let waiting = own(place).filter(|member| member.pod.view.node.is_none());
         for member in waiting {
-            let age = |created| self.rollout.now.duration_since(created);
-            let left = member
-                .pod
-                .view
-                .created
-                .map_or(SignedDuration::ZERO, |created| YOUNG - age(created));
-            if left > SignedDuration::ZERO {
-                plan.requeue_after([left.unsigned_abs()]);
+            if let Some(left) = may_be_news(member.pod.view, self.rollout.now) {
+                plan.requeue_after([left]);
                 continue;
             }
             self.remove(place, member, "its node does not exist", steps, plan);
