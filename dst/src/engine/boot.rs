@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 
 use super::random::{Purpose, Random};
 
-/// The container of a pod crashes once, or fails its readiness, or comes to its end, as an annotation says.
-const STAGES: &str = r"
+/// The container of a pod crashes once, or fails its readiness, or comes to its end, as an annotation says. Of a pod that
+/// comes to its end by itself nobody asks whether it is ready: it enters one stage at a time.
+const STAGES: &str = r#"
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
 metadata: {name: dst-crash}
@@ -39,6 +40,7 @@ spec:
     matchAnnotations: {dst/fault: unready}
     matchExpressions:
     - {key: '.metadata.deletionTimestamp', operator: DoesNotExist}
+    - {key: '.metadata.annotations["dst/end"]', operator: DoesNotExist}
   next: {step: {kind: Readiness, container: main, passes: false}}
 ---
 apiVersion: kwok.x-k8s.io/v1alpha1
@@ -50,6 +52,7 @@ spec:
     matchAnnotations: {dst/fault: ready}
     matchExpressions:
     - {key: '.metadata.deletionTimestamp', operator: DoesNotExist}
+    - {key: '.metadata.annotations["dst/end"]', operator: DoesNotExist}
   next: {step: {kind: Readiness, container: main, passes: true}}
 ---
 apiVersion: kwok.x-k8s.io/v1alpha1
@@ -77,7 +80,7 @@ spec:
     - {key: '.status.containerStatuses[]? | select(.state.running) | .name', operator: In, values: [main]}
   delay: {durationMilliseconds: 500, jitterDurationMilliseconds: 12000}
   next: {step: {kind: Crash, container: main, exitCode: 3}}
-";
+"#;
 
 /// Names of the nodes.
 pub const NODES: [&str; 3] = ["n1", "n2", "n3"];
