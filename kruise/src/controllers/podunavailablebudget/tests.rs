@@ -378,7 +378,7 @@ async fn a_pod_that_no_budget_covers_any_more_names_none_unless_that_is_not_cert
         )
     };
     let web = of_target("web", DEPLOYMENT);
-    assert_eq!(unlinked(&[web.clone()], "web"), ["db-0", "released"]);
+    assert_eq!(unlinked(std::slice::from_ref(&web), "web"), ["db-0", "released"]);
     // Another budget covers them, and gives itself to them.
     let labels = of_labels("labels");
     assert_eq!(unlinked(&[web.clone(), labels.clone()], "web"), [""; 0]);
