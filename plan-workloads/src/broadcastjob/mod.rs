@@ -8,8 +8,8 @@
 //! - **Nodes that change.** A running pod is judged by its own specification: it is deleted if a taint `NoExecute` or a label
 //!   says so. Taints `NoSchedule` and cordons keep new pods off, and let it end.
 //! - **An end.** A job of type `Always` is complete once every node that is to run a pod has one that has ended, failed or is
-//!   being deleted. It fails at its deadline, which is computed from what is stored. What still runs then is deleted. An ended
-//!   job creates nothing.
+//!   being deleted. It fails at its deadline, which is computed from what is stored. Once the end is stored, what still runs
+//!   is deleted. An ended job creates nothing.
 //! - **Pause.** A job that a failed pod paused stays paused until the failed pods are gone, the policy is another one, or the
 //!   user pauses it and lets it go on.
 //! - **Budgets.** A pod that serves is deleted only if its PodUnavailableBudget lets it go.

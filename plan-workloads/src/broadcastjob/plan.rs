@@ -53,8 +53,8 @@ fn act(
     let explain = snapshot.explain;
     let is_going = snapshot.job.metadata.deletion_timestamp.is_some();
     match course {
-        Course::Paused(Pause::Specified | Pause::Failure(_)) => {}
-        Course::Fails(_) | Course::Completes => delete::running(places, charges, explain, plan),
+        // The end is stored first: a pod that made the job fail is not there any more once it is deleted.
+        Course::Paused(Pause::Specified | Pause::Failure(_)) | Course::Fails(_) | Course::Completes => {}
         Course::Ended => {
             delete::running(places, charges, explain, plan);
             if is_injected(Bug::EndedJobRuns) {

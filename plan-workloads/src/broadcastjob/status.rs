@@ -34,6 +34,9 @@ pub(super) fn report(
     }
     if resumes(before, course) {
         plan.events.push(events::continues());
+    }
+    // One of type `Never` may be paused after its end.
+    if course != Course::Ended {
         status.completion_time = None;
         jobs::remove(&mut status.conditions, JOB_COMPLETE);
         jobs::remove(&mut status.conditions, JOB_FAILED);
