@@ -1,5 +1,6 @@
 //! A workload, whatever its kind: who owns it, and how many pods it wants.
 
+use jiff::Timestamp;
 use kruise_api::meta::{LabelSelector, ObjectMeta, null_as_default};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -15,6 +16,8 @@ pub struct WorkloadView {
     pub name: Box<str>,
     /// UID.
     pub uid: Box<str>,
+    /// When it was created.
+    pub created: Option<Timestamp>,
     /// Version of the stored object.
     pub resource_version: Box<str>,
     /// The controlling owner.
@@ -51,6 +54,7 @@ impl WorkloadView {
             namespace: metadata.namespace.as_str().into(),
             name: metadata.name.as_str().into(),
             uid: metadata.uid.as_str().into(),
+            created: metadata.creation_timestamp,
             resource_version: metadata.resource_version.as_str().into(),
             controller: metadata.controller().map(OwnerView::boxed),
             deleting: metadata.deletion_timestamp.is_some(),

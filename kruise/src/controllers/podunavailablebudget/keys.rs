@@ -134,12 +134,26 @@ pub(super) fn is_uncovered(pod: &PodView, budgets: &[&PodUnavailableBudget], kno
         found
     };
     let owners = owners(pod, budgets.iter().copied(), &noted);
-    let has_owner = pod.controller.is_none() || !owners.workloads.is_empty();
+    let controller = pod.controller.as_deref();
+    let is_known = controller
+        .is_none_or(|controller| !owners.workloads.is_empty() || is_replaced(controller, pod, known));
     let mut live = budgets
         .iter()
         .filter(|budget| budget.metadata.deletion_timestamp.is_none());
     let is_covered = live.any(|budget| may_cover(budget, pod, &owners, &noted));
-    is_certain.get() && has_owner && !is_covered
+    is_certain.get() && is_known && !is_covered
+}
+
+/// Does the name of a pod's controller belong to an object that was created after the pod?
+fn is_replaced(controller: &OwnerView, pod: &PodView, known: Source<'_>) -> bool {
+    let Known::Found(found) = known(&Workload::from(controller), Aspect::Owner) else {
+        return false;
+    };
+    let is_younger = found
+        .created
+        .zip(pod.created)
+        .is_some_and(|(found, pod)| found > pod);
+    found.uid != controller.uid && is_younger
 }
 
 /// The workload that a budget names.

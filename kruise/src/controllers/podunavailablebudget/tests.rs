@@ -42,6 +42,7 @@ fn owner(owner: &str) -> Value {
 
 fn workload(name: &str, owned_by: &str, replicas: i32) -> Value {
     json!({"metadata": {"namespace": "shop", "name": name, "uid": format!("uid of {name}"), "resourceVersion": "2",
+                        "creationTimestamp": "2026-01-01T00:00:00Z",
                         "ownerReferences": owner(owned_by)},
            "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}}})
 }
@@ -357,6 +358,13 @@ async fn a_pod_that_no_budget_covers_any_more_names_none_unless_that_is_not_cert
         pod
     };
     let released = pod("released", "", "web");
+    // Another object has the name of its owner.
+    let of_deleted_set = |name: &str, created: &str| {
+        let mut pod = pod(name, "apps/v1/StatefulSet/db", "web");
+        pod["metadata"]["ownerReferences"][0]["uid"] = json!("another");
+        pod["metadata"]["creationTimestamp"] = json!(created);
+        pod
+    };
     let going = with(
         &released,
         "/metadata/deletionTimestamp",
@@ -369,6 +377,8 @@ async fn a_pod_that_no_budget_covers_any_more_names_none_unless_that_is_not_cert
         pod("of-another", "", "elsewhere"),
         pod("db-0", "apps/v1/StatefulSet/db", "web"),
         pod("of-a-new-set", "apps/v1/ReplicaSet/web-77", "web"),
+        of_deleted_set("of-a-deleted-set", "2025-12-31T23:59:59Z"),
+        of_deleted_set("of-a-newer-set", "2026-01-01T00:00:01Z"),
         unlabelled(pod("relabelled", REPLICA_SET, "labels")),
     ];
     let unlinked = |budgets_there: &[Value], name: &str| {
@@ -378,7 +388,8 @@ async fn a_pod_that_no_budget_covers_any_more_names_none_unless_that_is_not_cert
         )
     };
     let web = of_target("web", DEPLOYMENT);
-    assert_eq!(unlinked(std::slice::from_ref(&web), "web"), ["db-0", "released"]);
+    let unlinked_of_web = unlinked(std::slice::from_ref(&web), "web");
+    assert_eq!(unlinked_of_web, ["db-0", "of-a-deleted-set", "released"]);
     // Another budget covers them, and gives itself to them.
     let labels = of_labels("labels");
     assert_eq!(unlinked(&[web.clone(), labels.clone()], "web"), [""; 0]);
