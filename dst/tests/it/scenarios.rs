@@ -9,7 +9,7 @@ use kruise_dst::{
         subject::Subjects,
     },
     subjects::{
-        ALL, cloneset::CloneSet, daemonset::DaemonSet, deployment::Deployment,
+        ALL, broadcastjob::BroadcastJob, cloneset::CloneSet, daemonset::DaemonSet, deployment::Deployment,
         podunavailablebudget::PodUnavailableBudget, sidecarset::SidecarSet, statefulset::StatefulSet,
     },
 };
@@ -67,6 +67,7 @@ fn seeds_of_other_subjects_are_played_as_if_there_were_no_statefulsets() {
         &PodUnavailableBudget,
         &SidecarSet,
         &DaemonSet,
+        &BroadcastJob,
     ]);
     assert!(played_alike_without("statefulset", others).unwrap() > 0);
 }
@@ -79,14 +80,35 @@ fn seeds_of_other_subjects_are_played_as_if_there_were_no_daemonsets() {
         &PodUnavailableBudget,
         &StatefulSet,
         &SidecarSet,
+        &BroadcastJob,
     ]);
     assert!(played_alike_without("daemonset", others).unwrap() > 0);
 }
 
 #[test]
 fn seeds_of_other_subjects_are_played_as_if_there_were_no_budgets() {
-    let others = Subjects(&[&CloneSet, &Deployment, &StatefulSet, &SidecarSet, &DaemonSet]);
+    let others = Subjects(&[
+        &CloneSet,
+        &Deployment,
+        &StatefulSet,
+        &SidecarSet,
+        &DaemonSet,
+        &BroadcastJob,
+    ]);
     assert!(played_alike_without("podunavailablebudget", others).unwrap() > 0);
+}
+
+#[test]
+fn seeds_of_other_subjects_are_played_as_if_there_were_no_broadcastjobs() {
+    let others = Subjects(&[
+        &CloneSet,
+        &Deployment,
+        &PodUnavailableBudget,
+        &StatefulSet,
+        &SidecarSet,
+        &DaemonSet,
+    ]);
+    assert!(played_alike_without("broadcastjob", others).unwrap() > 0);
 }
 
 /// The number of scenarios that were played with all subjects, and with all but one, and alike.

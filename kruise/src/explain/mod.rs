@@ -354,11 +354,13 @@ mod tests {
                 "daemonset",
                 "ads",
                 "sidecarsets",
-                "pub"
+                "pub",
+                "bcj",
+                "broadcastjob"
             ]
             .into_iter()
             .all(has_name)
         );
-        assert!(!has_name("broadcastjob"));
+        assert!(!has_name("advancedcronjob"));
     }
 }
