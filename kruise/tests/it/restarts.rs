@@ -138,7 +138,7 @@ impl Caller {
                 .unwrap();
             let response = match connection.send_request(request).await {
                 Ok(response) => response,
-                Err(error) if error.is_canceled() => continue,
+                Err(error) if error.is_canceled() || is_unread(&error) => continue,
                 Err(error) => return Err(text(error)),
             };
             let status = response.status();
@@ -153,6 +153,12 @@ impl Caller {
             return Ok(());
         }
     }
+}
+
+/// Was the request sent after the last one that the manager reads on this connection, as it says in GOAWAY? A server handles
+/// those before it to their end, and clients send those after it again (RFC 9113, 6.8).
+fn is_unread(error: &hyper::Error) -> bool {
+    format!("{error:?}").contains("GoAway(b\"\", NO_ERROR, Remote)")
 }
 
 /// Results of all callers.
