@@ -60,7 +60,7 @@ impl Subject for BroadcastJob {
 /// fails.
 fn clean() -> Scenario {
     let start = Start {
-        nodes: 6,
+        nodes: 10,
         parallelism: "2".into(),
         policy: "Pause".into(),
         ..Start::default()
@@ -70,7 +70,7 @@ fn clean() -> Scenario {
         (8_000, Edit::Node(5, NodeEdit::Taint("NoExecute".into()))),
         (30_000, Edit::Policy("Continue".into())),
         (31_000, Edit::Succeeds(true)),
-        (32_000, Edit::Node(7, NodeEdit::Join)),
+        (32_000, Edit::Node(11, NodeEdit::Join)),
         (70_000, Edit::Again),
         (72_000, Edit::Node(4, NodeEdit::Leave)),
         (74_000, Edit::Node(3, NodeEdit::Cordon(true))),
