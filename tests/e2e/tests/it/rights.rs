@@ -28,6 +28,7 @@ const RARE: &[(&str, &str)] = &[
     // Not in the cache yet: a pod is made in a namespace that was just made.
     ("get", "namespaces"),
     // Granted with list and watch, as for every kind.
+    ("get", "broadcastjobs"),
     ("get", "daemonsets"),
     // Not in the cache yet: a container is recreated on a node that has just joined.
     ("get", "nodes"),
@@ -37,6 +38,7 @@ const RARE: &[(&str, &str)] = &[
     // A barrier is left of an earlier pod of a name.
     ("delete", "configmaps"),
     // Asked for by the admission plugin OwnerReferencesPermissionEnforcement, which never sends it.
+    ("update", "broadcastjobs/finalizers"),
     ("update", "clonesets/finalizers"),
     ("update", "daemonsets/finalizers"),
     ("update", "sidecarsets/finalizers"),
@@ -168,6 +170,7 @@ fn live(scenario: &Scenario) {
     report_of_sidecars(scenario);
     report_of_nodes(scenario);
     live_with_a_budget(scenario);
+    live_with_a_broadcast(scenario);
     refer_to_others(scenario);
 }
 
@@ -187,6 +190,27 @@ fn live_with_a_budget(scenario: &Scenario) {
     .unwrap();
     let delete = ["delete", "podunavailablebudgets", "granted"];
     scenario.kubectl.run(&delete).unwrap();
+}
+
+/// A job on all nodes fails at its deadline, and is deleted after that.
+fn live_with_a_broadcast(scenario: &Scenario) {
+    let label = json!({"granted": "broadcast"});
+    let containers = json!([{"name": "main", "image": "nginx:1"}]);
+    let job = json!({
+        "apiVersion": "apps.kruise.io/v1beta1", "kind": "BroadcastJob",
+        "metadata": {"name": "granted", "labels": label},
+        "spec": {
+            "completionPolicy": {"type": "Always", "activeDeadlineSeconds": 1, "ttlSecondsAfterFinished": 1},
+            "template": {"metadata": {"labels": label}, "spec": {"restartPolicy": "Never", "containers": containers}},
+        },
+    });
+    scenario.kubectl.apply(&job).unwrap();
+    wait::until_true("the job and its pods are gone", LIMIT, || {
+        let jobs = scenario.kubectl.list("broadcastjobs", "granted=broadcast")?;
+        let pods = scenario.kubectl.list("pods", "granted=broadcast")?;
+        Ok(jobs.is_empty() && pods.is_empty())
+    })
+    .unwrap();
 }
 
 /// What refers to other objects has them looked at.
