@@ -77,8 +77,8 @@ fn advice(object: &Value, _: &Scope<'_>) -> Vec<String> {
         .and_then(Value::as_i64)
         .unwrap_or(0);
     let fails_fast = matches!(text(policy, "type"), "" | "FailFast");
-    let is_trap = restarts && limit <= 0 && fails_fast;
-    let advice = is_trap.then(|| {
+    let ends_at_restart = restarts && limit <= 0 && fails_fast;
+    let advice = ends_at_restart.then(|| {
         "spec.failurePolicy.restartLimit: without a limit the first restart of a pod counts as its failure and ends the job"
             .to_owned()
     });

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::random::{Purpose, Random};
 
 /// The container of a pod crashes once, or fails its readiness, or comes to its end, as an annotation says. Of a pod that
-/// comes to its end by itself nobody asks whether it is ready: it enters one stage at a time.
+/// comes to its end by itself readiness is not simulated: a pod enters one stage at a time.
 const STAGES: &str = r#"
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage

@@ -1,4 +1,4 @@
-//! What a pod of a workload is once nobody edits or breaks anything any more.
+//! The state that a pod of a workload must reach after the last edit and the last fault.
 
 use jiff::Timestamp;
 

@@ -14,7 +14,7 @@ pub(crate) fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Res
 }
 
 async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
-    // A node stands for its pods, so they are chosen here.
+    // A line about a node is also about its pods, so they are chosen here.
     let whole = Request {
         pod: None,
         ..*request

@@ -25,7 +25,7 @@ pub(super) fn narrow(
     let Some(wanted) = request.pod else {
         return Ok(own);
     };
-    let is_wanted = |pod: &PodView| *pod.name == *wanted || node_of(pod) == Some(wanted);
+    let is_wanted = |pod: &PodView| *pod.name == *wanted || pod.assigned_node() == Some(wanted);
     own.retain(|pod| is_wanted(pod));
     let kept: Vec<&str> = own.iter().map(|pod| &*pod.name).collect();
     keep(plan, wanted, &kept);
@@ -39,10 +39,6 @@ pub(super) fn narrow(
         );
     }
     Ok(own)
-}
-
-fn node_of(pod: &PodView) -> Option<&str> {
-    pod.node.as_deref().or(pod.pinned.as_deref())
 }
 
 /// Leaves in the plan what is about these pods, and about the node or pod of this name.

@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use kruise_plan_kit::{
     Explain, ObjectWrites, Plan, Why,
     fit::may_be_news,
-    injected::{Bug, is_injected},
     ledger::{Ask, Charges, Operation},
     pod_writes::{self, Guard},
 };
@@ -41,12 +40,7 @@ pub(super) fn running(places: &Places<'_>, charges: &Charges<'_>, explain: Expla
 
 /// Deletes a pod, unless its budget keeps it. Not if it has changed since: one that has ended meanwhile stays.
 fn delete(pod: &PodView, reason: &str, (charges, explain): (&Charges<'_>, Explain), plan: &mut Plan) {
-    let asked = if is_injected(Bug::BudgetUnasked) {
-        Ok(())
-    } else {
-        charges.ask(pod, Operation::Delete)
-    };
-    if let Err(why) = asked {
+    if let Err(why) = charges.ask(pod, Operation::Delete) {
         if explain == Explain::Yes {
             plan.why.push(Why::new(&*pod.name, why));
         }

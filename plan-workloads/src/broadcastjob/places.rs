@@ -134,7 +134,7 @@ impl<'a> Places<'a> {
                 state: State::of(view, restart_limit),
                 stays: true,
             };
-            let Some(name) = view.node.as_deref().or(view.pinned.as_deref()) else {
+            let Some(name) = view.assigned_node() else {
                 homeless.push(member);
                 continue;
             };

@@ -159,7 +159,7 @@ impl<'a> Places<'a> {
                 pod.updated = view.labels.get(POD_TEMPLATE_GENERATION) == Some(generation);
             }
             let member = Member { pod, orphan };
-            let Some(name) = view.node.as_deref().or(view.pinned.as_deref()) else {
+            let Some(name) = view.assigned_node() else {
                 homeless.push(member);
                 continue;
             };

@@ -187,6 +187,11 @@ impl ContainerStatusView {
 }
 
 impl PodView {
+    /// The node that it is bound to, or the only one that it can be bound to.
+    pub fn assigned_node(&self) -> Option<&str> {
+        self.node.as_deref().or(self.pinned.as_deref())
+    }
+
     /// The condition of this type.
     pub fn condition(&self, kind: &str) -> Option<&ConditionView> {
         self.conditions.iter().find(|condition| &*condition.kind == kind)

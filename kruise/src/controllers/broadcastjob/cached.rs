@@ -26,8 +26,8 @@ pub(super) const PODS_BY_NODE: Index<PodView> = Index::new("broadcastjob node", 
         owner.is_some_and(|owner| *owner.kind == *KIND.kind && *owner.group == *KIND.group)
     };
     let pod = Some(pod).filter(is_ours);
-    let node = pod.and_then(|pod| pod.node.clone().or_else(|| pod.pinned.clone()));
-    node.into_iter().collect()
+    let node = pod.and_then(PodView::assigned_node);
+    node.into_iter().map(Into::into).collect()
 });
 
 /// A BroadcastJob, and what it says about nodes: read once, and not for each change of a node.

@@ -1,6 +1,6 @@
 //! Plans as text. Each file in `tests/cases/broadcastjob` describes a job, nodes and pods, and rounds: what happens, and
-//! which writes the plan then has. Those are worked out from the requirements and stand in the file itself; the whole plan
-//! stands beside it. Run with `UPDATE_EXPECT=1` to write the plans anew, and read the difference; with `CASE=part-of-a-name`
+//! which writes the plan then has. Those are worked out from the requirements and are in the file itself; the whole plan
+//! is beside it. Run with `UPDATE_EXPECT=1` to write the plans anew, and read the difference; with `CASE=part-of-a-name`
 //! to see some alone.
 //!
 //! A pod is one line: its name, which begins with that of its node, up to a dot, and words for what is special about it;

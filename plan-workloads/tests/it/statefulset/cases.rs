@@ -1,5 +1,5 @@
 //! Plans as text. Each file in `tests/cases/statefulset` describes a set and its objects, and rounds: what happens, and which
-//! writes the plan then has. Those are worked out from the requirements and stand in the file itself; the whole plan stands
+//! writes the plan then has. Those are worked out from the requirements and are in the file itself; the whole plan is
 //! beside it. Run with `UPDATE_EXPECT=1` to write the plans anew, and read the difference; with `CASE=part-of-a-name` to see
 //! some alone.
 //!

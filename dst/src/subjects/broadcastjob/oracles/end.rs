@@ -1,4 +1,4 @@
-//! What must be once nobody edits or breaks anything any more.
+//! The state that must be reached after the last edit and the last fault.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a budget and its pods must be once nobody edits or breaks anything any more.
+//! The state that a budget and its pods must reach after the last edit and the last fault.
 
 use super::{
     follow::{covers, replicas},
