@@ -179,6 +179,9 @@ impl Run {
             uid: stored.uid.clone(),
             owners: stored.owners.clone(),
         });
+        // The next plan may adopt what nobody controls, and makes no other object in its place before the cache shows it.
+        let adoptable = existing.filter(|stored| stored.controller.is_none() && !stored.is_terminating);
+        let adoptable = adoptable.and_then(|stored| expectation(&step.write, stored));
         let refusal = track.refusal.take();
         match verdict(&step.write, stage, outcome, self.report.status_form, refusal) {
             Verdict::Next(stage) => track.state = State::Due(stage),
@@ -203,6 +206,7 @@ impl Run {
                 let name = &step.write.target().name;
                 let holder = holder.map(|holder| (name.clone(), holder));
                 self.report.holders.extend(holder);
+                self.report.expectations.extend(adoptable);
                 self.step_failed(index, &step, failure);
             }
         }
