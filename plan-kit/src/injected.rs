@@ -1,7 +1,8 @@
 //! Injected bugs, which the simulation must find: a test of the tests.
 //!
 //! They exist only in builds with the feature `injected-bugs`, which nothing but the simulation's own feature of that name
-//! turns on. In all other builds [`is_injected`] is a constant, and the code behind it is not compiled in.
+//! turns on, and so `cargo test` of the simulation or of the whole workspace. In all other builds [`is_injected`] is a
+//! constant, and the code behind it is not compiled in.
 
 /// A bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

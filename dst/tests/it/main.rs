@@ -3,7 +3,5 @@
 //! `KRUISE_DST_SECONDS` is how long random scenarios are played, 60 by default.
 
 mod cases;
-mod scenarios;
-
-#[cfg(feature = "injected-bugs")]
 mod injected_bugs;
+mod scenarios;
