@@ -1,4 +1,9 @@
 //! AdvancedCronJob: jobs that are created by a schedule.
+//!
+//! [`AdvancedCronJob`] is the hub version, `v1beta1`. It is read from raw JSON with [`AdvancedCronJob::from_value`] and never
+//! written back: writes are patches of its status.
+
+mod types;
 
 use serde_json::{Value, json};
 
@@ -8,6 +13,11 @@ use crate::names::APPS_GROUP;
 use crate::schema::shared::object_reference;
 use crate::schema::{Object, anything, one_of, string, with};
 use crate::{broadcastjob, imagelistpulljob};
+
+pub use types::{
+    ActiveJob, AdvancedCronJob, AdvancedCronJobSpec, AdvancedCronJobStatus, Child, Concurrency, JobTemplate,
+    JobTemplates, TemplateMeta,
+};
 
 /// AdvancedCronJob.
 pub const KIND: Kind = Kind {

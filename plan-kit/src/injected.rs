@@ -91,11 +91,19 @@ pub enum Bug {
     ChargeAfterRequest,
     /// A plan takes pods out of service without asking their budgets.
     BudgetUnasked,
+    /// The last activation is that of the jobs that there are, as OpenKruise finds it.
+    ActivationForgotten,
+    /// An activation is recorded before its job is created.
+    RecordedBeforeCreated,
+    /// Jobs are deleted before their activation is recorded.
+    DeletedUnrecorded,
+    /// A job that is due does not wait for the one that runs.
+    ForbidIgnored,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 42] = [
+    pub const ALL: [Self; 46] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -138,6 +146,10 @@ impl Bug {
         Self::LostRaceCharged,
         Self::ChargeAfterRequest,
         Self::BudgetUnasked,
+        Self::ActivationForgotten,
+        Self::RecordedBeforeCreated,
+        Self::DeletedUnrecorded,
+        Self::ForbidIgnored,
     ];
 }
 

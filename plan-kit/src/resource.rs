@@ -50,6 +50,16 @@ impl ResourceId {
     /// ImagePullJobs.
     pub const IMAGE_PULL_JOBS: Self = Self::kruise("imagepulljobs");
 
+    /// ImageListPullJobs.
+    pub const IMAGE_LIST_PULL_JOBS: Self = Self::kruise("imagelistpulljobs");
+    /// AdvancedCronJobs.
+    pub const ADVANCED_CRON_JOBS: Self = Self::kruise("advancedcronjobs");
+    /// Jobs of `batch`.
+    pub const JOBS: Self = Self {
+        group: "batch",
+        plural: "jobs",
+    };
+
     /// PodUnavailableBudgets.
     pub const POD_UNAVAILABLE_BUDGETS: Self = Self::of(&podunavailablebudget::KIND);
 

@@ -118,6 +118,10 @@ pub enum Intent {
     DeleteBarrier,
     /// All containers of a pod may start.
     CompleteLaunch,
+    /// A job that a schedule asks for.
+    CreateJob,
+    /// The status says for which activation a job was created.
+    RecordActivation,
 }
 
 impl Intent {
@@ -159,6 +163,8 @@ impl Intent {
             Self::OpenBarrier => "open-barrier",
             Self::DeleteBarrier => "delete-barrier",
             Self::CompleteLaunch => "complete-launch",
+            Self::CreateJob => "create-job",
+            Self::RecordActivation => "record-activation",
         }
     }
 }

@@ -64,7 +64,9 @@ fn details(write: &Write) -> String {
             match object["kind"].as_str() {
                 Some("Pod") if volumes.is_null() => of_pod.to_string(),
                 Some("Pod") => format!("{of_pod} {volumes}"),
-                Some("PersistentVolumeClaim" | "ImagePullJob") => object.to_string(),
+                Some(
+                    "PersistentVolumeClaim" | "ImagePullJob" | "ImageListPullJob" | "BroadcastJob" | "Job",
+                ) => object.to_string(),
                 _ => of_revision.to_string(),
             }
         }

@@ -2,6 +2,7 @@
 //!
 //! Invariants: one folder per controller, none of which knows a sibling; pure functions; only the runtime acts.
 
+pub mod advancedcronjob;
 pub mod broadcastjob;
 pub mod cloneset;
 pub mod daemonset;

@@ -14,6 +14,7 @@ mod node;
 mod owner;
 mod pod;
 mod revision;
+mod scheduled_job;
 mod storage_class;
 mod workload;
 mod written;
@@ -31,6 +32,7 @@ pub use pod::{
     BroadcastView, ClaimVolume, ConditionView, ContainerStatusView, ContainerView, Phase, PodView, Truth,
 };
 pub use revision::RevisionView;
+pub use scheduled_job::{JobEnd, ScheduledJobView};
 pub use storage_class::StorageClassView;
 pub use workload::WorkloadView;
 pub use written::WrittenView;

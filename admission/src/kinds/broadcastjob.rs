@@ -10,7 +10,7 @@
 
 use go_compat::{IntOrString, Rounding};
 use kruise_api::names;
-use kube_schema::validate::Errors;
+use kube_schema::validate::{Errors, FieldError};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -48,6 +48,25 @@ fn defaults(object: &mut Value, scope: &Scope<'_>) {
 fn rules(errors: &mut Errors, object: &Value, scope: &Scope<'_>) {
     workload::plain_metadata(errors, object);
     let spec = object.get("spec").unwrap_or(&Value::Null);
+    own_rules(errors, spec);
+    let template = spec.get("template").unwrap_or(&Value::Null);
+    workload::template(errors, template, &[], "spec.template", scope.options);
+    ends(errors, template);
+}
+
+/// Why a job of this specification would be refused, whose template could become pods.
+pub(super) fn refused(spec: &Value, scope: &Scope<'_>) -> Vec<FieldError> {
+    let mut job = serde_json::json!({"spec": spec});
+    defaults(&mut job, scope);
+    let spec = job.get("spec").unwrap_or(&Value::Null);
+    let mut errors = Errors::default();
+    own_rules(&mut errors, spec);
+    ends(&mut errors, spec.get("template").unwrap_or(&Value::Null));
+    errors.0
+}
+
+/// The rules of all members but the template.
+fn own_rules(errors: &mut Errors, spec: &Value) {
     parallelism(errors, spec);
     let policy = spec.get("completionPolicy").unwrap_or(&Value::Null);
     let kind = text(policy, "type");
@@ -63,9 +82,6 @@ fn rules(errors: &mut Errors, object: &Value, scope: &Scope<'_>) {
     let policy = spec.get("failurePolicy").unwrap_or(&Value::Null);
     let policies = &["Continue", "FailFast", "Pause"];
     errors.one_of("spec.failurePolicy.type", text(policy, "type"), policies);
-    let template = spec.get("template").unwrap_or(&Value::Null);
-    workload::template(errors, template, &[], "spec.template", scope.options);
-    ends(errors, template);
 }
 
 /// Without a limit the first restart is a failure, which by default ends the job.

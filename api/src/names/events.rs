@@ -65,10 +65,10 @@ macro_rules! reasons {
 }
 
 reasons! {
-    SUCCESSFUL_CREATE = "SuccessfulCreate", Normal, ["BroadcastJob", "CloneSet", "DaemonSet", "StatefulSet"], "A pod was created.";
-    FAILED_CREATE = "FailedCreate", Warning, ["BroadcastJob", "CloneSet", "DaemonSet", "StatefulSet"], "A pod or a claim could not be created; the message ends with the error of the API server.";
-    SUCCESSFUL_DELETE = "SuccessfulDelete", Normal, ["BroadcastJob", "CloneSet", "DaemonSet", "StatefulSet"], "A pod was deleted.";
-    FAILED_DELETE = "FailedDelete", Warning, ["BroadcastJob", "CloneSet", "DaemonSet", "StatefulSet"], "A pod or a claim could not be deleted.";
+    SUCCESSFUL_CREATE = "SuccessfulCreate", Normal, ["AdvancedCronJob", "BroadcastJob", "CloneSet", "DaemonSet", "StatefulSet"], "A pod, or a job of a schedule, was created.";
+    FAILED_CREATE = "FailedCreate", Warning, ["AdvancedCronJob", "BroadcastJob", "CloneSet", "DaemonSet", "StatefulSet"], "A pod, a claim or a job of a schedule could not be created; the message ends with the error of the API server.";
+    SUCCESSFUL_DELETE = "SuccessfulDelete", Normal, ["AdvancedCronJob", "BroadcastJob", "CloneSet", "DaemonSet", "StatefulSet"], "A pod, or a job of a schedule, was deleted.";
+    FAILED_DELETE = "FailedDelete", Warning, ["AdvancedCronJob", "BroadcastJob", "CloneSet", "DaemonSet", "StatefulSet"], "A pod, a claim or a job of a schedule could not be deleted.";
     FAILED_DAEMON_POD = "FailedDaemonPod", Warning, ["DaemonSet"], "A pod has failed on its node and is replaced.";
     SELECTING_ALL = "SelectingAll", Warning, ["DaemonSet"], "The selector is empty; nothing is done.";
     FAILED_UPDATE = "FailedUpdate", Warning, ["CloneSet", "StatefulSet"], "A claim could not be assigned to its owners, or a pod not get its labels back.";
@@ -86,7 +86,7 @@ reasons! {
     FAILED_PULL_JOB = "FailedCreateImagePullJob", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A job that pulls an image ahead of a rollout could not be created.";
     RESIZE_INFEASIBLE = "ResizeInfeasible", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A node can never give a pod the resources that an update asks for.";
     STALLED = "Stalled", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A rollout is past its deadline or, without a deadline, made no progress for ten minutes; the message says what it waits for.";
-    INVALID_SPEC = "InvalidSpec", Warning, ["BroadcastJob", "CloneSet", "DaemonSet", "PodUnavailableBudget", "SidecarSet", "StatefulSet"], "The specification cannot be read; nothing is done.";
+    INVALID_SPEC = "InvalidSpec", Warning, ["AdvancedCronJob", "BroadcastJob", "CloneSet", "DaemonSet", "PodUnavailableBudget", "SidecarSet", "StatefulSet"], "The specification cannot be read; nothing is done.";
     INVALID_POD_METADATA = "InvalidPodMetadata", Warning, ["SidecarSet"], "A pod annotation that the SidecarSet patches cannot be merged; the pod is not upgraded.";
     NOT_UPGRADABLE = "NotUpgradablePods", Normal, ["SidecarSet"], "Pods cannot be upgraded in place; written when their number changes.";
     UNINJECTED = "UninjectedPods", Warning, ["SidecarSet"], "Pods that the SidecarSet matches were created without its sidecars; written when their number changes.";
@@ -105,6 +105,12 @@ reasons! {
     JOB_FAILED_FAST = "failed pod is found", Warning, ["BroadcastJob"], "A pod failed, and the failure policy ends the job.";
     DEADLINE_EXCEEDED = "DeadlineExceeded", Warning, ["BroadcastJob"], "The job ran longer than activeDeadlineSeconds and has failed.";
     JOB_COMPLETE = "JobComplete", Normal, ["BroadcastJob"], "Every node of the job has a pod that has ended.";
+    MISS_SCHEDULE = "MissSchedule", Warning, ["AdvancedCronJob"], "A job was not created, because it could not start within startingDeadlineSeconds.";
+    TOO_MANY_MISSED = "TooManyMissedTimes", Warning, ["AdvancedCronJob"], "More than a hundred activations had passed; a job is created for the latest one only.";
+    JOB_ALREADY_ACTIVE = "JobAlreadyActive", Normal, ["AdvancedCronJob"], "A job is due and waits for the one that runs, as concurrencyPolicy Forbid asks.";
+    SAW_COMPLETED_JOB = "SawCompletedJob", Normal, ["AdvancedCronJob"], "A job has ended; the message says how.";
+    MISSING_JOB = "MissingJob", Normal, ["AdvancedCronJob"], "A job that ran was deleted by somebody else.";
+    UNKNOWN_TIME_ZONE = "UnknownTimeZone", Warning, ["AdvancedCronJob"], "The time zone is not known; the schedule follows the zone of the manager.";
     LEADER_ELECTION = "LeaderElection", Normal, ["Lease"], "A manager became the leader.";
 }
 

@@ -14,7 +14,8 @@ use kruise_api::{
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::caches::{CacheId, Reach};
 use kruise_views::{
-    ClaimView, ImageJobView, NamespaceView, NodeView, OwnerView, PodView, RevisionView, WorkloadView,
+    ClaimView, ImageJobView, NamespaceView, NodeView, OwnerView, PodView, RevisionView, ScheduledJobView,
+    WorkloadView,
 };
 use kube_cache::{Cached, Delta, Index, ObjectKey};
 use serde_json::Value;
@@ -103,7 +104,7 @@ macro_rules! owned {
     )*};
 }
 
-owned!(PodView, ClaimView, ImageJobView, RevisionView);
+owned!(PodView, ClaimView, ImageJobView, RevisionView, ScheduledJobView);
 
 /// Of these revisions, those that the workload controls, and those without a controller that its selector matches.
 pub fn revisions_of(

@@ -4,6 +4,7 @@
 //! [`ALL`]. Caches, rights, flags, metrics, the log at the start, `kruise explain` and the reference follow from the
 //! registration. Nothing else in the manager names a kind.
 
+pub mod advancedcronjob;
 pub mod broadcastjob;
 pub mod budgets;
 pub mod caches;
@@ -30,7 +31,7 @@ use crate::{manager::Registration, refusals};
 pub use webhook_caches::WebhookCaches;
 
 /// All controllers, in the order in which they start.
-pub static ALL: [&Registration; 8] = [
+pub static ALL: [&Registration; 9] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
     &daemonset::REGISTRATION,
@@ -39,6 +40,7 @@ pub static ALL: [&Registration; 8] = [
     &pod_readiness::REGISTRATION,
     &launch::REGISTRATION,
     &podunavailablebudget::REGISTRATION,
+    &advancedcronjob::REGISTRATION,
 ];
 
 /// The kinds with a controller.

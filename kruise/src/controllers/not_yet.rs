@@ -8,7 +8,6 @@ use crate::manager::flag;
 
 /// Accepted and ignored.
 pub(super) const FLAGS: &[Flag] = &[
-    flag("advancedcronjob-workers", Kind::Int, "3", IGNORED),
     flag("crr-workers", Kind::Int, "3", IGNORED),
     flag("imagepulljob-workers", Kind::Int, "3", IGNORED),
     flag("nodeimage-workers", Kind::Int, "3", IGNORED),

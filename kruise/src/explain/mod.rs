@@ -1,5 +1,6 @@
 //! `kruise explain`: prints what pods report, a plan, what it waits for, and which limit holds it.
 
+pub(crate) mod advancedcronjob;
 pub(crate) mod broadcastjob;
 pub(crate) mod cloneset;
 pub(crate) mod daemonset;
@@ -36,7 +37,7 @@ use crate::{
 /// What to explain.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// `clone/NAME`, `sts/NAME`, `daemon/NAME`, `bcj/NAME`, `sidecarset/NAME` or `pub/NAME`.
+    /// `clone/NAME`, `sts/NAME`, `daemon/NAME`, `bcj/NAME`, `sidecarset/NAME`, `pub/NAME` or `acj/NAME`.
     target: String,
     /// Only this pod; of a DaemonSet or a BroadcastJob, a pod or a node; of a SidecarSet, `NAMESPACE/NAME` where the name alone is not enough.
     pod: Option<String>,
@@ -341,7 +342,7 @@ mod tests {
             .collect();
         assert_eq!(
             super::enumeration(&targets),
-            "clone, sts, daemon, bcj, sidecarset and pub"
+            "clone, sts, daemon, bcj, sidecarset, pub and acj"
         );
         let has_name = |name: &str| super::explainers().any(|(kind, _)| super::has_name(kind, name));
         assert!(

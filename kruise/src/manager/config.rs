@@ -7,7 +7,8 @@ use std::{
 };
 
 use anyhow::{Context, anyhow, bail};
-use go_compat::flags::Values;
+use go_compat::{flags::Values, schedule::local_zone};
+use jiff::tz::TimeZone;
 
 use crate::{
     gates::Gates,
@@ -51,6 +52,8 @@ pub struct Config {
     pub protection_log: PathBuf,
     /// Log plans and write nothing.
     pub dry_run: bool,
+    /// The time zone of schedules that name none.
+    pub time_zone: TimeZone,
 }
 
 /// The leader lease.
@@ -128,7 +131,18 @@ impl Config {
             allow_privileged: values.get_bool("allow-privileged"),
             protection_log: values.get_string("protection-log-path").into(),
             dry_run: values.get_bool("dry-run"),
+            time_zone: TimeZone::UTC,
         })
+    }
+
+    /// With the time zone of this process; `env` returns the value of a variable.
+    #[must_use]
+    pub fn in_local_time(self, env: &dyn Fn(&str) -> Option<String>) -> Self {
+        let read = |path: &str| std::fs::read(path).ok();
+        Self {
+            time_zone: local_zone(env("TZ").as_deref(), &read),
+            ..self
+        }
     }
 
     /// The value of a flag for the number of workers; at least one.

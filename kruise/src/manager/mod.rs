@@ -54,8 +54,9 @@ pub fn main(line: Vec<String>) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let config = match Config::new(&values, &|name| std::env::var(name).ok()) {
-        Ok(config) => config,
+    let variable = |name: &str| std::env::var(name).ok();
+    let config = match Config::new(&values, &variable) {
+        Ok(config) => config.in_local_time(&variable),
         Err(error) => {
             output::report(format_args!("{error:#}"));
             return ExitCode::from(2);

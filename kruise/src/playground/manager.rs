@@ -86,7 +86,7 @@ impl Manager {
             _ => None,
         };
         let values = FlagSet::new(&FLAGS).parse(flags)?;
-        let config = Config::new(&values, &environment)?;
+        let config = Config::new(&values, &environment)?.in_local_time(&|name| std::env::var(name).ok());
         let (stop, stopping) = watch::channel(false);
         let (is_ready, ready) = oneshot::channel();
         let embedding = Embedding {

@@ -12,6 +12,7 @@
     clippy::too_many_lines
 )]
 
+mod advancedcronjob;
 mod broadcastjob;
 mod budgets;
 mod cases;

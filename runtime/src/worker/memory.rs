@@ -31,7 +31,8 @@ pub(super) fn purposes(writes: &[ObjectWrites]) -> Vec<Purpose> {
 const REFUSED: usize = 10_000;
 
 /// The condition that reports a failure of this kind of write: 0 is `FailedScale`, 1 `FailedUpdate`. A failure to pull
-/// images in advance blocks no pod, so only its event reports it, and nor does a failure to annotate a revision.
+/// images in advance blocks no pod, so only its event reports it, and nor does a failure to annotate a revision. Schedules
+/// have no conditions.
 fn condition_of(intent: Intent) -> Option<usize> {
     match intent {
         Intent::CreatePod
@@ -43,7 +44,12 @@ fn condition_of(intent: Intent) -> Option<usize> {
         | Intent::DeleteClaim
         | Intent::GiveClaim
         | Intent::CreateBarrier => Some(0),
-        Intent::CreatePullJob | Intent::DeletePullJob | Intent::NoteImages | Intent::NoteTemplate => None,
+        Intent::CreatePullJob
+        | Intent::DeletePullJob
+        | Intent::NoteImages
+        | Intent::NoteTemplate
+        | Intent::CreateJob
+        | Intent::RecordActivation => None,
         _ => Some(1),
     }
 }

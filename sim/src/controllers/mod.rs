@@ -3,6 +3,7 @@
 mod budgets;
 mod claims;
 mod deployment;
+mod jobs;
 mod node_lifecycle;
 mod orphans;
 mod replica_set;
@@ -13,6 +14,7 @@ mod tests;
 pub(crate) use self::budgets::Budgets;
 pub(crate) use self::claims::Claims;
 pub(crate) use self::deployment::Deployments;
+pub(crate) use self::jobs::Jobs;
 pub(crate) use self::node_lifecycle::NodeLifecycle;
 pub(crate) use self::orphans::Orphans;
 pub(crate) use self::replica_set::ReplicaSets;

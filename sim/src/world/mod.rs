@@ -31,7 +31,9 @@ pub(crate) use self::feed::Feed;
 use self::retries::Retries;
 pub(crate) use self::timers::Timers;
 use crate::api::{Api, Config, Outcome};
-use crate::controllers::{Budgets, Claims, Deployments, NodeLifecycle, Orphans, ReplicaSets, StatefulSets};
+use crate::controllers::{
+    Budgets, Claims, Deployments, Jobs, NodeLifecycle, Orphans, ReplicaSets, StatefulSets,
+};
 use crate::entropy::Entropy;
 use crate::nodes::{Nodes, Options, StageError};
 use crate::scheduler::Scheduler;
@@ -113,6 +115,7 @@ impl World {
             Box::new(Deployments::new()),
             Box::new(ReplicaSets::new()),
             Box::new(StatefulSets::new()),
+            Box::new(Jobs::new(options.events)),
             Box::new(Claims::new(options.events)),
             Box::new(Budgets::new()),
             Box::new(NodeLifecycle::new(options.events)),

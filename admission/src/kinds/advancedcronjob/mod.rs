@@ -33,6 +33,7 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     defaults,
     rules,
     changes: templates::changes,
+    advice: templates::advice,
     ..KindWebhooks::of(&kruise_api::advancedcronjob::KIND)
 };
 

@@ -5,14 +5,16 @@ use kube_schema::validate::Errors;
 use serde_json::{Map, Value};
 
 use crate::json::{fill, made, member, present, text};
-use crate::kinds::Scope;
 use crate::kinds::imagepulljob::rules;
+use crate::kinds::{Scope, broadcastjob};
 use crate::{Options, workload};
 
 /// The template of pulls of images.
 pub(super) const IMAGES: &str = "imageListPullJobTemplate";
 /// Templates that hold one of pods.
 const WITH_PODS: [&str; 2] = ["jobTemplate", "broadcastJobTemplate"];
+/// A job has a dash and ten digits more.
+const LONGEST_NAME: usize = 52;
 const LONGEST_PULL: i64 = 24 * 60 * 60;
 
 /// Fills in pod templates if any part of the template is new, and what pulls need if they do not say when they end.
@@ -104,6 +106,45 @@ fn images_of(errors: &mut Errors, spec: &Value, path: &str) {
         }
         _ => {}
     }
+}
+
+/// What no job can be created with, although OpenKruise accepts it.
+pub(super) fn advice(object: &Value, scope: &Scope<'_>) -> Vec<String> {
+    let mut texts = Vec::new();
+    let name = object.pointer("/metadata/name").and_then(Value::as_str);
+    if name.is_some_and(|name| name.len() > LONGEST_NAME) {
+        texts.push(format!(
+            "metadata.name: jobs are named after it and the time, and no such name has more than 63 characters: with more \
+             than {LONGEST_NAME} here no job can be created"
+        ));
+    }
+    let template = object.pointer("/spec/template").unwrap_or(&Value::Null);
+    let [job, broadcast] = WITH_PODS;
+    let at = |name: &str| {
+        template
+            .pointer(&format!("/{name}/spec"))
+            .filter(|spec| spec.is_object())
+    };
+    if let Some(spec) = at(broadcast) {
+        let errors = broadcastjob::refused(spec, scope).into_iter();
+        texts.extend(errors.map(|mut error| {
+            let path = format!("spec.template.{broadcast}.spec");
+            error.path = error.path.replacen("spec", &path, 1);
+            format!("{error}: no job can be created")
+        }));
+    }
+    if let Some(spec) = at(job) {
+        let policy = spec
+            .pointer("/template/spec/restartPolicy")
+            .and_then(Value::as_str);
+        if !["Never", "OnFailure"].contains(&policy.unwrap_or_default()) {
+            texts.push(format!(
+                "spec.template.{job}.spec.template.spec.restartPolicy: pods of a Job restart never or on failure: no job \
+                 can be created"
+            ));
+        }
+    }
+    texts
 }
 
 /// Templates of pods stay; one of pulls may change if there was one.

@@ -169,3 +169,31 @@ fn names_have_no_dots() {
         "{message}"
     );
 }
+
+#[test]
+fn what_no_job_can_be_created_with_is_accepted_with_a_warning() {
+    let warned = |spec: &Value| {
+        let object = CASE.object("v1beta1", spec);
+        CASE.warnings("CREATE", &object, &Value::Null)
+    };
+    assert_eq!(warned(&good()), [""; 0]);
+    for name in ["jobTemplate", "broadcastJobTemplate"] {
+        let mut spec = good();
+        spec["template"] = json!({name: {"spec": {"template": pods("Always")}}});
+        let path = format!("spec.template.{name}.spec.template.spec.restartPolicy: ");
+        let found = warned(&spec);
+        assert!(found.len() == 1 && found[0].starts_with(&path), "{found:?}");
+    }
+    let mut never = good();
+    never["template"]["broadcastJobTemplate"]["spec"]["completionPolicy"] =
+        json!({"type": "Never", "activeDeadlineSeconds": 5});
+    let found = warned(&never);
+    let path = "spec.template.broadcastJobTemplate.spec.completionPolicy.activeDeadlineSeconds";
+    assert!(found.len() == 1 && found[0].starts_with(path), "{found:?}");
+    let mut long = CASE.object("v1beta1", &good());
+    long["metadata"]["name"] = json!("a".repeat(52));
+    assert_eq!(CASE.warnings("CREATE", &long, &Value::Null), [""; 0]);
+    long["metadata"]["name"] = json!("a".repeat(53));
+    let found = CASE.warnings("CREATE", &long, &Value::Null);
+    assert!(found.len() == 1 && found[0].contains("more than 52"), "{found:?}");
+}

@@ -8,6 +8,8 @@
 
 mod clock;
 mod fields;
+mod latest;
+mod local;
 
 use std::str::FromStr;
 
@@ -15,6 +17,8 @@ use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
 use crate::{Error, duration};
 use fields::Fields;
+pub use latest::Due;
+pub use local::local_zone;
 
 /// A schedule that has been read.
 #[derive(Clone, Debug)]

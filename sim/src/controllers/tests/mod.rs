@@ -1,6 +1,7 @@
 //! The controllers at work.
 
 mod claims;
+mod jobs;
 mod nodes;
 mod stateful_set;
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Timings;
+use super::command::Ending;
 use super::images::{self, Fetch, Images};
 use super::spec::{ContainerSpec, RestartPolicy, Role};
 
@@ -83,6 +84,8 @@ pub(super) struct Run {
     pub(super) plain_hash: u64,
     /// Until when the node reports that it has started and is ready, because the one before it was.
     pub(super) inherits: Option<Timestamp>,
+    /// How it ends by itself.
+    ends: Option<Ending>,
 }
 
 impl Run {
@@ -97,7 +100,15 @@ impl Run {
             environment: spec.environment.clone(),
             plain_hash: spec.version.plain_hash(spec),
             inherits: None,
+            ends: spec.ends,
         }
+    }
+
+    /// When it ends by itself, and with which code.
+    fn end(&self, timings: &Timings) -> Option<(Timestamp, i64)> {
+        let ending = self.ends?;
+        let after = ending.after.unwrap_or(timings.init_run);
+        Some((later(self.since, after), ending.code))
     }
 
     fn inherits(&self, now: Timestamp) -> bool {
@@ -310,13 +321,13 @@ impl Container {
         timings: &Timings,
         now: Timestamp,
     ) {
-        let since = self.run.as_ref().map_or(now, |run| run.since);
-        let ends = later(since, timings.init_run);
+        let end = self.run.as_ref().and_then(|run| run.end(timings));
+        if let Some((at, code)) = end.filter(|(at, _)| *at <= now) {
+            self.end(at, code, reason(code));
+            self.schedule(policy, code);
+            return;
+        }
         if self.role == Role::Init {
-            if ends <= now {
-                self.end(ends, 0, "Completed");
-                self.schedule(policy, 0);
-            }
             return;
         }
         let changed = (self.image != spec.image).then_some("definition changed, will be restarted");
@@ -445,7 +456,7 @@ impl Container {
             State::Exited => self.restart.map(|(at, _)| at),
             State::Running => {
                 let run = self.run.as_ref()?;
-                let ends = (self.role == Role::Init).then(|| later(run.since, timings.init_run));
+                let ends = run.end(timings).map(|(at, _)| at);
                 let times = [Some(run.started), Some(run.ready), run.inherits, ends];
                 times.into_iter().flatten().filter(|at| *at > now).min()
             }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::command::{self, Ending};
 use super::config::{self, Need};
 use super::environment;
 use super::version::Version;
@@ -55,6 +56,8 @@ pub(super) struct ContainerSpec<'a> {
     pub(super) inherits: Option<Duration>,
     /// The version of the node that runs it.
     pub(super) version: Version,
+    /// How it ends by itself, if it does.
+    pub(super) ends: Option<Ending>,
     /// How long a `preStop` hook sleeps.
     pub(super) pre_stop: Duration,
     /// Requests and limits.
@@ -116,6 +119,11 @@ fn read<'a>(container: &'a Value, role: Role, pod: &'a Value, version: Version) 
         readiness_delay: seconds("/readinessProbe/initialDelaySeconds"),
         inherits: period.filter(|_| version.inherits_probes()),
         version,
+        ends: match role {
+            Role::Init => Some(Ending { after: None, code: 0 }),
+            Role::Sidecar => None,
+            Role::Main => command::ending(container, pod),
+        },
         pre_stop: seconds("/lifecycle/preStop/sleep/seconds"),
         resources: container.get("resources").unwrap_or(&Value::Null),
         restarts_for: restarts_for(container),

@@ -1,7 +1,7 @@
 //! Rows outside of the core and apps groups.
 
 use super::{Row, UPSERT};
-use crate::kinds::{budget, cluster, storage, webhook};
+use crate::kinds::{budget, cluster, job, storage, webhook};
 use crate::registry::resource::Subresource::Status;
 use crate::registry::{Defaults, Generation, MetadataRules, Traits};
 use crate::validation;
@@ -21,6 +21,16 @@ const BUDGET: Traits = Traits {
     prepare_update: cluster::keep_status,
     validate: budget::validate,
     validate_update: budget::validate_update,
+    ..Traits::PLAIN
+};
+
+const JOB: Traits = Traits {
+    generation: Generation::Spec,
+    default: Defaults::Anywhere(job::default),
+    prepare_create: job::prepare,
+    prepare_update: cluster::keep_status,
+    validate: job::validate,
+    validate_update: job::validate_update,
     ..Traits::PLAIN
 };
 
@@ -69,6 +79,10 @@ pub(super) fn rows() -> Vec<Row> {
             .short(&["pdb"])
             .sub(&[Status])
             .traits(BUDGET),
+        Row::new("batch", "batch", "Job", "jobs")
+            .all()
+            .sub(&[Status])
+            .traits(JOB),
         Row::new(
             "scheduling.k8s.io",
             "scheduling",

@@ -139,6 +139,35 @@ pub(super) fn ready_of_replicas(object: &Value) -> Value {
     .into()
 }
 
+pub(super) fn job_status(job: &Value) -> Value {
+    let holds = |kind: &str| {
+        list(job, "/status/conditions").any(|one| text(one, "type") == kind && text(one, "status") == "True")
+    };
+    let deleting = job.pointer("/metadata/deletionTimestamp").is_some();
+    let states = [
+        (holds("Complete"), "Complete"),
+        (holds("Failed"), "Failed"),
+        (deleting, "Terminating"),
+        (holds("Suspended"), "Suspended"),
+        (holds("FailureTarget"), "FailureTarget"),
+        (holds("SuccessCriteriaMet"), "SuccessCriteriaMet"),
+    ];
+    let found = states.into_iter().find(|(holds, _)| *holds);
+    found.map_or("Running", |(_, state)| state).into()
+}
+
+pub(super) fn job_completions(job: &Value) -> Value {
+    let succeeded = count(job, "/status/succeeded");
+    if let Some(wanted) = job.pointer("/spec/completions").and_then(Value::as_i64) {
+        return format!("{succeeded}/{wanted}").into();
+    }
+    match job.pointer("/spec/parallelism").and_then(Value::as_i64) {
+        Some(parallel) if parallel > 1 => format!("{succeeded}/1 of {parallel}"),
+        _ => format!("{succeeded}/1"),
+    }
+    .into()
+}
+
 pub(super) fn containers(object: &Value, member: &str) -> Value {
     let names: Vec<&str> = list(object, "/spec/template/spec/containers")
         .map(|one| text(one, member))

@@ -1,8 +1,9 @@
 //! The columns of built-in kinds.
 
 use super::cells::{
-    access_modes, bound, claim, class_name, containers, controller, expands, gates, involved, labels,
-    node_status, pod_status, ports, ready, ready_of_replicas, restarts, selector, storage_status,
+    access_modes, bound, claim, class_name, containers, controller, expands, gates, involved,
+    job_completions, job_status, labels, node_status, pod_status, ports, ready, ready_of_replicas, restarts,
+    selector, storage_status,
 };
 use super::{Cell, Column, column, wide};
 
@@ -57,6 +58,15 @@ fn workloads(kind: &str) -> Option<Vec<Column>> {
             column("Desired", "integer", Cell::Count("/spec/replicas")),
             column("Current", "integer", Cell::Count("/status/replicas")),
             column("Ready", "integer", Cell::Count("/status/readyReplicas")),
+            age(),
+            wide("Containers", Cell::Function(|object| containers(object, "name"))),
+            wide("Images", Cell::Function(|object| containers(object, "image"))),
+            wide("Selector", Cell::Function(selector)),
+        ],
+        "Job" => vec![
+            name(),
+            column("Status", "string", Cell::Function(job_status)),
+            column("Completions", "string", Cell::Function(job_completions)),
             age(),
             wide("Containers", Cell::Function(|object| containers(object, "name"))),
             wide("Images", Cell::Function(|object| containers(object, "image"))),
