@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kruise::manager::Routes;
 use kruise_sim::{CallId, Method, Outcome, Request, Response, WatchEvent, WebhookCall, WebhookReply, World};
 use serde_json::Value;
@@ -91,6 +91,10 @@ pub struct State {
     pub processes: BTreeMap<ProcessId, Process>,
     /// Stops a manager.
     pub stops: BTreeMap<ProcessId, watch::Sender<bool>>,
+    /// Seconds that the clock of a manager is fast which starts now.
+    pub skew: i64,
+    /// And of those that have started.
+    pub skews: BTreeMap<ProcessId, i64>,
     /// Webhooks of managers that are up.
     pub routes: BTreeMap<ProcessId, Routes>,
     /// Which of them answers next; `None` if the first always does.
@@ -131,6 +135,8 @@ impl Cluster {
             counters: Counters::default(),
             processes: BTreeMap::new(),
             stops: BTreeMap::new(),
+            skew: 0,
+            skews: BTreeMap::new(),
             routes: BTreeMap::new(),
             turn: setup.all_webhooks.then_some(0),
             judges: setup.judges,
@@ -243,6 +249,14 @@ impl Cluster {
 }
 
 impl State {
+    /// What the clock of a manager shows that starts now.
+    pub fn clock_of(&mut self, id: ProcessId) -> Timestamp {
+        self.skews.insert(id, self.skew);
+        let now = self.now();
+        now.checked_add(SignedDuration::from_secs(self.skew))
+            .unwrap_or(now)
+    }
+
     /// What clocks show.
     pub fn now(&self) -> Timestamp {
         self.origin

@@ -113,7 +113,7 @@ fn host(cluster: &Arc<Cluster>, id: ProcessId, stop: watch::Receiver<bool>) -> H
         rate: None,
         host: "sim".into(),
         observer: Some(Arc::new(metrics.clone())),
-        clock: Clock::starting_at(cluster.look(|state| state.now())),
+        clock: Clock::starting_at(cluster.look(|state| state.clock_of(id))),
     };
     let seed = cluster.look(|state| state.random.draw());
     let random = std::sync::Mutex::new(Random::new(seed, Purpose::MANAGER));

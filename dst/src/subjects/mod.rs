@@ -1,5 +1,6 @@
 //! What is simulated: a folder for each kind, and what several of them share.
 
+pub mod advancedcronjob;
 pub mod broadcastjob;
 pub mod cloneset;
 pub mod daemonset;
@@ -28,4 +29,5 @@ pub const ALL: Subjects = Subjects(&[
     &sidecarset::SidecarSet,
     &daemonset::DaemonSet,
     &broadcastjob::BroadcastJob,
+    &advancedcronjob::AdvancedCronJob,
 ]);

@@ -80,6 +80,13 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::NodeRunTwice => &["one pod of a job for each node"],
         Bug::EndedJobRuns => &["an ended job runs nothing"],
         Bug::ParallelismOffByOne => &["parallelism"],
+        Bug::ActivationForgotten => &[
+            "one job for each activation",
+            "the last activation never moves back",
+        ],
+        Bug::RecordedBeforeCreated => &["activations are recorded when they had a job"],
+        Bug::DeletedUnrecorded => &["activations are recorded before their jobs go"],
+        Bug::ForbidIgnored => &["jobs run as the policy allows"],
         Bug::InPlaceForgotten => &["in place where possible"],
     }
 }

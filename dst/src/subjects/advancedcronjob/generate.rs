@@ -1,0 +1,149 @@
+//! Scenarios with an AdvancedCronJob.
+
+use super::{
+    edit::Edit,
+    start::{CRON_JOBS, JOBS, NAME, Start},
+};
+use crate::engine::{
+    generate::{PAUSE, add_steps, fault},
+    random::{Purpose, Random},
+    resource::{PODS, Resource},
+    scenario::{Action, Scenario, Step, SuddenFault},
+};
+
+/// Resources whose watches faults hit.
+const WATCHED: &[Resource] = &[CRON_JOBS, CRON_JOBS, JOBS, JOBS, JOBS, PODS];
+
+/// The AdvancedCronJob, its edits and the faults.
+const SCENARIO: Purpose = Purpose(700);
+
+/// What users do begins after this many milliseconds.
+const FIRST: u64 = 1_000;
+/// This share of the seeds has an AdvancedCronJob.
+const SHARE: u8 = 12;
+
+/// The scenario of a seed, in an eighth of them.
+pub fn generate(seed: u64) -> Option<Scenario> {
+    let mut random = Random::new(seed, SCENARIO);
+    let random = &mut random;
+    if !random.percent(SHARE) {
+        return None;
+    }
+    let start = start(random);
+    // One in twenty is played to its end; the others end once they count.
+    let brief = !random.percent(5);
+    let mut scenario = Scenario {
+        seed,
+        bug: None,
+        failing: None,
+        brief,
+        managers: if random.percent(35) { 2 } else { 1 },
+        subjects: [(NAME.to_owned(), serde_json::to_value(&start).unwrap_or_default())].into(),
+        steps: Vec::new(),
+    };
+    let end = edits(&mut scenario, random);
+    let faults = if brief {
+        random.between(15, 26)
+    } else {
+        random.between(8, 14)
+    };
+    for _ in 0..faults {
+        let at = random.between(0, end);
+        let what = fault(random, WATCHED);
+        scenario.steps.push(Step { at, what });
+    }
+    // A manager that ends between a job and its record.
+    for _ in 0..random.between(1, 4) {
+        let at = random.between(0, end);
+        let what = Action::Once(SuddenFault::CrashAfterWrites(random.between(1, 4) as u32));
+        scenario.steps.push(Step { at, what });
+    }
+    scenario.steps.sort_by_key(|step| step.at);
+    if brief {
+        add_steps(
+            &mut scenario,
+            WATCHED,
+            |random| action(&edit(random)),
+            |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
+        );
+    }
+    Some(scenario)
+}
+
+fn action(edit: &Edit) -> Action {
+    Action::edit(NAME, edit)
+}
+
+/// Adds what users do; when the last of it happens.
+fn edits(scenario: &mut Scenario, random: &mut Random) -> u64 {
+    let mut at = FIRST;
+    let mut add = |at, edit: &Edit| {
+        let what = action(edit);
+        scenario.steps.push(Step { at, what });
+    };
+    for _ in 0..random.between(10, 14) {
+        at += if random.percent(35) {
+            random.between(50, 6_000)
+        } else {
+            random.between(6_000, PAUSE)
+        };
+        add(at, &edit(random));
+    }
+    // A schedule that goes on has no end.
+    at += random.between(5_000, 30_000);
+    add(at, &Edit::Paused(true));
+    at
+}
+
+fn start(random: &mut Random) -> Start {
+    Start {
+        schedule: schedule(random),
+        policy: policy(random),
+        seconds: *random.pick(&[1, 3, 3, 12, 35]).unwrap_or(&1),
+        fails: random.percent(25),
+        limits: limits(random),
+        deadline: deadline(random),
+        ttl: random.percent(25).then(|| random.between(0, 20) as u32),
+    }
+}
+
+fn schedule(random: &mut Random) -> String {
+    random.text(&[
+        "* * * * *",
+        "*/2 * * * *",
+        "@every 5s",
+        "@every 10s",
+        "@every 15s",
+        "@every 40s",
+    ])
+}
+
+fn policy(random: &mut Random) -> String {
+    random.text(&["Allow", "Forbid", "Forbid", "Replace"])
+}
+
+fn limits(random: &mut Random) -> (u8, u8) {
+    (random.between(0, 3) as u8, random.between(0, 2) as u8)
+}
+
+fn deadline(random: &mut Random) -> Option<u32> {
+    random.percent(25).then(|| random.between(5, 60) as u32)
+}
+
+fn edit(random: &mut Random) -> Edit {
+    match random.between(0, 99) {
+        0..20 => Edit::Schedule(schedule(random)),
+        20..38 => Edit::Policy(policy(random)),
+        38..48 => Edit::Paused(true),
+        48..62 => Edit::Paused(false),
+        62..74 => {
+            let (well, badly) = limits(random);
+            Edit::Limits(well, badly)
+        }
+        74..80 => Edit::Deadline(deadline(random)),
+        80..92 => Edit::Delete(random.between(0, 9) as u8),
+        // Forwards by up to a day, or back by up to ten minutes.
+        _ if random.percent(60) => Edit::Skew(random.between(1, 86_400) as i64),
+        _ => Edit::Skew(-(random.between(1, 600) as i64)),
+    }
+}
