@@ -10,6 +10,7 @@
 mod admission_kinds;
 mod admission_lookups;
 mod admission_other_kinds;
+mod advancedcronjob;
 mod broadcastjob;
 mod budgets;
 mod claims;

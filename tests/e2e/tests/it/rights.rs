@@ -47,6 +47,12 @@ const RARE: &[(&str, &str)] = &[
     // Only for pods of workloads without a cache.
     ("get", "replicationcontrollers"),
     ("get", "*/scale"),
+    ("update", "advancedcronjobs/finalizers"),
+    // A job of the wanted name exists already: whose is it?
+    ("get", "advancedcronjobs"),
+    ("get", "jobs"),
+    ("get", "broadcastjobs"),
+    ("get", "imagelistpulljobs"),
     // A budget is in its cache.
     ("get", "podunavailablebudgets"),
 ];
@@ -171,6 +177,7 @@ fn live(scenario: &Scenario) {
     report_of_nodes(scenario);
     live_with_a_budget(scenario);
     live_with_a_broadcast(scenario);
+    live_with_schedules(scenario);
     refer_to_others(scenario);
 }
 
@@ -211,6 +218,44 @@ fn live_with_a_broadcast(scenario: &Scenario) {
         Ok(jobs.is_empty() && pods.is_empty())
     })
     .unwrap();
+}
+
+/// Schedules of all kinds of jobs, each of which is replaced by the next.
+fn live_with_schedules(scenario: &Scenario) {
+    let pod =
+        json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "nginx:1"}]}});
+    let pulls = json!({"images": ["nginx:1"], "completionPolicy": {"type": "Always"}});
+    let kinds = [
+        ("jobTemplate", json!({"template": pod}), "jobs.batch"),
+        (
+            "broadcastJobTemplate",
+            json!({"template": pod}),
+            "broadcastjobs.apps.kruise.io",
+        ),
+        (
+            "imageListPullJobTemplate",
+            pulls,
+            "imagelistpulljobs.apps.kruise.io",
+        ),
+    ];
+    for (template, spec, resource) in kinds {
+        let cron = json!({
+            "apiVersion": "apps.kruise.io/v1beta1", "kind": "AdvancedCronJob", "metadata": {"name": "granted"},
+            "spec": {"schedule": "@every 2s", "concurrencyPolicy": "Replace", "successfulJobsHistoryLimit": 0,
+                     "failedJobsHistoryLimit": 0,
+                     "template": {template: {"metadata": {"labels": {"granted": "job"}}, "spec": spec}}},
+        });
+        scenario.kubectl.apply(&cron).unwrap();
+        let mut seen = BTreeSet::new();
+        wait::until_true("a job is replaced", LIMIT, || {
+            let jobs = scenario.kubectl.list(resource, "granted=job")?;
+            seen.extend(jobs.iter().map(|job| text(job, "/metadata/name")));
+            Ok(seen.len() > 1)
+        })
+        .unwrap();
+        let delete = ["delete", "advancedcronjobs", "granted", "--wait"];
+        scenario.kubectl.run(&delete).unwrap();
+    }
 }
 
 /// What refers to other objects has them looked at.
