@@ -120,7 +120,9 @@ pub(super) struct Offer {
 pub(super) fn subresource(resource: &Resource, which: Subresource) -> Option<Offer> {
     let own = resource.kind.to_string();
     let (of, kind, verbs) = match which {
-        Subresource::Status | Subresource::Resize => (None, own, vec!["get", "patch", "update"]),
+        Subresource::Status | Subresource::Resize | Subresource::EphemeralContainers => {
+            (None, own, vec!["get", "patch", "update"])
+        }
         Subresource::Scale => (
             Some(("autoscaling", "v1")),
             "Scale".into(),
@@ -130,7 +132,7 @@ pub(super) fn subresource(resource: &Resource, which: Subresource) -> Option<Off
         Subresource::Binding => (None, "Binding".into(), vec!["create"]),
         Subresource::Finalize => (None, own, vec!["update"]),
         Subresource::Log => (None, own, vec!["get"]),
-        Subresource::EphemeralContainers | Subresource::Absent(_) => return None,
+        Subresource::Absent(_) => return None,
     };
     Some(Offer { of, kind, verbs })
 }

@@ -5,6 +5,7 @@
 pub(crate) mod budget;
 pub(crate) mod cluster;
 pub(crate) mod config;
+pub(crate) mod ephemeral;
 pub(crate) mod job;
 pub(crate) mod pod;
 pub(crate) mod pod_template;

@@ -11,7 +11,7 @@ use super::{
     Conversion, Defaults, FieldSelector, Generation, Grace, Metadata, MetadataRules, Propagation, Resource,
     Schema, Scope, Traits, Version, Writes,
 };
-use crate::kinds::{cluster, config, pod, resize, service, workload};
+use crate::kinds::{cluster, config, ephemeral, pod, resize, service, workload};
 use crate::store::ResourceId;
 use crate::validation;
 
@@ -191,6 +191,8 @@ fn core() -> Vec<Row> {
                 prepare_status: pod::prepare_status,
                 prepare_resize: resize::prepare,
                 validate_resize: resize::validate,
+                prepare_ephemeral: ephemeral::prepare,
+                validate_ephemeral: ephemeral::validate,
                 validate: pod::validate,
                 validate_update: pod::validate_update,
                 ..Traits::PLAIN

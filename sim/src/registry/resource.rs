@@ -210,6 +210,10 @@ pub(crate) struct Traits {
     pub(crate) prepare_resize: fn(&mut Value, &Value),
     /// What is wrong with a change through `resize`: the new object and the old.
     pub(crate) validate_resize: fn(&Value, &Value) -> Vec<FieldError>,
+    /// The same for `ephemeralcontainers`.
+    pub(crate) prepare_ephemeral: fn(&mut Value, &Value),
+    /// What is wrong with a change through `ephemeralcontainers`: the new object and the old.
+    pub(crate) validate_ephemeral: fn(&Value, &Value) -> Vec<FieldError>,
     /// What is wrong with a change of the status: the new object and the old.
     pub(crate) validate_status: fn(&Value, &Value) -> Vec<FieldError>,
     /// What is wrong with an object.
@@ -266,6 +270,8 @@ impl Traits {
         prepare_status: |_, _| {},
         prepare_resize: |_, _| {},
         validate_resize: |_, _| Vec::new(),
+        prepare_ephemeral: |_, _| {},
+        validate_ephemeral: |_, _| Vec::new(),
         validate_status: |_, _| Vec::new(),
         validate: |_| Vec::new(),
         validate_update: |_, _| Vec::new(),

@@ -129,10 +129,16 @@ fn subresource(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
         (Subresource::Status | Subresource::EphemeralContainers | Subresource::Resize, Method::Get) => {
             get(api, call)
         }
-        (Subresource::Status | Subresource::Resize | Subresource::Finalize, Method::Put) => {
-            update::put(api, call)
+        (
+            Subresource::Status
+            | Subresource::EphemeralContainers
+            | Subresource::Resize
+            | Subresource::Finalize,
+            Method::Put,
+        ) => update::put(api, call),
+        (Subresource::Status | Subresource::EphemeralContainers | Subresource::Resize, Method::Patch) => {
+            patch::patch(api, call)
         }
-        (Subresource::Status | Subresource::Resize, Method::Patch) => patch::patch(api, call),
         (Subresource::Scale, method) => scale::run(api, call, method),
         (Subresource::Eviction, Method::Post) => pod::evict(api, call),
         (Subresource::Binding, Method::Post) => pod::bind(api, call),

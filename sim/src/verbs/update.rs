@@ -110,6 +110,8 @@ pub(super) fn replace(
     } else if call.target.subresource == "resize" {
         (call.resource.traits.prepare_resize)(&mut new, old);
         managed::resized(call, old, &mut new);
+    } else if call.target.subresource == "ephemeralcontainers" {
+        (call.resource.traits.prepare_ephemeral)(&mut new, old);
     } else if call.target.subresource == "finalize" {
         crate::kinds::keep(&mut new, old, "status");
     } else {
@@ -256,7 +258,10 @@ fn keep_system_fields(call: &Call<'_>, old: &Value, new: &mut Value) {
         }
     }
     let traits = &call.resource.traits;
-    let of_spec = matches!(call.target.subresource.as_str(), "" | "resize");
+    let of_spec = matches!(
+        call.target.subresource.as_str(),
+        "" | "resize" | "ephemeralcontainers"
+    );
     let counts = traits.generation != Generation::None && of_spec;
     if counts && object::spec_differs(new, old, &call.resource) {
         let generation = get_metadata(old, "generation").as_i64().unwrap_or_default();
@@ -273,6 +278,8 @@ fn validate(call: &Call<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
         errors.extend((call.resource.traits.validate_status)(new, old));
     } else if call.target.subresource == "resize" {
         errors.extend((call.resource.traits.validate_resize)(new, old));
+    } else if call.target.subresource == "ephemeralcontainers" {
+        errors.extend((call.resource.traits.validate_ephemeral)(new, old));
     }
     if errors.is_empty() {
         return Ok(());

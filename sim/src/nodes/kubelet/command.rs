@@ -1,4 +1,5 @@
-//! How the container of a job ends: its command is read for words that say it, because no process runs.
+//! How the container of a job, or an ephemeral one, ends: its command is read for words that say it, because no process
+//! runs.
 //!
 //! * `sleep N` runs for so many seconds, `sleep infinity` without end. Without it, a container runs as long as an init
 //!   container.
@@ -24,6 +25,11 @@ pub(super) fn ending(container: &Value, pod: &Value) -> Option<Ending> {
     if RestartPolicy::of(pod) == RestartPolicy::Always || !is_of_a_job(pod) {
         return None;
     }
+    of(container)
+}
+
+/// How a container ends whose process comes to an end; `None` if its command says that it does not.
+pub(super) fn of(container: &Value) -> Option<Ending> {
     let words = ["command", "args"].map(|list| container.get(list).and_then(Value::as_array));
     let words = words.into_iter().flatten().flatten().filter_map(Value::as_str);
     let text = words.collect::<Vec<_>>().join(" ");

@@ -85,7 +85,7 @@ fn initialized(runtime: &Pod, specs: &[ContainerSpec<'_>], phase: Phase, now: Ti
     let incomplete = names(runtime, specs, |one| match one.role {
         Role::Init => !one.has_succeeded(),
         Role::Sidecar => !has_run(one) || !one.is_started(now),
-        Role::Main => false,
+        Role::Main | Role::Ephemeral => false,
     });
     let message = format!("containers with incomplete status: [{}]", incomplete.join(" "));
     Condition::fails(kind, "ContainersNotInitialized", message)
@@ -98,7 +98,9 @@ fn containers_ready(runtime: &Pod, specs: &[ContainerSpec<'_>], phase: Phase, no
         Phase::Failed => return Condition::fails(kind, "PodFailed", String::new()),
         Phase::Pending | Phase::Running => {}
     }
-    let unready = names(runtime, specs, |one| one.role != Role::Init && !one.is_ready(now));
+    let unready = names(runtime, specs, |one| {
+        !matches!(one.role, Role::Init | Role::Ephemeral) && !one.is_ready(now)
+    });
     if unready.is_empty() {
         return Condition::holds(kind);
     }

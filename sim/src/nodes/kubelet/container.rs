@@ -369,6 +369,7 @@ impl Container {
         let Some(exit) = &self.exit else { return };
         let again = match policy {
             _ if self.role == Role::Sidecar => true,
+            _ if self.role == Role::Ephemeral => false,
             RestartPolicy::Always => self.role == Role::Main || code != 0,
             RestartPolicy::OnFailure => code != 0,
             RestartPolicy::Never => false,
@@ -428,8 +429,10 @@ impl Container {
     }
 
     pub(super) fn is_ready(&self, now: Timestamp) -> bool {
-        if self.role == Role::Init {
-            return self.has_succeeded();
+        match self.role {
+            Role::Init => return self.has_succeeded(),
+            Role::Ephemeral => return false,
+            Role::Sidecar | Role::Main => {}
         }
         let run = self.run.as_ref().filter(|_| self.is_alive());
         !self.unready && run.is_some_and(|run| run.ready <= now || run.inherits(now))

@@ -28,6 +28,7 @@ pub(super) fn record(
         let list = match spec.role {
             Role::Main => "containers",
             Role::Init | Role::Sidecar => "initContainers",
+            Role::Ephemeral => "ephemeralContainers",
         };
         let field = format!("spec.{list}{{{}}}", spec.name);
         let source = Source {

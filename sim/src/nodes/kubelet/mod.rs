@@ -7,7 +7,7 @@
 //! * One patch per visible change, as the kubelet sends it: strategic, to `pods/status`, naming the pod's uid.
 //! * Another image restarts only its own container: it is stopped, the image pulled, and started with a new id and one
 //!   more restart.
-//! * The main containers of a pod that a Job owns run to their end, as their commands say ([`command`]).
+//! * The main containers of a pod that a Job owns, and ephemeral ones, run to their end, as their commands say ([`command`]).
 //! * A container whose environment is made of a ConfigMap or Secret that is not there waits for it.
 //! * What kubelets of other versions do otherwise, a node does that is created with that version ([`version`]).
 //! * Other resources are given where there is room, at once, and restart a container if its policy requires that.
@@ -307,7 +307,7 @@ fn known<'a>(
         addresses.release(&other.address);
         pods.remove(key);
     }
-    pods.entry(key.clone()).or_insert_with(|| {
+    let runtime = pods.entry(key.clone()).or_insert_with(|| {
         let mut runtime = Pod::new(pod, specs, timings, now);
         runtime.host = addresses.of_node(node_of(pod).unwrap_or_default());
         let shown = at(pod, "/status/podIP").and_then(Value::as_str);
@@ -317,5 +317,7 @@ fn known<'a>(
             addresses.of_pod(shown)
         };
         runtime
-    })
+    });
+    runtime.admit(specs);
+    runtime
 }

@@ -2,7 +2,8 @@
 //!
 //! * Nothing begins before the sandbox is there.
 //! * Init containers run one after the other; a sidecar among them lets the next begin once it is started.
-//! * When the main containers are over, the sidecars are stopped.
+//! * Ephemeral containers begin as soon as the sandbox is there, and hold up nothing.
+//! * When the main containers are over, the sidecars and the ephemeral ones are stopped.
 //! * On termination the main containers are stopped first, then the sidecars, all within one grace period.
 
 use jiff::Timestamp;
@@ -80,6 +81,14 @@ impl Pod {
         }
     }
 
+    /// Ephemeral containers that were added since.
+    pub(super) fn admit(&mut self, specs: &[ContainerSpec<'_>]) {
+        for spec in specs.iter().skip(self.containers.len()) {
+            self.containers.push(Container::new(spec.role));
+            self.has.push(spec.resources.clone());
+        }
+    }
+
     /// Gives containers what they request, if there is room. Returns whether the pod has less than before.
     pub(super) fn resize(&mut self, specs: &[ContainerSpec<'_>], room: &Room<'_>) -> bool {
         let requested = resize::requested(specs);
@@ -110,14 +119,14 @@ impl Pod {
         }
         let mut blocked = false;
         for (container, spec) in self.containers.iter_mut().zip(specs) {
-            if blocked && container.state == State::Waiting {
+            if blocked && container.role != Role::Ephemeral && container.state == State::Waiting {
                 continue;
             }
             container.advance(spec, policy, images, timings, now);
             blocked |= match container.role {
                 Role::Init => !container.has_succeeded(),
                 Role::Sidecar => !container.is_started(now),
-                Role::Main => false,
+                Role::Main | Role::Ephemeral => false,
             };
         }
         if self.is_over() {
@@ -159,7 +168,7 @@ impl Pod {
         now: Timestamp,
     ) {
         for (container, spec) in self.containers.iter_mut().zip(specs) {
-            if container.role == Role::Sidecar {
+            if matches!(container.role, Role::Sidecar | Role::Ephemeral) {
                 container.stop(timings.container_stop + spec.pre_stop, deadline, now);
             }
         }
@@ -177,13 +186,15 @@ impl Pod {
         self.containers.iter().all(|one| match one.role {
             Role::Init => one.has_succeeded(),
             Role::Sidecar => has_run(one),
-            Role::Main => true,
+            Role::Main | Role::Ephemeral => true,
         })
     }
 
     /// Whether the node has something to show but waiting.
     pub(super) fn has_begun(&self) -> bool {
-        self.containers.iter().any(has_run)
+        self.containers
+            .iter()
+            .any(|one| one.role != Role::Ephemeral && has_run(one))
     }
 
     /// When something happens by itself.
@@ -219,6 +230,7 @@ fn list_of(role: Role) -> &'static str {
     match role {
         Role::Main => "containerStatuses",
         Role::Init | Role::Sidecar => "initContainerStatuses",
+        Role::Ephemeral => "ephemeralContainerStatuses",
     }
 }
 
@@ -263,7 +275,12 @@ fn restore(spec: &ContainerSpec<'_>, status: &Value) -> Option<Container> {
     let mut container = Container::new(spec.role);
     container.restarts = restarts;
     container.state = State::Exited;
-    if exit.code != 0 || spec.role != Role::Init {
+    let begins_again = match spec.role {
+        Role::Init => exit.code != 0,
+        Role::Sidecar | Role::Main => true,
+        Role::Ephemeral => false,
+    };
+    if begins_again {
         container.restart = Some((exit.finished, std::time::Duration::ZERO));
     }
     (container.exit, container.last) = (Some(exit), last);

@@ -85,7 +85,7 @@ pub(super) fn as_pod(has: &[Value], specs: &[ContainerSpec<'_>]) -> Value {
         let pairs = has
             .iter()
             .zip(specs)
-            .filter(|(_, spec)| (spec.role != Role::Main) == init);
+            .filter(|(_, spec)| spec.role != Role::Ephemeral && (spec.role != Role::Main) == init);
         let one = |(resources, spec): (&Value, &ContainerSpec<'_>)| {
             let policy = (spec.role == Role::Sidecar).then_some("Always");
             json!({"resources": resources, "restartPolicy": policy})

@@ -21,6 +21,8 @@ pub(super) enum Role {
     /// An init container that always restarts: begins in its turn and stays.
     Sidecar,
     Main,
+    /// Added to a pod that exists: begins at once, and never again. Nothing waits for it.
+    Ephemeral,
 }
 
 /// Whether ended containers begin again.
@@ -72,7 +74,8 @@ pub(super) struct ContainerSpec<'a> {
     pub(super) missing: Option<String>,
 }
 
-/// Init containers (sidecars among them), then the others, in the order of the spec, for a node of this version.
+/// Init containers (sidecars among them), then the main ones, then the ephemeral ones, in the order of the spec, for a node
+/// of this version.
 pub(super) fn containers(pod: &Value, version: Version) -> Vec<ContainerSpec<'_>> {
     let list = |name: &str| {
         let items = pod.get("spec").and_then(|spec| spec.get(name)?.as_array());
@@ -87,8 +90,9 @@ pub(super) fn containers(pod: &Value, version: Version) -> Vec<ContainerSpec<'_>
             version,
         )
     });
-    init.chain(list("containers").map(|one| read(one, Role::Main, pod, version)))
-        .collect()
+    let main = list("containers").map(|one| read(one, Role::Main, pod, version));
+    let ephemeral = list("ephemeralContainers").map(|one| read(one, Role::Ephemeral, pod, version));
+    init.chain(main).chain(ephemeral).collect()
 }
 
 fn restarts_for(container: &Value) -> Vec<&str> {
@@ -123,6 +127,7 @@ fn read<'a>(container: &'a Value, role: Role, pod: &'a Value, version: Version) 
             Role::Init => Some(Ending { after: None, code: 0 }),
             Role::Sidecar => None,
             Role::Main => command::ending(container, pod),
+            Role::Ephemeral => command::of(container),
         },
         pre_stop: seconds("/lifecycle/preStop/sleep/seconds"),
         resources: container.get("resources").unwrap_or(&Value::Null),

@@ -39,7 +39,8 @@ impl Phase {
         let mains = || runtime.containers.iter().filter(|one| one.role == Role::Main);
         let over = runtime.is_over() || (stopped && mains().all(has_run));
         if over && !alive {
-            let mut counted = runtime.containers.iter().filter(|one| one.role != Role::Sidecar);
+            let counts = |one: &&Container| !matches!(one.role, Role::Sidecar | Role::Ephemeral);
+            let mut counted = runtime.containers.iter().filter(counts);
             return if counted.all(Container::has_succeeded) {
                 Self::Succeeded
             } else {
@@ -85,19 +86,24 @@ pub(super) fn patch(
         say("podIP", runtime.address.as_str().into());
         say("podIPs", json!([{"ip": runtime.address}]));
     }
-    let (init, main): (Vec<_>, Vec<_>) = runtime
-        .containers
-        .iter()
-        .zip(&runtime.has)
-        .zip(specs)
-        .partition(|((one, _), _)| one.role != Role::Main);
-    let has_init = !init.is_empty();
-    for (name, list) in [("initContainerStatuses", init), ("containerStatuses", main)] {
-        if !list.is_empty() {
-            let statuses = list
-                .into_iter()
-                .map(|(one, spec)| container(one, spec, runtime, pod, has_init, now));
-            say(name, statuses.collect());
+    let all: Vec<_> = runtime.containers.iter().zip(&runtime.has).zip(specs).collect();
+    let is_init = |role: Role| matches!(role, Role::Init | Role::Sidecar);
+    let has_init = all.iter().any(|((one, _), _)| is_init(one.role));
+    let lists: [(&str, fn(Role) -> bool); 3] = [
+        ("initContainerStatuses", is_init),
+        ("containerStatuses", |role| role == Role::Main),
+        ("ephemeralContainerStatuses", |role| role == Role::Ephemeral),
+    ];
+    for (name, is_in) in lists {
+        let list = all.iter().filter(|((one, _), _)| is_in(one.role));
+        let statuses: Vec<Value> = list
+            .map(|(one, spec)| {
+                let waits_for_init = has_init && spec.role != Role::Ephemeral;
+                container(*one, spec, runtime, pod, waits_for_init, now)
+            })
+            .collect();
+        if !statuses.is_empty() {
+            say(name, statuses.into());
         }
     }
     let conditions = conditions(runtime, specs, pod, phase, now);

@@ -1,6 +1,7 @@
 //! The life of pods, as a watch shows it.
 
 mod daemon;
+mod ephemeral;
 mod events;
 mod held;
 mod properties;
