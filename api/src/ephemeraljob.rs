@@ -1,10 +1,16 @@
 //! EphemeralJob: ephemeral containers in running pods.
+//!
+//! [`EphemeralJob`] is read from raw JSON with [`EphemeralJob::from_value`] and never written back.
+
+mod types;
 
 use crate::broadcastjob::job_condition;
 use crate::convert::Conversion;
 use crate::definition::{Kind, Scope, Version, columns};
 use crate::names::APPS_GROUP;
 use crate::schema::{Object, anything, label_selector};
+
+pub use types::{EphemeralJob, EphemeralJobSpec, EphemeralJobStatus, EphemeralTemplate};
 
 /// EphemeralJob.
 pub const KIND: Kind = Kind {

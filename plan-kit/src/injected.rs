@@ -99,11 +99,19 @@ pub enum Bug {
     DeletedUnrecorded,
     /// A job that is due does not wait for the one that runs.
     ForbidIgnored,
+    /// An EphemeralJob adds its containers to one pod more than its parallelism allows.
+    PodsAtOnceOffByOne,
+    /// An EphemeralJob that has ended goes on with the next pods.
+    EndedContainersAdded,
+    /// An EphemeralJob of which some pods succeeded and others failed has no end.
+    MixedResultsUnended,
+    /// An EphemeralJob takes more pods than its replicas.
+    ReplicasIgnored,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 46] = [
+    pub const ALL: [Self; 50] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -150,6 +158,10 @@ impl Bug {
         Self::RecordedBeforeCreated,
         Self::DeletedUnrecorded,
         Self::ForbidIgnored,
+        Self::PodsAtOnceOffByOne,
+        Self::EndedContainersAdded,
+        Self::MixedResultsUnended,
+        Self::ReplicasIgnored,
     ];
 }
 

@@ -54,6 +54,8 @@ impl ResourceId {
     pub const IMAGE_LIST_PULL_JOBS: Self = Self::kruise("imagelistpulljobs");
     /// AdvancedCronJobs.
     pub const ADVANCED_CRON_JOBS: Self = Self::kruise("advancedcronjobs");
+    /// EphemeralJobs.
+    pub const EPHEMERAL_JOBS: Self = Self::kruise("ephemeraljobs");
     /// Jobs of `batch`.
     pub const JOBS: Self = Self {
         group: "batch",

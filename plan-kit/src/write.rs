@@ -122,6 +122,10 @@ pub enum Intent {
     CreateJob,
     /// The status says for which activation a job was created.
     RecordActivation,
+    /// A pod gets the ephemeral containers of a job.
+    AddContainers,
+    /// A job that is being deleted is not held back any more.
+    ReleaseJob,
 }
 
 impl Intent {
@@ -165,6 +169,8 @@ impl Intent {
             Self::CompleteLaunch => "complete-launch",
             Self::CreateJob => "create-job",
             Self::RecordActivation => "record-activation",
+            Self::AddContainers => "add-containers",
+            Self::ReleaseJob => "release-job",
         }
     }
 }
@@ -196,6 +202,8 @@ pub enum Part {
     Status,
     /// `/resize` of a pod: the resources of its containers, and nothing else.
     Resize,
+    /// `/ephemeralcontainers` of a pod: further ephemeral containers, and nothing else.
+    EphemeralContainers,
 }
 
 /// A change.

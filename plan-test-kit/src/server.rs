@@ -18,6 +18,8 @@ pub enum Refused {
     NotFound,
     /// A uid or version that is no longer so, or a failed test.
     Conflict,
+    /// The content is not allowed.
+    Invalid,
 }
 
 /// The object as it is stored once it was created.
@@ -90,6 +92,7 @@ fn patched(stored: &Value, body: &Value, patch: &Patch, part: Part) -> Result<Va
         Part::Main => keep(stored, &mut changed, "status"),
         Part::Status => keep(stored, &mut changed, "spec"),
         Part::Resize => return Ok(resized(stored, &changed)),
+        Part::EphemeralContainers => return with_additions(stored, &changed),
     }
     if stored["kind"] == "Pod" {
         assert_pod_update(stored, &changed);
@@ -129,6 +132,20 @@ fn resized(stored: &Value, changed: &Value) -> Value {
         container["resources"] = wanted["resources"].clone();
     }
     after
+}
+
+/// The endpoint takes further ephemeral containers, refuses changes of those that are there, and drops everything else.
+fn with_additions(stored: &Value, changed: &Value) -> Result<Value, Refused> {
+    let list = |pod: &Value| pod["spec"]["ephemeralContainers"].as_array().cloned().unwrap_or_default();
+    let (before, after) = (list(stored), list(changed));
+    if !before.iter().all(|container| after.contains(container)) {
+        return Err(Refused::Invalid);
+    }
+    let mut with = stored.clone();
+    if after != before {
+        with["spec"]["ephemeralContainers"] = after.into();
+    }
+    Ok(with)
 }
 
 /// The server lets nothing of a pod's specification change but images.

@@ -81,6 +81,7 @@ fn details(write: &Write) -> String {
                 Part::Main => "main",
                 Part::Status => "status",
                 Part::Resize => "resize",
+                Part::EphemeralContainers => "ephemeralcontainers",
             };
             format!("{part} {} {}", patch.body(), guard(precondition))
         }

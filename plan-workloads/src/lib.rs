@@ -6,6 +6,7 @@ pub mod advancedcronjob;
 pub mod broadcastjob;
 pub mod cloneset;
 pub mod daemonset;
+pub mod ephemeraljob;
 pub mod launch;
 pub mod pod_readiness;
 pub mod podunavailablebudget;

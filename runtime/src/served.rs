@@ -83,6 +83,7 @@ impl Served {
             Part::Main => "",
             Part::Status => "/status",
             Part::Resize => "/resize",
+            Part::EphemeralContainers => "/ephemeralcontainers",
         });
         Ok(path)
     }
@@ -165,6 +166,11 @@ mod tests {
                 ResourceId::PODS,
                 Part::Resize,
                 "/api/v1/namespaces/shop/pods/a/resize",
+            ),
+            (
+                ResourceId::PODS,
+                Part::EphemeralContainers,
+                "/api/v1/namespaces/shop/pods/a/ephemeralcontainers",
             ),
             (
                 ResourceId::REVISIONS,

@@ -29,6 +29,7 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
         "core/v1.EphemeralContainer",
     )],
     rules,
+    advice,
     ..KindWebhooks::of(&kruise_api::ephemeraljob::KIND)
 };
 
@@ -60,6 +61,40 @@ fn rules(errors: &mut Errors, object: &Value, _: &Scope<'_>) {
         }
         container(errors, one, &path);
     }
+}
+
+/// What OpenKruise accepts, and hardly anybody wants.
+fn advice(object: &Value, scope: &Scope<'_>) -> Vec<String> {
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    let mut texts = Vec::new();
+    let selector = spec.get("selector").unwrap_or(&Value::Null);
+    let has_any = |name: &str| present(selector, name).is_some_and(|value| !is_empty(value));
+    if !has_any("matchLabels") && !has_any("matchExpressions") {
+        texts.push("spec.selector: it is empty and selects every pod of the namespace".to_owned());
+    }
+    for (name, why) in [
+        ("replicas", "no pod gets the containers"),
+        ("parallelism", "no pod gets the containers"),
+        ("activeDeadlineSeconds", "the job fails at once"),
+        ("ttlSecondsAfterFinished", "the job is deleted as soon as it ends"),
+    ] {
+        let given = present(spec, name).and_then(Value::as_i64);
+        if let Some(given) = given.filter(|given| *given < 0) {
+            texts.push(format!("spec.{name}: {given} is below 0, so {why}"));
+        }
+    }
+    if scope.old.is_some_and(|old| names(old) != names(object)) {
+        let text = "spec.template: a pod that has a container of one of these names gets no other one; every other pod gets \
+                    them, beside those of before, which stay";
+        texts.push(text.to_owned());
+    }
+    texts
+}
+
+fn names(object: &Value) -> BTreeSet<&str> {
+    let template = object.pointer("/spec/template").unwrap_or(&Value::Null);
+    let containers = items(template, "ephemeralContainers").iter();
+    containers.map(|one| text(one, "name")).collect()
 }
 
 fn container(errors: &mut Errors, one: &Value, path: &str) {
@@ -170,6 +205,33 @@ mod tests {
         let cases: Vec<(&str, Value, &str)> = paths.iter().zip(cases)
             .map(|(path, (_, value, expected))| (path.as_str(), value, expected)).collect();
         JOB.each_is_refused(&cases);
+    }
+
+    #[test]
+    fn what_hardly_anybody_wants_is_warned_of_and_accepted() {
+        let object = |spec: &Value| JOB.object("v1alpha1", spec);
+        let about = |spec: &Value| JOB.warnings("CREATE", &object(spec), &Value::Null);
+        assert_eq!(about(&good()), [""; 0]);
+        let mut odd = good();
+        odd["selector"] = json!({"matchLabels": {}});
+        odd["replicas"] = json!(-1);
+        odd["parallelism"] = json!(0);
+        odd["activeDeadlineSeconds"] = json!(-5);
+        assert_eq!(JOB.refused("v1alpha1", &odd), None);
+        let starts = ["spec.selector: ", "spec.replicas: -1 ", "spec.activeDeadlineSeconds: -5 "];
+        let texts = about(&odd);
+        assert_eq!(texts.len(), starts.len(), "{texts:?}");
+        assert!(
+            texts
+                .iter()
+                .zip(starts)
+                .all(|(text, start)| text.starts_with(start)),
+            "{texts:?}"
+        );
+        let mut renamed = good();
+        renamed["template"]["ephemeralContainers"][0]["name"] = json!("again");
+        let texts = JOB.warnings("UPDATE", &object(&renamed), &object(&good()));
+        assert!(texts.len() == 1 && texts[0].starts_with("spec.template: "), "{texts:?}");
     }
 
     #[test]

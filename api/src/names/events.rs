@@ -86,7 +86,7 @@ reasons! {
     FAILED_PULL_JOB = "FailedCreateImagePullJob", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A job that pulls an image ahead of a rollout could not be created.";
     RESIZE_INFEASIBLE = "ResizeInfeasible", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A node can never give a pod the resources that an update asks for.";
     STALLED = "Stalled", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A rollout is past its deadline or, without a deadline, made no progress for ten minutes; the message says what it waits for.";
-    INVALID_SPEC = "InvalidSpec", Warning, ["AdvancedCronJob", "BroadcastJob", "CloneSet", "DaemonSet", "PodUnavailableBudget", "SidecarSet", "StatefulSet"], "The specification cannot be read; nothing is done.";
+    INVALID_SPEC = "InvalidSpec", Warning, ["AdvancedCronJob", "BroadcastJob", "CloneSet", "DaemonSet", "EphemeralJob", "PodUnavailableBudget", "SidecarSet", "StatefulSet"], "The specification cannot be read; nothing is done.";
     INVALID_POD_METADATA = "InvalidPodMetadata", Warning, ["SidecarSet"], "A pod annotation that the SidecarSet patches cannot be merged; the pod is not upgraded.";
     NOT_UPGRADABLE = "NotUpgradablePods", Normal, ["SidecarSet"], "Pods cannot be upgraded in place; written when their number changes.";
     UNINJECTED = "UninjectedPods", Warning, ["SidecarSet"], "Pods that the SidecarSet matches were created without its sidecars; written when their number changes.";
@@ -103,8 +103,12 @@ reasons! {
     JOB_CONTINUES = "Continue", Normal, ["BroadcastJob"], "A paused or ended job continues.";
     JOB_PAUSED = "Paused", Warning, ["BroadcastJob"], "A pod failed, and the failure policy pauses the job.";
     JOB_FAILED_FAST = "failed pod is found", Warning, ["BroadcastJob"], "A pod failed, and the failure policy ends the job.";
-    DEADLINE_EXCEEDED = "DeadlineExceeded", Warning, ["BroadcastJob"], "The job ran longer than activeDeadlineSeconds and has failed.";
+    DEADLINE_EXCEEDED = "DeadlineExceeded", Warning, ["BroadcastJob", "EphemeralJob"], "The job ran longer than activeDeadlineSeconds and has failed.";
     JOB_COMPLETE = "JobComplete", Normal, ["BroadcastJob"], "Every node of the job has a pod that has ended.";
+    ADDED_CONTAINERS = "AddedContainers", Normal, ["EphemeralJob"], "A pod got the ephemeral containers of the job.";
+    CREATE_FAILED = "CreateFailed", Warning, ["EphemeralJob"], "A pod could not get the ephemeral containers of the job; the message is the error of the API server.";
+    EPHEMERAL_SUCCEEDED = "JobSucceeded", Normal, ["EphemeralJob"], "The containers of all pods have ended with exit code 0.";
+    EPHEMERAL_FAILED = "JobFailed", Warning, ["EphemeralJob"], "The containers of all pods have ended, some of them badly; the message says which.";
     MISS_SCHEDULE = "MissSchedule", Warning, ["AdvancedCronJob"], "A job was not created, because it could not start within startingDeadlineSeconds.";
     TOO_MANY_MISSED = "TooManyMissedTimes", Warning, ["AdvancedCronJob"], "More than a hundred activations had passed; a job is created for the latest one only.";
     JOB_ALREADY_ACTIVE = "JobAlreadyActive", Normal, ["AdvancedCronJob"], "A job is due and waits for the one that runs, as concurrencyPolicy Forbid asks.";

@@ -10,6 +10,7 @@ pub mod budgets;
 pub mod caches;
 pub mod cloneset;
 pub mod daemonset;
+pub mod ephemeraljob;
 pub mod fits;
 mod invalid_spec;
 pub mod launch;
@@ -31,7 +32,7 @@ use crate::{manager::Registration, refusals};
 pub use webhook_caches::WebhookCaches;
 
 /// All controllers, in the order in which they start.
-pub static ALL: [&Registration; 9] = [
+pub static ALL: [&Registration; 10] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
     &daemonset::REGISTRATION,
@@ -41,6 +42,7 @@ pub static ALL: [&Registration; 9] = [
     &launch::REGISTRATION,
     &podunavailablebudget::REGISTRATION,
     &advancedcronjob::REGISTRATION,
+    &ephemeraljob::REGISTRATION,
 ];
 
 /// The kinds with a controller.

@@ -4,6 +4,7 @@ pub(crate) mod advancedcronjob;
 pub(crate) mod broadcastjob;
 pub(crate) mod cloneset;
 pub(crate) mod daemonset;
+pub(crate) mod ephemeraljob;
 mod events;
 mod nodes;
 mod pods;
@@ -37,7 +38,7 @@ use crate::{
 /// What to explain.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// `clone/NAME`, `sts/NAME`, `daemon/NAME`, `bcj/NAME`, `sidecarset/NAME`, `pub/NAME` or `acj/NAME`.
+    /// `clone/NAME`, `sts/NAME`, `daemon/NAME`, `bcj/NAME`, `sidecarset/NAME`, `pub/NAME`, `acj/NAME` or `ejob/NAME`.
     target: String,
     /// Only this pod; of a DaemonSet or a BroadcastJob, a pod or a node; of a SidecarSet, `NAMESPACE/NAME` where the name alone is not enough.
     pod: Option<String>,
@@ -342,7 +343,7 @@ mod tests {
             .collect();
         assert_eq!(
             super::enumeration(&targets),
-            "clone, sts, daemon, bcj, sidecarset, pub and acj"
+            "clone, sts, daemon, bcj, sidecarset, pub, acj and ejob"
         );
         let has_name = |name: &str| super::explainers().any(|(kind, _)| super::has_name(kind, name));
         assert!(
@@ -362,6 +363,6 @@ mod tests {
             .into_iter()
             .all(has_name)
         );
-        assert!(!has_name("advancedcronjob"));
+        assert!(!has_name("uniteddeployment"));
     }
 }

@@ -147,6 +147,16 @@ impl Registration {
         }
     }
 
+    /// It reconciles this kind and emits events on its objects, with a fixed number of workers.
+    #[must_use]
+    pub const fn reconciles_unflagged(self, kind: &'static Kind) -> Self {
+        Self {
+            kind: Some(kind),
+            events: true,
+            ..self
+        }
+    }
+
     /// Its objects can be explained.
     #[must_use]
     pub const fn explained(self, explain: Explainer) -> Self {

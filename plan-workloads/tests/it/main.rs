@@ -17,6 +17,7 @@ mod broadcastjob;
 mod budgets;
 mod cases;
 mod daemonset;
+mod ephemeraljob;
 mod launch;
 mod lossless;
 mod oracle;

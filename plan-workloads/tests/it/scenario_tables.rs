@@ -127,6 +127,8 @@ fn every_named_test_exists_and_every_scenario_has_one_or_says_why_not() {
         ("podunavailablebudget.md", 'L', 1),
         ("advancedcronjob.md", 'J', 16),
         ("advancedcronjob.md", 'M', 13),
+        ("ephemeraljob.md", 'J', 12),
+        ("ephemeraljob.md", 'M', 10),
     ] {
         let rows = rows(document, letter);
         let numbers: Vec<String> = rows.iter().map(|row| row[0].clone()).collect();

@@ -654,11 +654,15 @@ fn refused(write: &Write, stage: Stage, error: &ApiError, form: StatusForm) -> V
             return Verdict::Done(StepResult::Gone, Stored::default());
         }
         Write::Patch {
-            part: Part::Resize,
+            part: part @ (Part::Resize | Part::EphemeralContainers),
             target,
             ..
         } if error.is_unknown_path(&target.name) => {
-            let why = format!("the server lets nobody resize pods: {message}");
+            let what = match part {
+                Part::Resize => "resize pods",
+                _ => "add ephemeral containers",
+            };
+            let why = format!("the server lets nobody {what}: {message}");
             return Verdict::Failed(Failure::Refused(why));
         }
         Write::Patch { .. } if error.is_not_found() => return Verdict::End(StepResult::Gone),

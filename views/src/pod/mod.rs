@@ -1,6 +1,7 @@
 //! A pod: the fields that planners read.
 
 mod broadcast;
+mod ephemeral;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -57,6 +58,8 @@ pub struct PodView {
     pub broadcast: Option<Box<BroadcastView>>,
     /// Its volumes that are persistent volume claims, in order.
     pub claims: Box<[ClaimVolume]>,
+    /// Ephemeral containers in order.
+    pub ephemeral: Box<[EphemeralView]>,
     /// Phase.
     pub phase: Phase,
     /// Conditions.
@@ -88,6 +91,42 @@ pub struct BroadcastView {
     pub placement: Value,
     /// Restarts of its containers, those of init containers included, where `restartPolicy` is `OnFailure`.
     pub restarts: i32,
+}
+
+/// An ephemeral container.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EphemeralView {
+    /// Name.
+    pub name: Box<str>,
+    /// UID of the EphemeralJob that added it, from its environment; empty if none did.
+    pub job: Box<str>,
+    /// Its state.
+    pub state: EphemeralState,
+    /// Why it waits, or how it ended, as the node says; empty if it says nothing.
+    pub reason: Box<str>,
+}
+
+/// The state of an ephemeral container, as its EphemeralJob counts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EphemeralState {
+    /// Its node has reported nothing yet, or an end without a time.
+    #[default]
+    Unknown,
+    /// It has yet to start.
+    Waiting,
+    /// It runs.
+    Running,
+    /// It ended with exit code 0.
+    Succeeded,
+    /// It ended with this exit code, or cannot be run.
+    Failed(Option<i32>),
+}
+
+impl EphemeralState {
+    /// Has it come to its end?
+    pub fn has_ended(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed(_))
+    }
 }
 
 /// A container of the specification.

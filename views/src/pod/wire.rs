@@ -10,7 +10,7 @@ use serde::{
 };
 use serde_json::Value;
 
-use super::broadcast;
+use super::{broadcast, ephemeral};
 use super::{
     BroadcastView, ClaimVolume, ConditionView, ContainerStatusView, ContainerView, Phase, PodView, Truth,
     report,
@@ -160,6 +160,7 @@ struct Spec {
     containers: Option<Vec<Container>>,
     init_containers: Option<Vec<Init>>,
     volumes: Option<Vec<Volume>>,
+    ephemeral_containers: Option<Vec<ephemeral::Container>>,
     /// What it says about nodes. Not of the server.
     #[serde(skip)]
     placement: Option<Value>,
@@ -316,6 +317,7 @@ struct Status {
     conditions: Option<Vec<Condition>>,
     container_statuses: Option<Vec<ContainerStatus>>,
     init_container_statuses: Option<Vec<InitStatus>>,
+    ephemeral_container_statuses: Option<Vec<ephemeral::Status>>,
     /// `status.resize`: servers before 1.33 report here what newer ones report in conditions.
     resize: Option<Box<str>>,
 }
@@ -424,6 +426,10 @@ impl From<Object> for PodView {
                     Some(ClaimVolume { volume, claim })
                 })
                 .collect(),
+            ephemeral: ephemeral::views(
+                spec.ephemeral_containers,
+                status.ephemeral_container_statuses,
+            ),
             phase: match status.phase.as_deref() {
                 Some("Running") => Phase::Running,
                 Some("Succeeded") => Phase::Succeeded,
