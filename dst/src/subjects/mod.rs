@@ -5,6 +5,7 @@ pub mod broadcastjob;
 pub mod cloneset;
 pub mod daemonset;
 pub mod deployment;
+pub mod ephemeraljob;
 pub mod fit;
 pub mod hooks;
 pub mod knowledge;
@@ -30,4 +31,5 @@ pub const ALL: Subjects = Subjects(&[
     &daemonset::DaemonSet,
     &broadcastjob::BroadcastJob,
     &advancedcronjob::AdvancedCronJob,
+    &ephemeraljob::EphemeralJob,
 ]);

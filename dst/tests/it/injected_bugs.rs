@@ -87,6 +87,10 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::RecordedBeforeCreated => &["activations are recorded when they had a job"],
         Bug::DeletedUnrecorded => &["activations are recorded before their jobs go"],
         Bug::ForbidIgnored => &["jobs run as the policy allows"],
+        Bug::PodsAtOnceOffByOne => &["pods at a time"],
+        Bug::EndedContainersAdded => &["an ended job adds nothing", "a paused job adds nothing"],
+        Bug::MixedResultsUnended => &["a job whose pods have their results ends"],
+        Bug::ReplicasIgnored => &["pods of a job"],
         Bug::InPlaceForgotten => &["in place where possible"],
     }
 }

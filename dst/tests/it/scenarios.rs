@@ -17,6 +17,8 @@ const SCENARIOS: u64 = 300;
 const BUDGETS: u64 = 40;
 /// And with schedules.
 const SCHEDULES: u64 = 40;
+/// And with ephemeral containers.
+const ADDITIONS: u64 = 40;
 
 /// `KRUISE_DST_SECONDS` plays as many as fit into that time.
 fn limits() -> campaign::Limits {
@@ -96,6 +98,22 @@ fn no_activation_has_two_jobs_and_the_latest_has_one_whatever_fails() {
         of: Some("advancedcronjob".into()),
         time: Duration::from_mins(1),
         scenarios: SCHEDULES,
+        failures: 1,
+        once: false,
+    };
+    let tally = campaign::run(ALL, 1, 2, limits).unwrap();
+    println!("{tally}");
+    assert!(tally.failures.is_empty(), "{tally}");
+    assert!(tally.rich > 0 || tally.scenarios < 10, "{tally}");
+}
+
+/// `kruise-dst run --of ephemeraljob` takes more of them.
+#[test]
+fn no_pod_gets_the_container_of_a_job_twice_and_every_job_ends_whatever_fails() {
+    let limits = campaign::Limits {
+        of: Some("ephemeraljob".into()),
+        time: Duration::from_mins(1),
+        scenarios: ADDITIONS,
         failures: 1,
         once: false,
     };

@@ -1,0 +1,49 @@
+//! What the sender of a write for an EphemeralJob may have believed of it, and what pods hold.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::engine::oracles::{Mirror, Object, PODS, Write};
+use crate::subjects::ephemeraljob::start::JOBS;
+
+/// The versions of the job with this uid that the sender of a write may have believed.
+pub fn believed<'m>(write: &Write<'_>, mirror: &'m Mirror, uid: &str) -> &'m [Arc<Object>] {
+    mirror.of(JOBS).window(uid, write.sent.floors.of(JOBS))
+}
+
+/// Has the job ended?
+pub fn has_ended(job: &Object) -> bool {
+    !job.value()["status"]["completionTime"].is_null()
+}
+
+/// Does the job select the pod?
+pub fn is_selected(pod: &Object) -> bool {
+    pod.label("app") == "cart"
+}
+
+/// The pods that a job counts, as they are now.
+pub fn pods(mirror: &Mirror) -> impl Iterator<Item = &Arc<Object>> {
+    mirror
+        .of(PODS)
+        .now()
+        .filter(|pod| is_selected(pod) && pod.is_active())
+}
+
+/// The ephemeral containers of a pod that a job with this uid added.
+pub fn containers<'o>(pod: &'o Object, uid: &str) -> Vec<&'o Value> {
+    let all = pod.value()["spec"]["ephemeralContainers"].as_array();
+    let is_own = |one: &&Value| {
+        let mut env = one["env"].as_array().into_iter().flatten();
+        env.any(|one| one["name"] == "KRUISE_EJOB_ID" && one["value"] == uid)
+    };
+    all.into_iter().flatten().filter(is_own).collect()
+}
+
+/// How the container of a job in a pod ended; `None` if the pod has none.
+pub fn container(pod: &Object, uid: &str) -> Option<Option<i64>> {
+    let own = containers(pod, uid).first()?["name"].clone();
+    let statuses = pod.value()["status"]["ephemeralContainerStatuses"].as_array();
+    let status = statuses.into_iter().flatten().find(|one| one["name"] == own);
+    Some(status.and_then(|status| status["state"]["terminated"]["exitCode"].as_i64()))
+}
