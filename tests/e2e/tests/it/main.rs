@@ -20,6 +20,7 @@ mod crash;
 mod daemonset;
 mod definitions;
 mod deletion;
+mod ephemeraljob;
 mod from_nothing;
 mod gates;
 mod hooks;

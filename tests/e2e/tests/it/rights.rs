@@ -13,7 +13,7 @@ use crate::cluster::{
     LEASE, LIMIT, Scenario, Stopped, audit_log, container, scenario_alone, text, until_webhooks_answer,
     variable, web,
 };
-use crate::{admission_lookups, claims, launch};
+use crate::{admission_lookups, claims, ephemeraljob, launch};
 
 /// Namespace of the manager.
 const SYSTEM: &str = "kruise-system";
@@ -48,6 +48,8 @@ const RARE: &[(&str, &str)] = &[
     ("get", "replicationcontrollers"),
     ("get", "*/scale"),
     ("update", "advancedcronjobs/finalizers"),
+    ("update", "ephemeraljobs/finalizers"),
+    ("get", "ephemeraljobs"),
     // A job of the wanted name exists already: whose is it?
     ("get", "advancedcronjobs"),
     ("get", "jobs"),
@@ -178,6 +180,7 @@ fn live(scenario: &Scenario) {
     live_with_a_budget(scenario);
     live_with_a_broadcast(scenario);
     live_with_schedules(scenario);
+    live_with_ephemeral_containers(scenario);
     refer_to_others(scenario);
 }
 
@@ -216,6 +219,24 @@ fn live_with_a_broadcast(scenario: &Scenario) {
         let jobs = scenario.kubectl.list("broadcastjobs", "granted=broadcast")?;
         let pods = scenario.kubectl.list("pods", "granted=broadcast")?;
         Ok(jobs.is_empty() && pods.is_empty())
+    })
+    .unwrap();
+}
+
+/// A job that adds a container, has the finalizer of OpenKruise, and is deleted after its end.
+fn live_with_ephemeral_containers(scenario: &Scenario) {
+    ephemeraljob::pods(scenario, &["cart"]);
+    let mut job = ephemeraljob::job(&json!({"ttlSecondsAfterFinished": 0}));
+    job["metadata"]["finalizers"] = json!(["apps.kruise.io/ephemeralcontainers-cleanup"]);
+    scenario.kubectl.create(&job).unwrap();
+    wait::until_true("the pod has the container", LIMIT, || {
+        let pod = scenario.kubectl.get("pods", "cart")?;
+        Ok(pod.pointer("/spec/ephemeralContainers/0").is_some())
+    })
+    .unwrap();
+    ephemeraljob::end(scenario, "cart", 0);
+    wait::until_true("the job is gone", LIMIT, || {
+        Ok(scenario.kubectl.list("ephemeraljobs", "")?.is_empty())
     })
     .unwrap();
 }

@@ -5,6 +5,7 @@
 
 mod daemonset;
 mod environment;
+mod ephemeral;
 mod hooks;
 mod in_place;
 mod kubelet;
