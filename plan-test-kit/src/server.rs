@@ -136,7 +136,12 @@ fn resized(stored: &Value, changed: &Value) -> Value {
 
 /// The endpoint takes further ephemeral containers, refuses changes of those that are there, and drops everything else.
 fn with_additions(stored: &Value, changed: &Value) -> Result<Value, Refused> {
-    let list = |pod: &Value| pod["spec"]["ephemeralContainers"].as_array().cloned().unwrap_or_default();
+    let list = |pod: &Value| {
+        pod["spec"]["ephemeralContainers"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default()
+    };
     let (before, after) = (list(stored), list(changed));
     if !before.iter().all(|container| after.contains(container)) {
         return Err(Refused::Invalid);

@@ -17,6 +17,10 @@ pub struct View {
     pub set: Value,
     /// Its budget; null before it exists.
     pub budget: Value,
+    /// Its debug job; null before it exists.
+    pub job: Value,
+    /// Names of the pods that have the container of that job.
+    pub with_debugger: Vec<String>,
     /// By name.
     pub pods: Vec<Pod>,
     /// Uid of each volume claim, by name.
@@ -38,12 +42,27 @@ impl View {
             match item.get("kind").and_then(Value::as_str) {
                 Some("CloneSet" | "StatefulSet") => view.set = item.clone(),
                 Some("PodUnavailableBudget") => view.budget = item.clone(),
-                Some("Pod") => view.pods.push(Pod::read(item)?),
+                Some("EphemeralJob") => view.job = item.clone(),
+                Some("Pod") => view.pod(item)?,
                 Some("PersistentVolumeClaim") => view.claim(item),
                 _ => bail!("neither a workload nor a pod nor a volume claim: {item}"),
             }
         }
         Ok(view)
+    }
+
+    /// Adds a pod.
+    ///
+    /// # Errors
+    /// It has no uid.
+    pub fn pod(&mut self, pod: &Value) -> Result<()> {
+        let read = Pod::read(pod)?;
+        let containers = pod.pointer("/spec/ephemeralContainers").and_then(Value::as_array);
+        if containers.is_some_and(|containers| !containers.is_empty()) {
+            self.with_debugger.push(read.name.clone());
+        }
+        self.pods.push(read);
+        Ok(())
     }
 
     /// Adds a volume claim.
@@ -140,6 +159,15 @@ mod tests {
         let budget = json!({"kind": "PodUnavailableBudget", "metadata": {"name": "web"}});
         let view = View::of(&json!({"items": [set, pod, claim, budget]})).unwrap();
         assert_eq!((view.set, view.budget, view.pods.len()), (set, budget, 1));
+        assert_eq!(view.with_debugger, [""; 0]);
+        let debugged = json!({"kind": "Pod", "metadata": {"name": "web-2", "uid": "v"},
+            "spec": {"ephemeralContainers": [{"name": "debugger"}]}});
+        let job = json!({"kind": "EphemeralJob", "metadata": {"name": "web"}});
+        let of_job = View::of(&json!({"items": [debugged, job]})).unwrap();
+        assert_eq!(
+            (of_job.with_debugger, of_job.job),
+            (vec!["web-2".to_owned()], job)
+        );
         assert_eq!(view.disks, BTreeMap::from([("data-web-1".into(), "c".into())]));
         assert!(View::of(&json!({"items": [{"kind": "Node"}]})).is_err() && View::of(&json!({})).is_err());
     }

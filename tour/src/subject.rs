@@ -24,6 +24,10 @@ pub struct Subject {
 /// Something that is added to a workload.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Addition {
+    /// Its group and version.
+    pub api_version: &'static str,
+    /// Its resource.
+    pub plural: &'static str,
     /// What kubectl prints of it.
     pub printed: &'static str,
     /// Name of the file with its manifest.
@@ -34,9 +38,20 @@ pub struct Addition {
 
 /// The budget of the CloneSet.
 pub const BUDGET: Addition = Addition {
+    api_version: "policy.kruise.io/v1beta1",
+    plural: "podunavailablebudgets",
     printed: "podunavailablebudget.policy.kruise.io/web",
     file: "web-budget.yaml",
     manifest: include_str!("../assets/web-budget.yaml"),
+};
+
+/// The job that debugs pods of the CloneSet.
+pub const DEBUG: Addition = Addition {
+    api_version: "apps.kruise.io/v1alpha1",
+    plural: "ephemeraljobs",
+    printed: "ephemeraljob.apps.kruise.io/web",
+    file: "web-debug.yaml",
+    manifest: include_str!("../assets/web-debug.yaml"),
 };
 
 /// The CloneSet.
@@ -46,7 +61,7 @@ pub const WEB: Subject = Subject {
     short: "clone",
     name: "web",
     label: "app=web",
-    shown: "clone,pods,pub",
+    shown: "clone,pods,pub,ejob",
     file: "web.yaml",
     manifest: include_str!("../assets/web.yaml"),
 };
@@ -64,9 +79,10 @@ pub const DB: Subject = Subject {
 };
 
 /// Names of all files, and what is in them.
-pub const FILES: [(&str, &str); 3] = [
+pub const FILES: [(&str, &str); 4] = [
     (WEB.file, WEB.manifest),
     (BUDGET.file, BUDGET.manifest),
+    (DEBUG.file, DEBUG.manifest),
     (DB.file, DB.manifest),
 ];
 

@@ -50,6 +50,12 @@ enum Fault {
     LeavesOne,
     /// A pod of another node is evicted, too.
     EvictsMore,
+    /// Every pod is debugged.
+    DebugsAll,
+    /// A pod that is debugged restarts.
+    DebugRestarts,
+    /// The job says that one pod failed.
+    DebugFails,
 }
 
 /// A CloneSet and a StatefulSet in miniature: what the tour's commands do to them, at once, without a cluster.
@@ -57,6 +63,8 @@ struct Miniature {
     fault: Fault,
     set: Value,
     budget: Value,
+    job: Value,
+    with_debugger: Vec<String>,
     pods: Vec<Pod>,
     born: u32,
     db: Numbered,
@@ -77,6 +85,8 @@ impl Miniature {
             fault,
             set: Value::Null,
             budget: Value::Null,
+            job: Value::Null,
+            with_debugger: Vec::new(),
             pods: Vec::new(),
             born: 0,
             db: Numbered::default(),
@@ -110,6 +120,23 @@ impl Miniature {
             times: Default::default(),
             disks: Vec::new(),
         }
+    }
+
+    fn debug(&mut self) {
+        let many = if self.fault == Fault::DebugsAll {
+            self.pods.len()
+        } else {
+            2
+        };
+        let pods = self.pods.iter().take(many);
+        self.with_debugger = pods.map(|pod| pod.name.clone()).collect();
+        if self.fault == Fault::DebugRestarts {
+            self.pods[0].restarts += 1;
+        }
+        let failed = u32::from(self.fault == Fault::DebugFails);
+        let phase = if failed == 0 { "Succeeded" } else { "Failed" };
+        self.job = json!({"status": {"phase": phase, "match": 2, "succeeded": 2 - failed, "failed": failed,
+            "completionTime": "2026-01-01T00:00:00Z"}});
     }
 
     fn reconcile(&mut self) {
@@ -314,9 +341,9 @@ impl Numbered {
         }
         View {
             set,
-            budget: Value::Null,
             pods: self.pods.clone(),
             disks: self.disks.clone(),
+            ..View::default()
         }
     }
 }
@@ -354,6 +381,7 @@ impl Stage for Miniature {
                 self.pods.retain(|one| one.name != *pod);
                 self.reconcile();
             }
+            Act::Add(what) if what.file == "web-debug.yaml" => self.debug(),
             Act::Add(what) => {
                 assert_eq!(what.file, "web-budget.yaml");
                 let pods = self.pods.len();
@@ -387,6 +415,8 @@ impl Stage for Miniature {
         Ok(View {
             set,
             budget: self.budget.clone(),
+            job: self.job.clone(),
+            with_debugger: self.with_debugger.clone(),
             pods: self.pods.clone(),
             disks: BTreeMap::new(),
         })
@@ -492,6 +522,17 @@ fn whatever_goes_wrong_fails_the_step_that_shows_it() {
             "step 13: And back",
             "db-2 is back with nginx:4",
         ),
+        (Fault::DebugsAll, "step 14: Debug two pods", "no other pod has"),
+        (
+            Fault::DebugRestarts,
+            "step 14: Debug two pods",
+            "no pod was touched",
+        ),
+        (
+            Fault::DebugFails,
+            "step 14: Debug two pods",
+            "ended well in two pods",
+        ),
     ];
     for (fault, step, claim) in wrong {
         let (steps, text) = run_with(fault);
@@ -549,7 +590,9 @@ fn the_summary_has_one_row_per_step() {
         .collect();
     assert_eq!(
         sizes,
-        ["5", "5", "5", "2", "2", "1", "1", "0", "2", "3", "1", "1", "1"]
+        [
+            "5", "5", "5", "2", "2", "1", "1", "0", "2", "3", "1", "1", "1", "0"
+        ]
     );
     let kept: Vec<&str> = table
         .lines()
@@ -566,7 +609,7 @@ fn the_summary_has_one_row_per_step() {
         kept,
         [
             "0 of 0", "5 of 5", "0 of 5", "5 of 5", "5 of 5", "4 of 5", "3 of 4", "4 of 4", "2 of 4",
-            "0 of 0", "3 of 3", "2 of 3", "2 of 2"
+            "0 of 0", "3 of 3", "2 of 3", "2 of 2", "4 of 4"
         ]
     );
 }

@@ -29,8 +29,8 @@ pub use labels::Labels;
 pub use node::{NodeView, TaintView};
 pub use owner::OwnerView;
 pub use pod::{
-    BroadcastView, ClaimVolume, ConditionView, ContainerStatusView, ContainerView, EphemeralState, EphemeralView,
-    Phase, PodView, Truth,
+    BroadcastView, ClaimVolume, ConditionView, ContainerStatusView, ContainerView, EphemeralState,
+    EphemeralView, Phase, PodView, Truth,
 };
 pub use revision::RevisionView;
 pub use scheduled_job::{JobEnd, ScheduledJobView};

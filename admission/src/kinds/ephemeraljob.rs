@@ -218,7 +218,11 @@ mod tests {
         odd["parallelism"] = json!(0);
         odd["activeDeadlineSeconds"] = json!(-5);
         assert_eq!(JOB.refused("v1alpha1", &odd), None);
-        let starts = ["spec.selector: ", "spec.replicas: -1 ", "spec.activeDeadlineSeconds: -5 "];
+        let starts = [
+            "spec.selector: ",
+            "spec.replicas: -1 ",
+            "spec.activeDeadlineSeconds: -5 ",
+        ];
         let texts = about(&odd);
         assert_eq!(texts.len(), starts.len(), "{texts:?}");
         assert!(
@@ -231,7 +235,10 @@ mod tests {
         let mut renamed = good();
         renamed["template"]["ephemeralContainers"][0]["name"] = json!("again");
         let texts = JOB.warnings("UPDATE", &object(&renamed), &object(&good()));
-        assert!(texts.len() == 1 && texts[0].starts_with("spec.template: "), "{texts:?}");
+        assert!(
+            texts.len() == 1 && texts[0].starts_with("spec.template: "),
+            "{texts:?}"
+        );
     }
 
     #[test]

@@ -113,7 +113,10 @@ impl EphemeralJob {
     /// In plain words, if the version is not served, or a field has another type.
     pub fn from_value(object: Value) -> Result<Self, String> {
         let wanted = format!("{}/v1alpha1", KIND.group);
-        let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+        let version = object
+            .get("apiVersion")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         if version != wanted {
             return Err(format!("apiVersion is {version:?}, not {wanted:?}"));
         }
@@ -137,16 +140,23 @@ mod tests {
         }))
         .unwrap();
         let spec = &job.spec;
-        assert_eq!((spec.parallelism(), spec.ttl_seconds(), spec.replicas), (1, 1800, None));
+        assert_eq!(
+            (spec.parallelism(), spec.ttl_seconds(), spec.replicas),
+            (1, 1800, None)
+        );
         assert_eq!(spec.template.names().collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(spec.template.ephemeral_containers[0]["newField"], 1);
-        assert_eq!((job.status.matches, &*job.status.phase, spec.paused), (2, "", false));
+        assert_eq!(
+            (job.status.matches, &*job.status.phase, spec.paused),
+            (2, "", false)
+        );
     }
 
     #[test]
     fn counts_and_phase_are_always_written() {
         let status = serde_json::to_value(EphemeralJobStatus::default()).unwrap();
-        let expected = json!({"match": 0, "running": 0, "succeeded": 0, "waiting": 0, "failed": 0, "phase": ""});
+        let expected =
+            json!({"match": 0, "running": 0, "succeeded": 0, "waiting": 0, "failed": 0, "phase": ""});
         assert_eq!(status, expected);
     }
 

@@ -28,6 +28,7 @@ const PODS: &str = "/api/v1/namespaces/default/pods";
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 const NODES: &str = "/api/v1/nodes";
 const BUDGETS: &str = "/apis/policy.kruise.io/v1beta1/namespaces/default/podunavailablebudgets";
+const JOBS: &str = "/apis/apps.kruise.io/v1alpha1/namespaces/default/ephemeraljobs";
 /// How soon `kubectl drain` tries an eviction again.
 const AGAIN: Duration = Duration::from_secs(5);
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
@@ -138,7 +139,8 @@ impl Embedded {
             }
             Act::Add(what) => {
                 let object: Value = serde_saphyr::from_str(what.manifest)?;
-                self.client.create::<IgnoredAny>(BUDGETS, &object).await?;
+                let path = format!("/apis/{}/namespaces/default/{}", what.api_version, what.plural);
+                self.client.create::<IgnoredAny>(&path, &object).await?;
                 Ok(format!("{} created", what.printed))
             }
             Act::Drain { node, label } => self.drain(node, label).await,
@@ -235,16 +237,21 @@ impl Embedded {
             Ok(self.client.get(&path).await?)
         };
         let pods = list(PODS).await?.items;
-        let budget = match self.client.get(&format!("{BUDGETS}/{}", of.name)).await {
-            Err(error) if ApiError::is_not_found(&error) => Value::Null,
-            answer => answer?,
+        let beside = async |path: &str| -> Result<Value> {
+            match self.client.get(&format!("{path}/{}", of.name)).await {
+                Err(error) if ApiError::is_not_found(&error) => Ok(Value::Null),
+                answer => Ok(answer?),
+            }
         };
         let mut view = View {
             set,
-            budget,
-            pods: pods.iter().map(Pod::read).collect::<Result<_>>()?,
+            budget: beside(BUDGETS).await?,
+            job: beside(JOBS).await?,
             ..View::default()
         };
+        for pod in &pods {
+            view.pod(pod)?;
+        }
         let claims = list(CLAIMS).await?.items;
         for claim in &claims {
             view.claim(claim);

@@ -210,7 +210,13 @@ fn webhooks_default_and_validate_and_warn_of_kinds_without_a_controller() {
         let (head, stored) = create(&one.valid);
         assert!(head.starts_with("HTTP/1.1 201"), "{head} {stored}");
         let is_warned = head.contains(&format!("{NO_CONTROLLER} {}", one.kind));
-        let controlled = ["StatefulSet", "DaemonSet", "BroadcastJob", "AdvancedCronJob", "EphemeralJob"];
+        let controlled = [
+            "StatefulSet",
+            "DaemonSet",
+            "BroadcastJob",
+            "AdvancedCronJob",
+            "EphemeralJob",
+        ];
         let has_controller = controlled.contains(&one.kind);
         assert_eq!(is_warned, !has_controller, "{head}");
         for (pointer, value) in one.defaults {

@@ -15,7 +15,7 @@ fn the_tour_runs_to_its_end_and_all_its_claims_hold() {
     assert_eq!(errors, "", "only the tour is printed");
     assert!(!story.contains('\x1b'), "a file gets no control characters");
     for part in [
-        "1/13  Create a CloneSet",
+        "1/14  Create a CloneSet",
         "they are the same pods: uid, name, address and node did not change",
         "The difference: ",
         "stays on its revision: the partition holds it",
@@ -24,6 +24,7 @@ fn the_tour_runs_to_its_end_and_all_its_claims_hold() {
         "each was evicted only when the pod in place of the one before was in service",
         "each was created after the one before was in service",
         "db-2 is back with nginx:4, the others were not touched",
+        "the job reports that the container ended well in two pods",
         "What it took",
         "The first pod was ready ",
     ] {
@@ -41,7 +42,7 @@ fn a_tour_that_is_interrupted_is_no_success_and_leaves_nothing() {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap().starts_with("2/13")));
+    assert!(lines.any(|line| line.unwrap().starts_with("2/14")));
     std::thread::spawn(move || lines.for_each(drop));
     send(child.id(), "INT");
     assert_eq!(wait_for_exit(&mut child), Some(130));

@@ -20,7 +20,11 @@ use super::{
 /// Adds the containers to the pods that have none, as far as `parallelism` allows.
 pub(super) fn add(snapshot: &Snapshot<'_>, targets: &Targets<'_>, plan: &mut Plan) {
     let job = snapshot.job;
-    let mut bare: Vec<&Target<'_>> = targets.all.iter().filter(|target| target.own.is_empty()).collect();
+    let mut bare: Vec<&Target<'_>> = targets
+        .all
+        .iter()
+        .filter(|target| target.own.is_empty())
+        .collect();
     // A pod that the server refuses keeps no other one waiting.
     let refused = |target: &&Target<'_>| snapshot.memory.refused.get(&*target.view.uid).copied();
     bare.sort_by_key(|target| refused(target).unwrap_or(0));
@@ -36,7 +40,8 @@ pub(super) fn add(snapshot: &Snapshot<'_>, targets: &Targets<'_>, plan: &mut Pla
         if index < room {
             plan.writes.push(of_pod(job, target.view, &body));
         } else {
-            let text = format!("waits: parallelism lets {limit} pods run the containers at a time, and {busy} do");
+            let text =
+                format!("waits: parallelism lets {limit} pods run the containers at a time, and {busy} do");
             plan.why.push(Why::new(&*target.view.name, text));
         }
     }

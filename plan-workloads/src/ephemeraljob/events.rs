@@ -46,10 +46,17 @@ pub(super) fn done(targets: &Targets<'_>, counts: Counts) -> EventNote {
         let text = format!("the containers of {} ended well", some(succeeded));
         return EventNote::new(&events::EPHEMERAL_SUCCEEDED, text);
     }
-    let bad = targets.all.iter().filter(|target| target.state() == State::Failed);
+    let bad = targets
+        .all
+        .iter()
+        .filter(|target| target.state() == State::Failed);
     let named: Vec<String> = bad.clone().take(NAMED).map(told).collect();
     let more = bad.count().saturating_sub(NAMED);
-    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    let more = if more > 0 {
+        format!("; and {more} more")
+    } else {
+        String::new()
+    };
     let text = format!(
         "{} succeeded, {} failed: {}{more}",
         some(succeeded),

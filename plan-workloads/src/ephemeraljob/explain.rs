@@ -26,18 +26,25 @@ pub(super) fn explain(
     let mut explained: BTreeSet<String> = plan.why.iter().map(|why| why.about.clone()).collect();
     let steps = plan.writes.iter().flat_map(|object| &object.steps);
     explained.extend(steps.map(|step| step.write.target().name.clone()));
-    let rest = targets.all.iter().filter(|target| !explained.contains(&*target.view.name));
+    let rest = targets
+        .all
+        .iter()
+        .filter(|target| !explained.contains(&*target.view.name));
     let rest = rest.map(|target| Why::new(&*target.view.name, state(target, course)));
     let beyond = targets.beyond.iter().map(|target| {
         let text = if target.own.is_empty() {
             "gets no containers: replicas leaves it out".to_owned()
         } else {
-            format!("does not count: replicas leaves it out; {}", state(target, course))
+            format!(
+                "does not count: replicas leaves it out; {}",
+                state(target, course)
+            )
         };
         Why::new(&*target.view.name, text)
     });
     let foreign = targets.foreign.iter().map(|(view, name)| {
-        let text = format!("gets no containers: it has an ephemeral container {name} that is not of this job");
+        let text =
+            format!("gets no containers: it has an ephemeral container {name} that is not of this job");
         Why::new(&*view.name, text)
     });
     plan.why.extend(rest.chain(beyond).chain(foreign));
@@ -47,7 +54,9 @@ fn summary(snapshot: &Snapshot<'_>, counts: Counts, course: Course) -> String {
     let what = match course {
         Course::Ended(_) => {
             let phase = &snapshot.job.status.phase;
-            return format!("the job has ended: {phase}; it adds no containers, and is deleted after its time to live");
+            return format!(
+                "the job has ended: {phase}; it adds no containers, and is deleted after its time to live"
+            );
         }
         Course::Done if counts.failed == 0 => "ends well",
         Course::Done => "ends, and has failed",

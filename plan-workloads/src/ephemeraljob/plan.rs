@@ -25,7 +25,9 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     if job.metadata.deletion_timestamp.is_some() {
         return Plan {
             writes: release(job, &owner).into_iter().collect(),
-            why: vec![Why::of_set("the job is being deleted: its containers stay, and run on")],
+            why: vec![Why::of_set(
+                "the job is being deleted: its containers stay, and run on",
+            )],
             ..Plan::default()
         };
     }
@@ -59,7 +61,16 @@ fn end(snapshot: &Snapshot<'_>, owner: &Owner<'_>, course: Course, plan: &mut Pl
         plan.requeue_after(left);
         return;
     }
-    let delete = jobs::delete(owner, ResourceId::EPHEMERAL_JOBS, &job.metadata);
+    let mut delete = jobs::delete(owner, ResourceId::EPHEMERAL_JOBS, &job.metadata);
+    // A job that keeps the finalizer after it was deleted would be waited for.
+    if let Some(release) = release(job, owner) {
+        for step in &mut delete.steps {
+            if let Write::Delete { precondition, .. } = &mut step.write {
+                *precondition = Precondition::VersionFromPreviousStep(job.metadata.uid.clone());
+            }
+        }
+        delete.steps.splice(0..0, release.steps);
+    }
     plan.writes.push(delete);
 }
 

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use kruise_api::{
     ephemeraljob::{EphemeralJob, EphemeralJobStatus},
     names::conditions::{
-        EPHEMERAL_CREATE_FAILED, EPHEMERAL_DEADLINE, EPHEMERAL_ERROR, EPHEMERAL_FAILED, EPHEMERAL_INITIALIZED,
-        EPHEMERAL_MATCH_EMPTY, EPHEMERAL_MATCHED_EMPTY, EPHEMERAL_SUCCEEDED, ERROR,
+        EPHEMERAL_CREATE_FAILED, EPHEMERAL_DEADLINE, EPHEMERAL_ERROR, EPHEMERAL_FAILED,
+        EPHEMERAL_INITIALIZED, EPHEMERAL_MATCH_EMPTY, EPHEMERAL_MATCHED_EMPTY, EPHEMERAL_SUCCEEDED, ERROR,
     },
 };
 use kruise_plan_kit::{EventNote, Owner, Plan, ResourceId, Urgency, events as reasons, jobs, status_patch};

@@ -31,7 +31,8 @@ pub(crate) fn prepare(new: &mut Value, old: &Value) {
     let none = Value::Null;
     let (spec, was) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
     let mut wanted: Vec<Value> = items(spec, "ephemeralContainers").cloned().collect();
-    let place = |one: &Value| items(was, "ephemeralContainers").position(|had| had.get("name") == one.get("name"));
+    let place =
+        |one: &Value| items(was, "ephemeralContainers").position(|had| had.get("name") == one.get("name"));
     wanted.sort_by_key(|one| place(one).unwrap_or(usize::MAX));
     if let Some(spec) = kept.get_mut("spec") {
         if wanted.is_empty() {
@@ -69,7 +70,11 @@ pub(crate) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
 
 /// The rules of each ephemeral container.
 fn additions(errors: &mut Errors, spec: &Value) {
-    let others = || ["containers", "initContainers"].into_iter().flat_map(|list| items(spec, list));
+    let others = || {
+        ["containers", "initContainers"]
+            .into_iter()
+            .flat_map(|list| items(spec, list))
+    };
     let mut names: BTreeSet<&str> = others().map(|one| text(one, "name")).collect();
     for (index, one) in items(spec, "ephemeralContainers").enumerate() {
         let path = format!("spec.ephemeralContainers[{index}]");

@@ -77,7 +77,7 @@ fn one_may_go(outcome: &Outcome) -> Claim {
     )
 }
 
-fn none_was_touched(outcome: &Outcome) -> Claim {
+pub(super) fn none_was_touched(outcome: &Outcome) -> Claim {
     claim(
         "no pod was touched",
         outcome.change.untouched.len() == outcome.before.len() && outcome.change.new.is_empty(),

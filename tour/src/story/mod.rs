@@ -4,6 +4,7 @@
 //! became of the pods. The claims are what the tour is for; one that does not hold ends it with an error.
 
 mod db;
+mod debug;
 mod guard;
 mod web;
 
@@ -74,7 +75,7 @@ pub struct Claim {
 /// The whole story.
 pub fn steps() -> Vec<Step> {
     let of_web = web::STEPS.into_iter().chain(guard::STEPS);
-    of_web.chain(db::STEPS).collect()
+    of_web.chain(db::STEPS).chain(debug::STEPS).collect()
 }
 
 fn patch(operations: &[Value]) -> Act {

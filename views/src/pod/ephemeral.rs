@@ -126,20 +126,33 @@ mod tests {
 
     #[test]
     fn the_state_of_an_ephemeral_container_is_read_with_its_job() {
-        let ended = |code: i32, at: Value| json!({"terminated": {"exitCode": code, "reason": "r", "finishedAt": at}});
+        let ended =
+            |code: i32, at: Value| json!({"terminated": {"exitCode": code, "reason": "r", "finishedAt": at}});
         let at = json!("2026-01-01T00:00:00Z");
         for (state, expected, reason) in [
             (json!(null), EphemeralState::Unknown, ""),
             (json!({}), EphemeralState::Unknown, ""),
-            (json!({"waiting": {"reason": "ImagePullBackOff"}}), EphemeralState::Waiting, "ImagePullBackOff"),
-            (json!({"waiting": {"reason": "RunContainerError"}}), EphemeralState::Failed(None), "RunContainerError"),
+            (
+                json!({"waiting": {"reason": "ImagePullBackOff"}}),
+                EphemeralState::Waiting,
+                "ImagePullBackOff",
+            ),
+            (
+                json!({"waiting": {"reason": "RunContainerError"}}),
+                EphemeralState::Failed(None),
+                "RunContainerError",
+            ),
             (json!({"running": {"startedAt": at}}), EphemeralState::Running, ""),
             (ended(0, at.clone()), EphemeralState::Succeeded, "r"),
             (ended(0, json!(null)), EphemeralState::Unknown, "r"),
             (ended(3, json!(null)), EphemeralState::Failed(Some(3)), "r"),
         ] {
             let view = view(&state);
-            assert_eq!((view.state, &*view.reason, &*view.job), (expected, reason, "u1"), "{state}");
+            assert_eq!(
+                (view.state, &*view.reason, &*view.job),
+                (expected, reason, "u1"),
+                "{state}"
+            );
         }
     }
 }

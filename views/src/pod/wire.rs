@@ -10,11 +10,11 @@ use serde::{
 };
 use serde_json::Value;
 
-use super::{broadcast, ephemeral};
 use super::{
     BroadcastView, ClaimVolume, ConditionView, ContainerStatusView, ContainerView, Phase, PodView, Truth,
     report,
 };
+use super::{broadcast, ephemeral};
 use crate::{
     AmountsView, Labels, OwnerView, WrittenView, amounts,
     environment::{MetadataMap, MetadataVariable},
@@ -426,10 +426,7 @@ impl From<Object> for PodView {
                     Some(ClaimVolume { volume, claim })
                 })
                 .collect(),
-            ephemeral: ephemeral::views(
-                spec.ephemeral_containers,
-                status.ephemeral_container_statuses,
-            ),
+            ephemeral: ephemeral::views(spec.ephemeral_containers, status.ephemeral_container_statuses),
             phase: match status.phase.as_deref() {
                 Some("Running") => Phase::Running,
                 Some("Succeeded") => Phase::Succeeded,

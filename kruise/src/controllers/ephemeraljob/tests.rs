@@ -26,7 +26,11 @@ fn jobs(namespace: &str) -> Vec<Arc<Parsed<EphemeralJob>>> {
     assert_eq!(namespace, "shop");
     let (none, cart) = (json!({}), json!({"matchLabels": {"app": "cart"}}));
     let ended = json!({"completionTime": "2026-01-01T00:00:00Z"});
-    vec![job("all", &none, &none), job("cart", &cart, &none), job("done", &none, &ended)]
+    vec![
+        job("all", &none, &none),
+        job("cart", &cart, &none),
+        job("done", &none, &ended),
+    ]
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "as a delta holds it")]
@@ -50,7 +54,10 @@ fn keys(old: Option<Arc<PodView>>, new: Option<Arc<PodView>>) -> String {
 fn a_pod_that_comes_or_goes_enqueues_the_jobs_that_select_it_and_have_not_ended() {
     assert_eq!(keys(None, pod(|_| ())), "all cart");
     assert_eq!(keys(pod(|_| ()), None), "all cart");
-    assert_eq!(keys(None, pod(|pod| pod["metadata"]["labels"] = json!({}))), "all");
+    assert_eq!(
+        keys(None, pod(|pod| pod["metadata"]["labels"] = json!({}))),
+        "all"
+    );
 }
 
 #[test]
@@ -59,8 +66,15 @@ fn only_changes_that_a_plan_reads_enqueue_jobs() {
     let state = json!([{"name": "dump", "state": {"running": {}}}]);
     let reports = |pod: &mut Value| pod["status"]["ephemeralContainerStatuses"] = state.clone();
     assert_eq!(keys(pod(|_| ()), pod(reports)), "all cart");
-    assert_eq!(changed(|pod| pod["metadata"]["labels"] = json!({})), "all cart", "the label is gone");
-    assert_eq!(changed(|pod| pod["status"]["phase"] = json!("Failed")), "all cart");
+    assert_eq!(
+        changed(|pod| pod["metadata"]["labels"] = json!({})),
+        "all cart",
+        "the label is gone"
+    );
+    assert_eq!(
+        changed(|pod| pod["status"]["phase"] = json!("Failed")),
+        "all cart"
+    );
     assert_eq!(changed(|pod| pod["metadata"]["uid"] = json!("v")), "all cart");
     assert_eq!(changed(|pod| pod["metadata"]["resourceVersion"] = json!("8")), "");
     assert_eq!(

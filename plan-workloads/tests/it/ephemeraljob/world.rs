@@ -82,8 +82,12 @@ impl World {
                 "unselected" => pod["metadata"]["labels"] = json!({"app": "other"}),
                 "selected" => pod["metadata"]["labels"] = json!({"app": "cart"}),
                 _ => {
-                    let (name, state) = word.split_once('=').unwrap_or_else(|| panic!("a pod that is {word}?"));
-                    let (job, name) = name.split_once(':').map_or((JOB_UID, name), |(_, name)| ("another", name));
+                    let (name, state) = word
+                        .split_once('=')
+                        .unwrap_or_else(|| panic!("a pod that is {word}?"));
+                    let (job, name) = name
+                        .split_once(':')
+                        .map_or((JOB_UID, name), |(_, name)| ("another", name));
                     hold(pod, job, name, state, &now);
                 }
             }
@@ -95,7 +99,10 @@ impl World {
         let Ok(job) = EphemeralJob::from_value(self.job.clone()) else {
             return Vec::new();
         };
-        let pods = self.pods.values().map(|pod| serde_json::from_str(&pod.to_string()).unwrap());
+        let pods = self
+            .pods
+            .values()
+            .map(|pod| serde_json::from_str(&pod.to_string()).unwrap());
         pods.filter(|pod: &PodView| job.spec.selector.matches_by(|key| pod.labels.get(key)))
             .map(Arc::new)
             .collect()
@@ -173,7 +180,9 @@ fn hold(pod: &mut Value, job: &str, name: &str, state: &str, now: &str) {
         }
     };
     let containers = &mut pod["spec"]["ephemeralContainers"];
-    let holds = containers.as_array().is_some_and(|list| list.iter().any(|one| one["name"] == name));
+    let holds = containers
+        .as_array()
+        .is_some_and(|list| list.iter().any(|one| one["name"] == name));
     if !holds {
         let env = json!([{"name": "KRUISE_EJOB_ID", "value": job}]);
         upsert(containers, json!({"name": name, "image": "dump:1", "env": env}));
@@ -188,5 +197,8 @@ fn hold(pod: &mut Value, job: &str, name: &str, state: &str, now: &str) {
             json!({"terminated": {"exitCode": code, "finishedAt": now}})
         }
     };
-    upsert(&mut pod["status"]["ephemeralContainerStatuses"], json!({"name": name, "state": state}));
+    upsert(
+        &mut pod["status"]["ephemeralContainerStatuses"],
+        json!({"name": name, "state": state}),
+    );
 }

@@ -14,7 +14,8 @@ fn debugger(name: &str, command: &str) -> Value {
 
 /// Adds containers to pod `a` by a patch.
 fn add(play: &mut Play, containers: &Value) -> (u16, Value) {
-    let body = json!({"metadata": {"labels": {"dropped": "yes"}}, "spec": {"ephemeralContainers": containers}});
+    let body =
+        json!({"metadata": {"labels": {"dropped": "yes"}}, "spec": {"ephemeralContainers": containers}});
     let path = format!("{PODS}/a/ephemeralcontainers");
     let request = Request::new(Method::Patch, &path, Some(&body));
     let response = play
@@ -45,14 +46,24 @@ fn ephemeral_containers_run_to_their_end_and_the_pod_goes_on() {
     let both = json!([debugger("good", "sleep 30"), debugger("bad", "sleep 60; exit 3")]);
     assert_eq!(add(&mut play, &both).0, 200);
     play.pass(Duration::from_secs(20));
-    assert_eq!(statuses(&mut play), ["good-0 running busybox:1", "bad-0 running busybox:1"]);
+    assert_eq!(
+        statuses(&mut play),
+        ["good-0 running busybox:1", "bad-0 running busybox:1"]
+    );
     play.pass(Duration::from_secs(20));
     assert_eq!(statuses(&mut play), ["good-0 ended 0", "bad-0 running busybox:1"]);
     play.rest();
     let after = play.pod("a");
-    assert_eq!(statuses(&mut play), ["good-0 ended 0", "bad-0 ended 3"], "none runs again");
+    assert_eq!(
+        statuses(&mut play),
+        ["good-0 ended 0", "bad-0 ended 3"],
+        "none runs again"
+    );
     let ended = &after["status"]["ephemeralContainerStatuses"][1]["state"]["terminated"];
-    assert!(ended["finishedAt"].is_string() && ended["reason"] == "Error", "{ended}");
+    assert!(
+        ended["finishedAt"].is_string() && ended["reason"] == "Error",
+        "{ended}"
+    );
     for member in ["containerStatuses", "conditions", "phase"] {
         let (was, is) = (&before["status"][member], &after["status"][member]);
         let masked = |value: &Value| match value.as_array() {
@@ -62,7 +73,10 @@ fn ephemeral_containers_run_to_their_end_and_the_pod_goes_on() {
         assert_eq!(masked(was), masked(is), "{member}");
     }
     assert!(is_ready(&after));
-    assert_eq!(after["metadata"]["labels"], before["metadata"]["labels"], "nothing else changes");
+    assert_eq!(
+        after["metadata"]["labels"], before["metadata"]["labels"],
+        "nothing else changes"
+    );
     assert_eq!(after["metadata"]["generation"], json!(2));
     assert_eq!(
         after["spec"]["ephemeralContainers"][0]["terminationMessagePolicy"], "File",
@@ -79,11 +93,23 @@ fn ephemeral_containers_are_added_and_never_changed_or_removed() {
     let stored = play.pod("a");
     let (code, again) = add(&mut play, &first);
     assert_eq!(code, 200, "the same again changes nothing");
-    assert_eq!(again["metadata"]["resourceVersion"], stored["metadata"]["resourceVersion"]);
+    assert_eq!(
+        again["metadata"]["resourceVersion"],
+        stored["metadata"]["resourceVersion"]
+    );
     for (change, why) in [
-        (json!([debugger("first", "sleep 5")]), "\"first\" may not be changed"),
-        (json!([{"$patch": "delete", "name": "first"}]), "\"first\" may not be removed"),
-        (json!([{"name": "main", "image": "x:1"}]), "[1].name: Duplicate value: \"main\""),
+        (
+            json!([debugger("first", "sleep 5")]),
+            "\"first\" may not be changed",
+        ),
+        (
+            json!([{"$patch": "delete", "name": "first"}]),
+            "\"first\" may not be removed",
+        ),
+        (
+            json!([{"name": "main", "image": "x:1"}]),
+            "[1].name: Duplicate value: \"main\"",
+        ),
         (json!([{"name": "other"}]), "[1].image: Required value"),
         (
             json!([{"name": "other", "image": "x:1", "targetContainerName": "none"}]),
@@ -96,13 +122,19 @@ fn ephemeral_containers_are_added_and_never_changed_or_removed() {
     ] {
         let (code, status) = add(&mut play, &change);
         let message = status["message"].as_str().unwrap();
-        assert!(code == 422 && message.contains(why), "{code} {message}, not {why}");
+        assert!(
+            code == 422 && message.contains(why),
+            "{code} {message}, not {why}"
+        );
     }
     assert_eq!(play.pod("a"), stored);
     let target = json!([{"name": "second", "image": "x:1", "targetContainerName": "main"}]);
     assert_eq!(add(&mut play, &target).0, 200);
     play.rest();
-    assert_eq!(statuses(&mut play), ["first-0 running busybox:1", "second-0 ended 0"]);
+    assert_eq!(
+        statuses(&mut play),
+        ["first-0 running busybox:1", "second-0 ended 0"]
+    );
 }
 
 #[test]

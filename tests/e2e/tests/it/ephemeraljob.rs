@@ -30,7 +30,11 @@ pub(crate) fn pods(scenario: &Scenario, names: &[&str]) {
     }
     wait::until_true("the pods run", LIMIT, || {
         let pods = scenario.kubectl.list("pods", "app=cart")?;
-        Ok(pods.iter().filter(|pod| pod["status"]["phase"] == "Running").count() >= names.len())
+        Ok(pods
+            .iter()
+            .filter(|pod| pod["status"]["phase"] == "Running")
+            .count()
+            >= names.len())
     })
     .unwrap();
 }
@@ -45,7 +49,10 @@ fn with_container(scenario: &Scenario) -> Vec<String> {
 }
 
 fn until_with_container(scenario: &Scenario, names: &[&str]) {
-    wait::until_true("the pods have the container", LIMIT, || Ok(with_container(scenario) == names)).unwrap();
+    wait::until_true("the pods have the container", LIMIT, || {
+        Ok(with_container(scenario) == names)
+    })
+    .unwrap();
 }
 
 /// The node reports the container of a pod as ended.
@@ -55,7 +62,15 @@ pub(crate) fn end(scenario: &Scenario, pod: &str, code: i32) {
     let status = json!([{"name": "dumper", "image": "example/dump:1", "imageID": "", "ready": false, "restartCount": 0,
         "state": {"terminated": ended}}]);
     let patch = json!({"status": {"ephemeralContainerStatuses": status}}).to_string();
-    let subresource = ["patch", "pod", pod, "--subresource=status", "--type=merge", "-p", &patch];
+    let subresource = [
+        "patch",
+        "pod",
+        pod,
+        "--subresource=status",
+        "--type=merge",
+        "-p",
+        &patch,
+    ];
     scenario.kubectl.run(&subresource).unwrap();
 }
 
@@ -64,7 +79,9 @@ fn until_status(scenario: &Scenario, wanted: &Value) -> Value {
     wait::until_true("the status of the job", LIMIT, || {
         job = scenario.kubectl.get(JOBS, "dump")?;
         let members = wanted.as_object().unwrap().iter();
-        Ok(members.into_iter().all(|(name, value)| job["status"][name] == *value))
+        Ok(members
+            .into_iter()
+            .all(|(name, value)| job["status"][name] == *value))
     })
     .unwrap_or_else(|error| panic!("{error}: {}", job["status"]));
     job
@@ -75,26 +92,38 @@ fn until_status(scenario: &Scenario, wanted: &Value) -> Value {
 fn an_ephemeral_job_adds_its_containers_to_the_oldest_pods_a_number_at_a_time() {
     let scenario = scenario("ephemeral");
     pods(&scenario, &["a", "b", "c", "d"]);
-    let created = scenario.kubectl.create(&job(&json!({"replicas": 3, "parallelism": 2}))).unwrap();
+    let created = scenario
+        .kubectl
+        .create(&job(&json!({"replicas": 3, "parallelism": 2})))
+        .unwrap();
     until_with_container(&scenario, &["a", "b"]);
     let pod = scenario.kubectl.get("pods", "a").unwrap();
     let env = &pod["spec"]["ephemeralContainers"][0]["env"];
     let id = json!([{"name": "KRUISE_EJOB_ID", "value": created["metadata"]["uid"]}]);
     assert_eq!(*env, id);
-    let why = explained(&scenario, &["ejob/dump"]);
+    let why = explained(&scenario, &["ejob/dump", "-n", "ephemeral"]);
     assert!(why.contains("pods/c: waits: parallelism lets 2 pods"), "{why}");
-    assert!(why.contains("pods/d: gets no containers: replicas leaves it out"), "{why}");
+    assert!(
+        why.contains("pods/d: gets no containers: replicas leaves it out"),
+        "{why}"
+    );
 
     end(&scenario, "a", 0);
     until_with_container(&scenario, &["a", "b", "c"]);
     until_status(&scenario, &json!({"match": 3, "succeeded": 1, "failed": 0}));
     end(&scenario, "c", 0);
     end(&scenario, "b", 0);
-    let ended = until_status(&scenario, &json!({"phase": "Succeeded", "succeeded": 3, "match": 3}));
+    let ended = until_status(
+        &scenario,
+        &json!({"phase": "Succeeded", "succeeded": 3, "match": 3}),
+    );
     assert!(ended["status"]["completionTime"].is_string() && ended["metadata"]["finalizers"].is_null());
     assert_eq!(with_container(&scenario), ["a", "b", "c"]);
     let table = scenario.kubectl.run(&["get", "ejob", "dump"]).unwrap();
-    assert!(table.contains("SUCCEED") && table.contains("Succeeded"), "{table}");
+    assert!(
+        table.contains("SUCCEED") && table.contains("Succeeded"),
+        "{table}"
+    );
 
     // Its name is taken in three of the pods.
     let mut second = job(&json!({"parallelism": 9}));

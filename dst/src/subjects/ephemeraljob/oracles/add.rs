@@ -24,7 +24,10 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let [before, after] = write.pod(mirror)?;
     let uid = added(before, after)?;
     if containers(after, &uid).len() > 1 {
-        return violation("a pod gets the container once", format!("it has another one of {uid}"));
+        return violation(
+            "a pod gets the container once",
+            format!("it has another one of {uid}"),
+        );
     }
     let jobs = believed(write, mirror, &uid);
     let all = |is: &dyn Fn(&Object) -> bool| !jobs.is_empty() && jobs.iter().all(|job| is(job));
@@ -35,7 +38,9 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         return violation("a paused job adds nothing", "it was paused".into());
     }
     let most = |member: &str, default: i64| {
-        let values = jobs.iter().map(|job| job.value()["spec"][member].as_i64().unwrap_or(default));
+        let values = jobs
+            .iter()
+            .map(|job| job.value()["spec"][member].as_i64().unwrap_or(default));
         values.max().unwrap_or(i64::MAX)
     };
     let surely = |is: &dyn Fn(&Object) -> bool| {
@@ -49,7 +54,10 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let (parallelism, replicas) = (most("parallelism", 1), most("replicas", i64::MAX));
     let busy = surely(&|pod| counts(pod) && container(pod, &uid) == Some(None));
     if busy >= parallelism {
-        return violation("pods at a time", format!("{busy} others ran it, of {parallelism}"));
+        return violation(
+            "pods at a time",
+            format!("{busy} others ran it, of {parallelism}"),
+        );
     }
     let have = surely(&|pod| counts(pod) && container(pod, &uid).is_some());
     if have >= replicas {

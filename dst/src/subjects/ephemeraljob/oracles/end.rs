@@ -13,7 +13,10 @@ pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
     };
     let (spec, status) = (&job.value()["spec"], &job.value()["status"]);
     if has_ended(job) {
-        if spec["ttlSecondsAfterFinished"].as_i64().is_some_and(|ttl| ttl < 100) {
+        if spec["ttlSecondsAfterFinished"]
+            .as_i64()
+            .is_some_and(|ttl| ttl < 100)
+        {
             return Err("it is to be deleted after its time to live".into());
         }
         let failed = status["failed"].as_i64().unwrap_or(0);

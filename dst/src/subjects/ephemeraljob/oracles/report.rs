@@ -36,7 +36,10 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         return violation("status reports what was", what);
     }
     if matches > 0 && done == matches && !has_ended(new) {
-        return violation("a job whose pods have their results ends", format!("{:?}", end(new)));
+        return violation(
+            "a job whose pods have their results ends",
+            format!("{:?}", end(new)),
+        );
     }
     let phase = new.value()["status"]["phase"].as_str();
     if phase == Some("Succeeded") && count("failed") > 0 {
