@@ -206,6 +206,18 @@ pub enum Part {
     EphemeralContainers,
 }
 
+impl Part {
+    /// What a patch of it does, in words.
+    pub fn purpose(self) -> &'static str {
+        match self {
+            Self::Main => "change objects",
+            Self::Status => "report a status",
+            Self::Resize => "resize pods",
+            Self::EphemeralContainers => "add ephemeral containers",
+        }
+    }
+}
+
 /// A change.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Patch {

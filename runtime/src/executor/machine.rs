@@ -658,11 +658,7 @@ fn refused(write: &Write, stage: Stage, error: &ApiError, form: StatusForm) -> V
             target,
             ..
         } if error.is_unknown_path(&target.name) => {
-            let what = match part {
-                Part::Resize => "resize pods",
-                _ => "add ephemeral containers",
-            };
-            let why = format!("the server lets nobody {what}: {message}");
+            let why = format!("the server lets nobody {}: {message}", part.purpose());
             return Verdict::Failed(Failure::Refused(why));
         }
         Write::Patch { .. } if error.is_not_found() => return Verdict::End(StepResult::Gone),

@@ -97,6 +97,7 @@ fn start(random: &mut Random) -> Start {
         seconds: *random.pick(&[1, 3, 5, 12]).unwrap_or(&1),
         deadline: random.percent(25).then(|| random.between(5, 60) as u32),
         ttl: random.percent(25).then(|| random.between(0, 20) as u32),
+        held: random.percent(30),
     }
 }
 

@@ -60,6 +60,7 @@ fn clean() -> Scenario {
     let start = Start {
         pods: 9,
         seconds: 3,
+        held: true,
         ..Start::default()
     };
     let edits = [

@@ -31,6 +31,8 @@ pub struct Start {
     pub deadline: Option<u32>,
     /// `ttlSecondsAfterFinished`; without it the job stays longer than the scenario lasts.
     pub ttl: Option<u32>,
+    /// It has the finalizer that OpenKruise sets.
+    pub held: bool,
 }
 
 impl Default for Start {
@@ -42,6 +44,7 @@ impl Default for Start {
             seconds: 5,
             deadline: None,
             ttl: None,
+            held: false,
         }
     }
 }
@@ -65,8 +68,11 @@ impl Start {
         if let Some(deadline) = self.deadline {
             spec["activeDeadlineSeconds"] = deadline.into();
         }
-        json!({"apiVersion": "apps.kruise.io/v1alpha1", "kind": "EphemeralJob",
-               "metadata": {"name": "dump", "namespace": "default"}, "spec": spec})
+        let mut metadata = json!({"name": "dump", "namespace": "default"});
+        if self.held {
+            metadata["finalizers"] = json!(["apps.kruise.io/ephemeralcontainers-cleanup"]);
+        }
+        json!({"apiVersion": "apps.kruise.io/v1alpha1", "kind": "EphemeralJob", "metadata": metadata, "spec": spec})
     }
 }
 

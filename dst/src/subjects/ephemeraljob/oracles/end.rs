@@ -11,6 +11,9 @@ pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
     let Some(job) = mirror.of(JOBS).now().next() else {
         return Ok(());
     };
+    if job.is_going() {
+        return Err("the job is still being deleted".into());
+    }
     let (spec, status) = (&job.value()["spec"], &job.value()["status"]);
     if has_ended(job) {
         if spec["ttlSecondsAfterFinished"]
