@@ -58,13 +58,15 @@ impl<'a> Targets<'a> {
         let mut targets = Self::default();
         let mut all = Vec::new();
         for view in pods {
-            let mut named = view.ephemeral.iter().filter(|one| names.contains(&*one.name));
+            let named = view.ephemeral.iter().filter(|one| names.contains(&*one.name));
             if let Some(other) = named.clone().find(|one| *one.job != *job.metadata.uid) {
                 targets.foreign.push((view, &other.name));
                 continue;
             }
-            let own: Vec<&EphemeralView> = named.by_ref().collect();
-            all.push(Target { view, own });
+            all.push(Target {
+                view,
+                own: named.collect(),
+            });
         }
         // A pod that has the containers keeps its place, whatever becomes of the labels of others.
         all.sort_by_key(|target| target.own.is_empty());
@@ -105,8 +107,7 @@ fn limit(job: &EphemeralJob) -> usize {
 impl Target<'_> {
     /// How far it is, as OpenKruise counts: one container that failed is enough.
     pub(super) fn state(&self) -> State {
-        let is = |state: fn(EphemeralState) -> bool| move |one: &&EphemeralView| state(one.state);
-        let any = |state: fn(EphemeralState) -> bool| self.own.iter().any(|one| is(state)(one));
+        let any = |is: fn(EphemeralState) -> bool| self.own.iter().any(|one| is(one.state));
         if any(|state| matches!(state, EphemeralState::Failed(_))) {
             State::Failed
         } else if !self.own.is_empty() && !any(|state| state != EphemeralState::Succeeded) {

@@ -368,6 +368,8 @@ impl From<Object> for PodView {
         } else {
             0
         };
+        let ephemeral =
+            ephemeral::views(spec.ephemeral_containers, status.ephemeral_container_statuses);
         let broadcast = spec
             .placement
             .map(|placement| Box::new(BroadcastView { placement, restarts }));
@@ -426,14 +428,8 @@ impl From<Object> for PodView {
                     Some(ClaimVolume { volume, claim })
                 })
                 .collect(),
-            ephemeral: ephemeral::views(spec.ephemeral_containers, status.ephemeral_container_statuses),
-            phase: match status.phase.as_deref() {
-                Some("Running") => Phase::Running,
-                Some("Succeeded") => Phase::Succeeded,
-                Some("Failed") => Phase::Failed,
-                Some("Unknown") => Phase::Unknown,
-                _ => Phase::Pending,
-            },
+            ephemeral,
+            phase: phase(status.phase.as_deref()),
             conditions: conditions
                 .into_iter()
                 .map(ConditionView::from)
@@ -443,6 +439,16 @@ impl From<Object> for PodView {
             unobserved,
             trusted_at,
         }
+    }
+}
+
+fn phase(text: Option<&str>) -> Phase {
+    match text {
+        Some("Running") => Phase::Running,
+        Some("Succeeded") => Phase::Succeeded,
+        Some("Failed") => Phase::Failed,
+        Some("Unknown") => Phase::Unknown,
+        _ => Phase::Pending,
     }
 }
 

@@ -32,10 +32,11 @@ proptest! {
         for number in 0..pods {
             world.pod(&format!("p{number}"));
         }
-        let limit = replicas.map_or(usize::MAX, |limit| limit as usize).min(pods);
+        let limit = replicas.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap()).min(pods);
+        let at_once = usize::try_from(parallelism).unwrap();
         // What the moves leave ends well.
         let rest = (0..pods * 2).map(|number| (number % pods, 5));
-        for (place, what) in moves.into_iter().map(Some).chain(rest.map(Some)).flatten() {
+        for (place, what) in moves.into_iter().chain(rest) {
             let before: Vec<String> = world.pods.values().filter_map(held).collect();
             let has_ended = !world.job["status"]["completionTime"].is_null();
             let plan = world.plan(Explain::No);
@@ -43,10 +44,10 @@ proptest! {
             world.execute(&plan);
             let held_now: Vec<String> = world.pods.values().filter_map(held).collect();
             let busy = held_now.iter().filter(|state| *state != "terminated").count();
-            prop_assert!(busy <= parallelism as usize, "{busy} of {parallelism}");
+            prop_assert!(busy <= at_once, "{busy} of {parallelism}");
             prop_assert!(held_now.len() <= limit, "{} of {limit}", held_now.len());
             // A place that is free is used at once.
-            let free = before.iter().filter(|state| *state != "terminated").count() < parallelism as usize;
+            let free = before.iter().filter(|state| *state != "terminated").count() < at_once;
             prop_assert!(has_ended || !free || held_now.len() > before.len() || held_now.len() == limit);
             let name = format!("p{}", place % pods);
             let state = ["waits", "runs", "runs", "1", "unrunnable", "0", "0"][usize::from(what)];
@@ -63,7 +64,7 @@ proptest! {
         prop_assert_eq!(status["completionTime"].is_null(), limit == 0, "{}", status);
         if limit > 0 {
             let all: i64 = ["succeeded", "failed"].iter().map(|name| status[name].as_i64().unwrap()).sum();
-            prop_assert_eq!(all, limit as i64);
+            prop_assert_eq!(all, i64::try_from(limit).unwrap());
             let phase = if status["failed"] == 0 { "Succeeded" } else { "Failed" };
             prop_assert_eq!(&status["phase"], phase);
         }

@@ -54,6 +54,9 @@ impl Phase {
     }
 }
 
+/// Which containers a list of the status has.
+type Picks = fn(Role) -> bool;
+
 /// The patch of `pods/status` that reports the pod's state; `None` if the stored status is the same already.
 pub(super) fn patch(
     runtime: &Pod,
@@ -89,7 +92,7 @@ pub(super) fn patch(
     let all: Vec<_> = runtime.containers.iter().zip(&runtime.has).zip(specs).collect();
     let is_init = |role: Role| matches!(role, Role::Init | Role::Sidecar);
     let has_init = all.iter().any(|((one, _), _)| is_init(one.role));
-    let lists: [(&str, fn(Role) -> bool); 3] = [
+    let lists: [(&str, Picks); 3] = [
         ("initContainerStatuses", is_init),
         ("containerStatuses", |role| role == Role::Main),
         ("ephemeralContainerStatuses", |role| role == Role::Ephemeral),

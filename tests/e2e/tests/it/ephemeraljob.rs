@@ -78,9 +78,8 @@ fn until_status(scenario: &Scenario, wanted: &Value) -> Value {
     let mut job = Value::Null;
     wait::until_true("the status of the job", LIMIT, || {
         job = scenario.kubectl.get(JOBS, "dump")?;
-        let members = wanted.as_object().unwrap().iter();
+        let mut members = wanted.as_object().unwrap().iter();
         Ok(members
-            .into_iter()
             .all(|(name, value)| job["status"][name] == *value))
     })
     .unwrap_or_else(|error| panic!("{error}: {}", job["status"]));
