@@ -84,7 +84,7 @@ fn own_rules(errors: &mut Errors, spec: &Value) {
     errors.one_of("spec.failurePolicy.type", text(policy, "type"), policies);
 }
 
-/// Without a limit the first restart is a failure, which by default ends the job.
+/// Without a limit the first restart is a failure, whatever the job does then.
 fn advice(object: &Value, _: &Scope<'_>) -> Vec<String> {
     let spec = object.get("spec").unwrap_or(&Value::Null);
     let policy = spec.get("failurePolicy").unwrap_or(&Value::Null);
@@ -92,13 +92,17 @@ fn advice(object: &Value, _: &Scope<'_>) -> Vec<String> {
     let limit = present(policy, "restartLimit")
         .and_then(Value::as_i64)
         .unwrap_or(0);
-    let fails_fast = matches!(text(policy, "type"), "" | "FailFast");
-    let ends_at_restart = restarts && limit <= 0 && fails_fast;
-    let advice = ends_at_restart.then(|| {
-        "spec.failurePolicy.restartLimit: without a limit the first restart of a pod counts as its failure and ends the job"
-            .to_owned()
-    });
-    advice.into_iter().collect()
+    if !restarts || limit > 0 {
+        return Vec::new();
+    }
+    let consequence = match text(policy, "type") {
+        "Pause" => "pauses the job",
+        "Continue" => "the job does not wait for the pod any more",
+        _ => "ends the job",
+    };
+    vec![format!(
+        "spec.failurePolicy.restartLimit: without a limit the first restart of a pod counts as its failure, and {consequence}"
+    )]
 }
 
 fn parallelism(errors: &mut Errors, spec: &Value) {
@@ -189,23 +193,26 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_fails_at_the_first_restart_is_warned_of() {
+    fn a_job_whose_pods_fail_at_the_first_restart_is_warned_of() {
         let warnings = |restart: &str, policy: Value| {
             let mut spec = good();
             spec["template"]["spec"]["restartPolicy"] = json!(restart);
             spec["failurePolicy"] = policy;
             CASE.warnings("CREATE", &CASE.object("v1beta1", &spec), &Value::Null)
         };
-        let [warning] = warnings("OnFailure", json!({"type": "FailFast"}))
-            .try_into()
-            .unwrap();
-        assert!(
-            warning.starts_with("spec.failurePolicy.restartLimit: "),
-            "{warning}"
-        );
-        assert!(warnings("OnFailure", json!({"type": "FailFast", "restartLimit": 3})).is_empty());
-        assert!(warnings("OnFailure", json!({"type": "Continue"})).is_empty());
-        assert!(warnings("Never", json!({"type": "FailFast"})).is_empty());
+        for (policy, consequence) in [
+            ("FailFast", "ends the job"),
+            ("Pause", "pauses the job"),
+            ("Continue", "the job does not wait for the pod any more"),
+        ] {
+            let [warning] = warnings("OnFailure", json!({"type": policy})).try_into().unwrap();
+            assert!(
+                warning.starts_with("spec.failurePolicy.restartLimit: ") && warning.ends_with(consequence),
+                "{warning}"
+            );
+            assert!(warnings("OnFailure", json!({"type": policy, "restartLimit": 3})).is_empty());
+            assert!(warnings("Never", json!({"type": policy})).is_empty());
+        }
     }
 
     #[test]
