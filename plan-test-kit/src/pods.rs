@@ -106,6 +106,11 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
             pod["status"]["containerStatuses"][0]["restartCount"] = json!(value.parse::<i32>().unwrap());
         }
         "cost" => pod["metadata"]["annotations"]["controller.kubernetes.io/pod-deletion-cost"] = json!(value),
+        // It asks for a node with this label.
+        "selects" => {
+            let (label, value) = value.split_once(':').unwrap();
+            pod["spec"]["nodeSelector"][label] = json!(value);
+        }
         "finalizer" => strategic(pod, &json!({"metadata": {"finalizers": [value]}})),
         "runs" => {
             pod["status"]["containerStatuses"][0]["image"] = json!(value);

@@ -59,6 +59,13 @@ pub const PAUSED_BY_USER: &str = "Specified";
 pub const PAUSED_BY_FAILURE: &str = "FailedPods";
 /// Reason of [`JOB_PAUSED`] that is False.
 pub const RESUMED: &str = "Resumed";
+/// BroadcastJob condition: no pod of a job that has ended runs. While it is False, those that run are deleted. A job that
+/// OpenKruise ended has no such condition, and its pods are left alone.
+pub const JOB_STOPPED: &str = "PodsStopped";
+/// Reason of [`JOB_STOPPED`] that is False.
+pub const PODS_RUN: &str = "PodsRun";
+/// Reason of [`JOB_STOPPED`] that is True.
+pub const NO_POD_RUNS: &str = "NoPodRuns";
 
 /// EphemeralJob condition: the controller has observed the job.
 pub const EPHEMERAL_INITIALIZED: &str = "Initialized";

@@ -100,6 +100,7 @@ reasons! {
     TOO_MANY_ACTIVE = "TooManyActivePods", Warning, ["BroadcastJob"], "More pods run than parallelism allows; none is created until some have ended.";
     DUPLICATE_POD = "DuplicatePodCreatedOnSameNode", Warning, ["BroadcastJob"], "A node has two pods of the job.";
     NO_ROOM_FOR_PODS = "UnschedulablePods", Warning, ["BroadcastJob"], "The scheduler finds no room for pods on their nodes; the job waits for them.";
+    UNFIT_PODS = "PodsDoNotFit", Warning, ["BroadcastJob"], "Pods may not run on their nodes by their own specification, though the template allows it; something changed them when they were created. They are deleted and created again at intervals that double.";
     JOB_CONTINUES = "Continue", Normal, ["BroadcastJob"], "A paused or ended job continues.";
     JOB_PAUSED = "Paused", Warning, ["BroadcastJob"], "A pod failed, and the failure policy pauses the job.";
     JOB_FAILED_FAST = "failed pod is found", Warning, ["BroadcastJob"], "A pod failed, and the failure policy ends the job.";

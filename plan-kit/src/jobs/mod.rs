@@ -27,6 +27,20 @@ pub fn left(since: Timestamp, seconds: i64, now: Timestamp) -> Option<Duration> 
     left.is_positive().then(|| left.unsigned_abs())
 }
 
+/// Least and longest time between two attempts at what fails.
+const LEAST: SignedDuration = SignedDuration::from_secs(10);
+const LONGEST: SignedDuration = SignedDuration::from_mins(5);
+
+/// How long it is until what was tried at `tried`, and failed, is tried again; `None` if it is now. Intervals double: the next one
+/// is as long as the time from `start` to the last attempt. Computed from what is stored, so that neither a restart nor another
+/// manager begins anew.
+pub fn back_off(start: Timestamp, tried: Timestamp, now: Timestamp) -> Option<Duration> {
+    let interval = tried.duration_since(start).clamp(LEAST, LONGEST);
+    let left = interval - now.duration_since(tried);
+    // A clock that is behind the server's must not wait for longer.
+    left.is_positive().then(|| left.min(LONGEST).unsigned_abs())
+}
+
 /// Deletes a job that ended long enough ago, unless it has changed since: it may be wanted longer.
 pub fn delete(owner: &Owner<'_>, resource: ResourceId, metadata: &ObjectMeta) -> ObjectWrites {
     let guard = Precondition::UidAndVersion(metadata.uid.clone(), metadata.resource_version.clone());
@@ -51,5 +65,24 @@ mod tests {
         assert_eq!(left(at(1000), -5, at(500)), Some(Duration::from_millis(500)));
         assert!(left(at(1000), i64::MAX, at(1000)).is_some(), "the end of time");
         assert_eq!(stored(at(1999)), at(1000));
+    }
+
+    #[test]
+    fn intervals_of_a_back_off_double_from_ten_seconds_to_five_minutes() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let mut tried = 0;
+        let mut intervals = Vec::new();
+        for _ in 0..8 {
+            let left = back_off(at(0), at(tried), at(tried)).unwrap();
+            let next = tried + i64::try_from(left.as_secs()).unwrap();
+            assert!(back_off(at(0), at(tried), at(next - 1)).is_some());
+            assert_eq!(back_off(at(0), at(tried), at(next)), None);
+            intervals.push(left.as_secs());
+            tried = next;
+        }
+        assert_eq!(intervals, [10, 10, 20, 40, 80, 160, 300, 300]);
+        // Clocks that differ.
+        assert_eq!(back_off(at(50), at(0), at(0)).unwrap().as_secs(), 10);
+        assert_eq!(back_off(at(0), at(9000), at(0)).unwrap().as_secs(), 300);
     }
 }

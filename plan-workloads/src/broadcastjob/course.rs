@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kruise_api::{
     broadcastjob::{BroadcastJob, BroadcastJobSpec, BroadcastJobStatus},
-    names::conditions::{JOB_PAUSED, PAUSED_BY_USER, RESUMED},
+    names::conditions::{JOB_PAUSED, JOB_STOPPED, PAUSED_BY_USER, RESUMED},
 };
 use kruise_plan_kit::jobs;
 
@@ -101,6 +101,11 @@ pub(super) fn until_deadline(job: &BroadcastJob, now: Timestamp) -> Option<Durat
     let policy = &job.spec.completion_policy;
     let seconds = policy.active_deadline_seconds.filter(|_| !policy.is_never())?;
     jobs::left(job.status.start_time.unwrap_or(jobs::stored(now)), seconds, now)
+}
+
+/// Does what still runs of an ended job stop? That of one which OpenKruise ended does not.
+pub(super) fn stops_pods(before: &BroadcastJobStatus) -> bool {
+    jobs::get(&before.conditions, JOB_STOPPED).is_some()
 }
 
 /// Is the stored status that of a job that has ended?

@@ -42,10 +42,12 @@ pub(super) fn create(
             return;
         }
     };
-    if counts.active > limit {
-        plan.events.push(events::too_many(counts.active, limit));
+    // A pod that cannot run takes no place of one that can.
+    let active = counts.active - counts.unfit;
+    if active > limit {
+        plan.events.push(events::too_many(active, limit));
     }
-    let room = limit.saturating_sub(counts.active).max(0);
+    let room = limit.saturating_sub(active).max(0);
     let room = room.saturating_add(i32::from(is_injected(Bug::ParallelismOffByOne)));
     let room = usize::try_from(room).unwrap_or(0);
     let names = places.members().map(|member| member.view.name.to_string());
@@ -63,10 +65,7 @@ pub(super) fn create(
         } else if snapshot.explain == Explain::No {
             return;
         } else {
-            let text = format!(
-                "gets no pod yet: parallelism lets {limit} run, and {} do",
-                counts.active
-            );
+            let text = format!("gets no pod yet: parallelism lets {limit} run, and {active} do");
             plan.why.push(Why::of_node(place.name, text));
         }
     }

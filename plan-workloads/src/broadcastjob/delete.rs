@@ -4,31 +4,49 @@ use jiff::Timestamp;
 use kruise_plan_kit::{
     Explain, ObjectWrites, Plan, Why,
     fit::may_be_news,
+    jobs,
     ledger::{Ask, Charges, Operation},
     pod_writes::{self, Guard},
 };
 use kruise_views::PodView;
 
-use super::{events, places::Places};
+use super::{
+    events,
+    places::{Places, Refusal},
+};
 
-/// Deletes pods that run on nodes where they may not, and such that wait for a node that does not exist.
+/// Deletes pods that run on nodes where they may not, and such that wait for a node that does not exist. The node of one that
+/// may not run there by its own specification only gets another one, which something may change like this one: it is left for
+/// a while that grows. `start` is when the job started.
 pub(super) fn refused(
     places: &Places<'_>,
     charges: &Charges<'_>,
     explain: Explain,
     plan: &mut Plan,
-    now: Timestamp,
+    (start, now): (Timestamp, Timestamp),
 ) {
-    for (member, exists) in places.refused() {
-        if exists {
-            let reason = "it may not run on its node any more";
-            delete(member.view, reason, (charges, explain), plan);
-        } else if let Some(left) = may_be_news(member.view, now) {
-            plan.requeue_after([left]);
-        } else {
-            delete(member.view, "its node does not exist", (charges, explain), plan);
+    for (pod, refusal) in places.refused() {
+        let left = match refusal {
+            Refusal::Node => None,
+            Refusal::NoNode => may_be_news(pod, now),
+            Refusal::Specification => pod
+                .created
+                .and_then(|created| jobs::back_off(start, created, now)),
+        };
+        let reason = match refusal {
+            Refusal::NoNode => "its node does not exist",
+            Refusal::Node | Refusal::Specification => "it may not run on its node any more",
+        };
+        let Some(left) = left else {
+            delete(pod, reason, (charges, explain), plan);
+            continue;
+        };
+        plan.requeue_after([left]);
+        if explain == Explain::Yes && refusal == Refusal::Specification {
+            plan.why.push(Why::new(&*pod.name, events::unfit(left)));
         }
     }
+    plan.events.extend(events::unfit_pods(places));
 }
 
 /// Deletes what still runs when the job has ended.

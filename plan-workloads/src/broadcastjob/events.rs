@@ -1,11 +1,16 @@
 //! The words of events and conditions. Clients match on them.
 
-use kruise_api::meta::ObjectMeta;
+use std::time::Duration;
+
+use kruise_api::{
+    meta::ObjectMeta,
+    names::conditions::{NO_POD_RUNS, PODS_RUN},
+};
 use kruise_plan_kit::{EventNote, FailureNote, Step, events};
 
 use super::{
     course::Failure,
-    places::{Counts, Place},
+    places::{Counts, Place, Places},
 };
 
 /// Reports the creation of a pod.
@@ -88,6 +93,15 @@ pub(super) fn why_failed(failure: Failure, job: &ObjectMeta) -> String {
     }
 }
 
+/// Reason and message of the condition that says whether pods of an ended job run.
+pub(super) fn stopped(any_runs: bool) -> (&'static str, [&'static str; 2]) {
+    if any_runs {
+        ("False", [PODS_RUN, "pods still run: they are deleted"])
+    } else {
+        ("True", [NO_POD_RUNS, "no pod runs"])
+    }
+}
+
 /// Message of the condition of a job that is complete.
 pub(super) fn why_complete(counts: Counts) -> String {
     let Counts {
@@ -105,6 +119,26 @@ pub(super) fn complete(job: &ObjectMeta, counts: Counts) -> EventNote {
     let text =
         format!("Job {namespace}/{name} is completed, {succeeded} pods succeeded, {failed} pods failed");
     EventNote::new(&events::JOB_COMPLETE, text)
+}
+
+/// The event of pods that may not run on their nodes by their own specification: their number, and one of them.
+pub(super) fn unfit_pods(places: &Places<'_>) -> Option<EventNote> {
+    let first = places.unfit().next()?;
+    let (pods, name, node) = (places.unfit().count(), &first.name, first.assigned_node()?);
+    let text = format!(
+        "pods may not run on their nodes by their own specification, though the template allows it: {pods}, among them {name} \
+         on node {node}. A webhook or an admission plugin may have changed them"
+    );
+    Some(EventNote::new(&events::UNFIT_PODS, text))
+}
+
+/// How a pod is that may not run on its node by its own specification, and is deleted after so long.
+pub(super) fn unfit(left: Duration) -> String {
+    let seconds = left.as_secs();
+    format!(
+        "may not run on its node by its own specification, though the template allows it: another one takes its place in \
+         {seconds} s"
+    )
 }
 
 /// The event of a job that waits for pods which the scheduler finds no room for: their number, one of them, and what the

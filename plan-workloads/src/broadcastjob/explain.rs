@@ -41,6 +41,7 @@ fn summary(snapshot: &Snapshot<'_>, counts: Counts, course: Course) -> String {
         succeeded,
         failed,
         desired,
+        ..
     } = counts;
     let what = match course {
         Course::Ended if snapshot.job.status.phase == phase::FAILED => "has failed, and creates no more pods",

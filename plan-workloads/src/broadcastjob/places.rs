@@ -30,7 +30,9 @@ impl State {
         let restarts = pod.broadcast.as_ref().map_or(0, |view| view.restarts);
         match pod.phase {
             Phase::Succeeded => Self::Succeeded,
-            Phase::Failed => Self::Failed,
+            // Kubelets from 1.27 report so of containers that they stop because the pod is deleted. That is no failure: it may
+            // be this job that deletes the pod, or a drain, and the node gets another one.
+            Phase::Failed if !pod.deleting => Self::Failed,
             _ if pod.deleting => Self::Leaving,
             _ if restarts > restart_limit.max(0) => Self::OverLimit,
             _ => Self::Active,
@@ -58,6 +60,17 @@ pub(super) struct Member<'a> {
     pub(super) stays: bool,
 }
 
+/// Why a pod that runs, or is about to, may not run on its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The node does not exist.
+    NoNode,
+    /// The node refuses pods of the template, too.
+    Node,
+    /// Its own specification says so, and the template does not: the node gets another pod after it.
+    Specification,
+}
+
 /// A node, and the pods that are for it.
 #[derive(Clone, Debug)]
 pub(super) struct Place<'a> {
@@ -78,6 +91,18 @@ impl Place<'_> {
         })
     }
 
+    /// Why a pod of this node may not run there; `None` if it may, or has ended.
+    fn refusal(&self, member: &Member<'_>) -> Option<Refusal> {
+        if !member.state.runs() || member.stays {
+            return None;
+        }
+        Some(match self.placed {
+            None => Refusal::NoNode,
+            Some(placed) if placed.fit.runs() => Refusal::Specification,
+            Some(_) => Refusal::Node,
+        })
+    }
+
     /// Is there nothing to wait for?
     fn is_done(&self) -> bool {
         let counted = self.members.first();
@@ -86,9 +111,9 @@ impl Place<'_> {
 
     /// Is it to get a pod?
     fn is_empty(&self) -> bool {
-        let forgotten = is_injected(Bug::NodeRunTwice);
+        let runs_twice = is_injected(Bug::NodeRunTwice);
         let mut members = self.members.iter();
-        members.all(|member| forgotten && member.state.has_ended()) && self.is_desired()
+        members.all(|member| runs_twice && member.state.has_ended()) && self.is_desired()
     }
 }
 
@@ -97,6 +122,8 @@ impl Place<'_> {
 pub(super) struct Counts {
     /// Pods that run, or are about to.
     pub(super) active: i32,
+    /// Those of the active ones that no scheduler binds to their node, by their own specification.
+    pub(super) unfit: i32,
     /// Pods that succeeded.
     pub(super) succeeded: i32,
     /// Pods that failed, or restarted too often.
@@ -110,7 +137,7 @@ pub(super) struct Places<'a> {
     /// By the name of the node: those that exist, and those that pods are for.
     pub(super) all: Vec<Place<'a>>,
     /// Pods that are for no node.
-    homeless: Vec<Member<'a>>,
+    without_node: Vec<Member<'a>>,
 }
 
 impl<'a> Places<'a> {
@@ -127,7 +154,7 @@ impl<'a> Places<'a> {
             all.insert(name, place);
         }
         let mut known = Specifications::default();
-        let mut homeless = Vec::new();
+        let mut without_node = Vec::new();
         for view in pods {
             let mut member = Member {
                 view,
@@ -135,7 +162,7 @@ impl<'a> Places<'a> {
                 stays: true,
             };
             let Some(name) = view.assigned_node() else {
-                homeless.push(member);
+                without_node.push(member);
                 continue;
             };
             let place = all.entry(name).or_insert_with(|| Place {
@@ -154,14 +181,14 @@ impl<'a> Places<'a> {
         for place in &mut all {
             place.members.sort_by_key(rank);
         }
-        homeless.sort_by(|one, other| one.view.name.cmp(&other.view.name));
-        Self { all, homeless }
+        without_node.sort_by(|one, other| one.view.name.cmp(&other.view.name));
+        Self { all, without_node }
     }
 
     /// All pods.
     pub(super) fn members(&self) -> impl Iterator<Item = &Member<'a>> {
         let placed = self.all.iter().flat_map(|place| &place.members);
-        placed.chain(&self.homeless)
+        placed.chain(&self.without_node)
     }
 
     /// Nodes that are to get a pod, by name.
@@ -169,13 +196,25 @@ impl<'a> Places<'a> {
         self.all.iter().filter(|place| place.is_empty())
     }
 
-    /// Pods that run, or are about to, where they may not, and whether their node exists.
-    pub(super) fn refused(&self) -> impl Iterator<Item = (&Member<'a>, bool)> {
-        let pods = self.all.iter().flat_map(|place| {
-            let exists = place.placed.is_some();
-            place.members.iter().map(move |member| (member, exists))
-        });
-        pods.filter(|(member, _)| member.state.runs() && !member.stays)
+    /// Pods that run, or are about to, where they may not, and why.
+    pub(super) fn refused(&self) -> impl Iterator<Item = (&PodView, Refusal)> {
+        self.all.iter().flat_map(|place| {
+            let members = place.members.iter();
+            members.filter_map(|member| Some((member.view, place.refusal(member)?)))
+        })
+    }
+
+    /// Pods that no scheduler binds to their node, by their own specification, though the template allows it.
+    pub(super) fn unfit(&self) -> impl Iterator<Item = &PodView> {
+        let refused = self
+            .refused()
+            .filter(|(_, refusal)| *refusal == Refusal::Specification);
+        refused.map(|(pod, _)| pod).filter(|pod| pod.node.is_none())
+    }
+
+    /// Does a pod run, or is it about to?
+    pub(super) fn any_runs(&self) -> bool {
+        self.members().any(|member| member.state.runs())
     }
 
     /// Has every node that is to run a pod run one?
@@ -197,6 +236,7 @@ impl<'a> Places<'a> {
         }
         let desired = self.all.iter().filter(|place| place.is_desired()).count();
         counts.desired = i32::try_from(desired).unwrap_or(i32::MAX);
+        counts.unfit = i32::try_from(self.unfit().count()).unwrap_or(i32::MAX);
         counts
     }
 }

@@ -9,7 +9,7 @@ use kruise_plan_kit::{
 };
 
 use super::{
-    course::{Course, Pause, course, until_deadline},
+    course::{Course, Pause, course, stops_pods, until_deadline},
     create, delete, explain,
     places::{Counts, Places},
     snapshot::Snapshot,
@@ -56,13 +56,16 @@ fn act(
         // The end is stored first: a pod that made the job fail is not there any more once it is deleted.
         Course::Paused(Pause::Specified | Pause::Failure(_)) | Course::Fails(_) | Course::Completes => {}
         Course::Ended => {
-            delete::running(places, charges, explain, plan);
+            if stops_pods(&snapshot.job.status) {
+                delete::running(places, charges, explain, plan);
+            }
             if is_injected(Bug::EndedJobRuns) {
                 create::create(snapshot, owner, (places, counts), plan);
             }
         }
         Course::Runs => {
-            delete::refused(places, charges, explain, plan, now);
+            let start = snapshot.job.status.start_time.unwrap_or(now);
+            delete::refused(places, charges, explain, plan, (start, now));
             if !is_going {
                 create::create(snapshot, owner, (places, counts), plan);
             }

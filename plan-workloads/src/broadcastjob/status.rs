@@ -3,13 +3,15 @@
 use jiff::Timestamp;
 use kruise_api::{
     broadcastjob::{BroadcastJob, BroadcastJobStatus},
-    names::conditions::{JOB_COMPLETE, JOB_FAILED, JOB_PAUSED, PAUSED_BY_FAILURE, PAUSED_BY_USER, RESUMED},
+    names::conditions::{
+        JOB_COMPLETE, JOB_FAILED, JOB_PAUSED, JOB_STOPPED, PAUSED_BY_FAILURE, PAUSED_BY_USER, RESUMED,
+    },
 };
 use kruise_plan_kit::{EventNote, Owner, Plan, ResourceId, Urgency, events as reasons, jobs, status_patch};
 use kruise_views::{PodView, Truth};
 
 use super::{
-    course::{Course, Failure, Pause, phase, resumes},
+    course::{Course, Failure, Pause, phase, resumes, stops_pods},
     events,
     places::{Counts, Places, State},
 };
@@ -30,7 +32,7 @@ pub(super) fn report(
         (status.succeeded, status.failed, status.desired) = (counts.succeeded, counts.failed, counts.desired);
         plan.events
             .extend(places.all.iter().filter_map(events::duplicate));
-        plan.events.extend(crowded(places));
+        plan.events.extend(unscheduled(places));
     }
     if resumes(before, course) {
         plan.events.push(events::continues());
@@ -38,10 +40,17 @@ pub(super) fn report(
     // One of type `Never` may be paused after its end.
     if course != Course::Ended {
         status.completion_time = None;
-        jobs::remove(&mut status.conditions, JOB_COMPLETE);
-        jobs::remove(&mut status.conditions, JOB_FAILED);
+        for kind in [JOB_COMPLETE, JOB_FAILED, JOB_STOPPED] {
+            jobs::remove(&mut status.conditions, kind);
+        }
     }
     set_phase(&mut status, job, course, counts, now);
+    let ends = matches!(course, Course::Fails(_) | Course::Completes);
+    if ends || (course == Course::Ended && stops_pods(before)) {
+        let (stopped, [reason, message]) = events::stopped(places.any_runs());
+        let conditions = &mut status.conditions;
+        jobs::set(conditions, JOB_STOPPED, (stopped, reason), message.into(), now);
+    }
     announce(plan, job, &status, course, counts);
     let urgency = Urgency {
         members: &["phase", "conditions"],
@@ -120,8 +129,10 @@ fn announce(
 }
 
 /// The event of pods that the scheduler finds no room for.
-fn crowded(places: &Places<'_>) -> Option<EventNote> {
-    let waiting = places.members().filter(|member| member.state == State::Active);
+fn unscheduled(places: &Places<'_>) -> Option<EventNote> {
+    let waiting = places
+        .members()
+        .filter(|member| member.state == State::Active && member.stays);
     let mut waiting = waiting.filter_map(|member| Some((member.view, refusal(member.view)?)));
     let (first, message) = waiting.next()?;
     Some(events::no_room(waiting.count() + 1, &first.name, message))
