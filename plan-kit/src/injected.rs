@@ -81,6 +81,18 @@ pub enum Bug {
     EndedJobRuns,
     /// A BroadcastJob runs one pod more than its parallelism allows.
     ParallelismOffByOne,
+    /// A BroadcastJob goes on though a failed pod is to pause it.
+    FailedPodPausesNothing,
+    /// A BroadcastJob goes on though a failed pod is to end it.
+    FailedPodEndsNothing,
+    /// A BroadcastJob takes a pod that is being deleted for a failed one.
+    DeletedPodFails,
+    /// A BroadcastJob does not count restarts.
+    RestartsUncounted,
+    /// A BroadcastJob fails five seconds before its deadline.
+    DeadlineEarly,
+    /// A BroadcastJob is deleted five seconds before its time to live is over.
+    TimeToLiveCut,
     /// A charge takes nothing from what a budget allows.
     ChargeUnpaid,
     /// A dry run is charged.
@@ -111,7 +123,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 50] = [
+    pub const ALL: [Self; 56] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -149,6 +161,12 @@ impl Bug {
         Self::NodeRunTwice,
         Self::EndedJobRuns,
         Self::ParallelismOffByOne,
+        Self::FailedPodPausesNothing,
+        Self::FailedPodEndsNothing,
+        Self::DeletedPodFails,
+        Self::RestartsUncounted,
+        Self::DeadlineEarly,
+        Self::TimeToLiveCut,
         Self::ChargeUnpaid,
         Self::DryRunCharged,
         Self::LostRaceCharged,

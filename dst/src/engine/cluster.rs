@@ -468,6 +468,7 @@ impl State {
         }
         if request.method != Method::Get && code < 300 {
             let write = Write::new(process, agent, request, sent, marks, self.now(), self.judged);
+            let write = write.by_clock(self.skews.get(&process).copied().unwrap_or_default());
             self.counters.wrote(&write);
             if !write.is_lease() && write.resource != "events" {
                 self.course.wrote(self.start.elapsed());

@@ -1,6 +1,6 @@
 //! An accepted write of a manager.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kruise_sim::{Method, Request};
 use serde_json::Value;
 
@@ -38,6 +38,8 @@ pub struct Write<'a> {
     pub now: Timestamp,
     /// When it was decided: the server may have answered 429 since.
     pub decided: Timestamp,
+    /// Seconds that the sender's clock is fast.
+    pub skew: i64,
 }
 
 impl<'a> Write<'a> {
@@ -73,7 +75,20 @@ impl<'a> Write<'a> {
             marks,
             now,
             decided: now.checked_sub(sent.decided.elapsed()).unwrap_or(now),
+            skew: 0,
         }
+    }
+
+    /// The same, of a sender whose clock is so many seconds fast.
+    #[must_use]
+    pub fn by_clock(self, skew: i64) -> Self {
+        Self { skew, ..self }
+    }
+
+    /// What the sender's clock shows when the write is accepted.
+    pub fn sender_now(&self) -> Timestamp {
+        let now = self.now.checked_add(SignedDuration::from_secs(self.skew));
+        now.unwrap_or(self.now)
     }
 
     /// The pod before a write to it, and after.

@@ -80,6 +80,12 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::NodeRunTwice => &["one pod of a job for each node"],
         Bug::EndedJobRuns => &["an ended job runs nothing"],
         Bug::ParallelismOffByOne => &["parallelism"],
+        Bug::FailedPodPausesNothing => &["a failed pod pauses the job"],
+        Bug::FailedPodEndsNothing => &["a failed pod ends the job"],
+        Bug::DeletedPodFails => &["a job fails for a reason", "no job fails before its deadline"],
+        Bug::RestartsUncounted => &["a failed pod ends the job", "a failed pod pauses the job"],
+        Bug::DeadlineEarly => &["no job fails before its deadline"],
+        Bug::TimeToLiveCut => &["a job is deleted when its time to live is over"],
         Bug::ActivationForgotten => &[
             "one job for each activation",
             "the last activation never moves back",

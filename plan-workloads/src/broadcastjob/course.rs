@@ -7,7 +7,10 @@ use kruise_api::{
     broadcastjob::{BroadcastJob, BroadcastJobSpec, BroadcastJobStatus},
     names::conditions::{JOB_PAUSED, JOB_STOPPED, PAUSED_BY_USER, RESUMED},
 };
-use kruise_plan_kit::jobs;
+use kruise_plan_kit::{
+    injected::{Bug, is_injected},
+    jobs,
+};
 
 use super::places::{Counts, Places};
 
@@ -63,7 +66,7 @@ pub(super) fn course(job: &BroadcastJob, places: &Places<'_>, counts: Counts, no
     }
     let is_paused = before.phase == phase::PAUSED;
     let policy = &*spec.failure_policy.kind;
-    if policy == "Pause" && counts.failed > 0 {
+    if policy == "Pause" && counts.failed > 0 && !is_injected(Bug::FailedPodPausesNothing) {
         if is_paused && reason(before) != Some(PAUSED_BY_USER) {
             return Course::Paused(Pause::Failure(false));
         }
@@ -73,13 +76,17 @@ pub(super) fn course(job: &BroadcastJob, places: &Places<'_>, counts: Counts, no
             return Course::Paused(Pause::Failure(true));
         }
     }
-    if counts.failed > 0 && matches!(policy, "FailFast" | "") {
+    let fails_fast = matches!(policy, "FailFast" | "") && !is_injected(Bug::FailedPodEndsNothing);
+    if counts.failed > 0 && fails_fast {
         return Course::Fails(Failure::Fast);
     }
     let policy = &spec.completion_policy;
     if !policy.is_never() {
         let start = before.start_time.unwrap_or(jobs::stored(now));
-        let seconds = policy.active_deadline_seconds;
+        let seconds = policy.active_deadline_seconds.map(|seconds| {
+            let early = if is_injected(Bug::DeadlineEarly) { 5 } else { 0 };
+            seconds.saturating_sub(early)
+        });
         if seconds.is_some_and(|seconds| jobs::left(start, seconds, now).is_none()) {
             return Course::Fails(Failure::Deadline);
         }

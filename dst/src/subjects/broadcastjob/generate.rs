@@ -121,6 +121,11 @@ fn start(random: &mut Random) -> Start {
         } else {
             String::new()
         },
+        restarts: if random.percent(35) {
+            random.between(0, 2) as i32
+        } else {
+            -1
+        },
     }
 }
 
@@ -139,6 +144,9 @@ fn edit(random: &mut Random) -> Edit {
         22..34 => Edit::Paused(random.percent(50)),
         34..42 => Edit::Policy(policy(random)),
         42..54 => Edit::Succeeds(random.percent(60)),
+        // Forwards by up to five minutes, or back by up to two: a deadline that a fast clock began ends before all is calm.
+        54..58 => Edit::Skew(random.between(1, 300) as i64),
+        58..62 => Edit::Skew(-(random.between(1, 120) as i64)),
         _ => Edit::Node(random.between(1, NUMBERS) as u8, nodes::random(random)),
     }
 }

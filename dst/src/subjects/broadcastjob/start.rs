@@ -31,6 +31,8 @@ pub struct Start {
     pub ttl: i32,
     /// `nodeSelector` of the template: a pool; empty for none.
     pub pool: String,
+    /// `restartPolicy` is `OnFailure`, with this `restartLimit`; -1 for `Never`.
+    pub restarts: i32,
 }
 
 impl Default for Start {
@@ -43,6 +45,7 @@ impl Default for Start {
             deadline: 0,
             ttl: -1,
             pool: String::new(),
+            restarts: -1,
         }
     }
 }
@@ -72,6 +75,10 @@ impl Start {
                 },
             },
         });
+        if self.restarts >= 0 {
+            job["spec"]["failurePolicy"]["restartLimit"] = self.restarts.into();
+            job["spec"]["template"]["spec"]["restartPolicy"] = "OnFailure".into();
+        }
         if !self.parallelism.is_empty() {
             job["spec"]["parallelism"] = int_or_string(&self.parallelism);
         }
@@ -97,6 +104,8 @@ pub enum Edit {
     Succeeds(bool),
     /// Something happens to the node with this number.
     Node(u8, NodeEdit),
+    /// Managers that start from now on are on machines whose clocks are so many seconds fast, or slow.
+    Skew(i64),
 }
 
 impl Edit {

@@ -48,6 +48,10 @@ impl User for BroadcastJobUser {
             let patch = match Edit::deserialize(change)? {
                 Edit::Node(number, edit) => return Ok(nodes::edit(cluster, number, &edit).await),
                 Edit::Again => return Ok(self.again(cluster).await),
+                Edit::Skew(seconds) => {
+                    cluster.look(|state| state.skew = seconds);
+                    return Ok(true);
+                }
                 Edit::Parallelism(text) => json!({"spec": {"parallelism": int_or_string(&text)}}),
                 Edit::Policy(policy) => json!({"spec": {"failurePolicy": {"type": policy}}}),
                 Edit::Paused(paused) => json!({"spec": {"paused": paused}}),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::known::{believed, has_ended, pod_has_ended};
+use super::known::{believed, has_ended, is_over_limit, pod_has_ended};
 use crate::engine::oracles::{Mirror, NODES, Object, PODS, Violation, Write};
 use crate::subjects::{
     fit,
@@ -58,7 +58,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     if !nodes.any(|node| may_run(node)) {
         return violation("nodes that may run a pod of a job", "it may not".into());
     }
-    let active = active(write, mirror, new);
+    let active = active(write, mirror, new, jobs);
     let limit = jobs
         .iter()
         .filter_map(|job| limit(job, log.objects.len() as i64))
@@ -72,14 +72,17 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
 }
 
 /// Pods of the job that the sender must believe to be active, the new one included.
-fn active(write: &Write<'_>, mirror: &Mirror, new: &Object) -> i64 {
+fn active(write: &Write<'_>, mirror: &Mirror, new: &Object, jobs: &[Arc<Object>]) -> i64 {
     let log = mirror.of(PODS);
     let is_active = |uid: &Arc<str>| {
         let versions = log.window(uid, write.sent.floors.of(PODS));
         let mut all = versions.iter();
+        let may_be_over = |pod: &Object| {
+            let mut jobs = jobs.iter();
+            pod_has_ended(pod) || jobs.any(|job| is_over_limit(pod, job))
+        };
         !versions.is_empty()
-            && all
-                .all(|pod| pod.owner() == new.owner() && !pod.gone && !pod.is_going() && !pod_has_ended(pod))
+            && all.all(|pod| pod.owner() == new.owner() && !pod.gone && !pod.is_going() && !may_be_over(pod))
     };
     log.objects.keys().filter(|uid| is_active(uid)).count() as i64
 }

@@ -1,9 +1,14 @@
-//! *"A pod that has ended is never deleted; one that runs is deleted when the job has ended, or when it may not stay."*
+//! *"A pod that has ended is never deleted; one that runs is deleted when the job has ended, or when it may not stay. A job is
+//! deleted its time to live after its end, and not before."*
 
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::known::{believed, has_ended, is_never, pod_has_ended};
-use crate::engine::oracles::{Mirror, NODES, Object, PODS, Violation, Write};
+use super::known::{believed, has_ended, has_stored_end, pod_has_ended};
+use crate::engine::oracles::{Mirror, NODES, Object, Violation, Write};
+use crate::subjects::broadcastjob::start::JOBS;
 use crate::subjects::{fit, nodes::node_of};
 
 /// Judges the deletion of a pod.
@@ -23,7 +28,8 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         return violation("pods that have ended stay", "it had ended");
     }
     let mut jobs = believed(write, mirror, before.owner()).iter();
-    let may_end = jobs.any(|job| has_ended(job) || may_fail(job, write, mirror));
+    // The end is stored first.
+    let may_end = jobs.any(|job| has_stored_end(job));
     if may_end || !must_stay(before, write, mirror) {
         return None;
     }
@@ -33,23 +39,26 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     )
 }
 
-/// May the sender have ended the job for a failure, or at its deadline?
-fn may_fail(job: &Object, write: &Write<'_>, mirror: &Mirror) -> bool {
-    let spec = &job.value()["spec"];
-    let log = mirror.of(PODS);
-    let failed = |pod: &Object| pod.owner() == &*job.uid && pod.value()["status"]["phase"] == "Failed";
-    let mut pods = log
-        .objects
-        .keys()
-        .flat_map(|uid| log.window(uid, write.sent.floors.of(PODS)));
-    if spec["failurePolicy"]["type"] == "FailFast" && pods.any(|pod| failed(pod)) {
-        return true;
+/// Judges the deletion of a job.
+pub fn judge_job(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+    if write.resource != JOBS.plural || write.method != kruise_sim::Method::Delete {
+        return None;
     }
-    let seconds = spec["completionPolicy"]["activeDeadlineSeconds"].as_i64();
-    let created = job.value()["metadata"]["creationTimestamp"].as_str();
-    let created = created.and_then(|text| text.parse::<jiff::Timestamp>().ok());
-    let over = |seconds: i64| created.is_some_and(|at| write.now.as_second() >= at.as_second() + seconds);
-    !is_never(job) && seconds.is_some_and(over)
+    let versions = mirror.of(JOBS).changed_at(write.marks.of(JOBS))?;
+    // It is deleted as the sender knows it.
+    let job = versions.iter().rev().find(|job| !job.gone && !job.is_going())?;
+    let (spec, status) = (&job.value()["spec"], &job.value()["status"]);
+    let seconds = spec["completionPolicy"]["ttlSecondsAfterFinished"].as_i64();
+    let ended = status["completionTime"].as_str();
+    let ended = ended.and_then(|text| text.parse::<Timestamp>().ok());
+    let due = seconds
+        .zip(ended)
+        .and_then(|(seconds, ended)| ended.checked_add(SignedDuration::from_secs(seconds)).ok());
+    let is_due = has_ended(job) && due.is_some_and(|due| write.sender_now() >= due);
+    (!is_due).then(|| Violation {
+        oracle: "a job is deleted when its time to live is over",
+        what: format!("{} deleted a job that {due:?} ends", write.process),
+    })
 }
 
 /// Must the sender believe that the pod may stay on its node?
@@ -70,6 +79,13 @@ fn must_stay(pod: &Object, write: &Write<'_>, mirror: &Mirror) -> bool {
     let mut named = named
         .filter(|versions| versions.first().is_some_and(|one| Some(&*one.name) == node))
         .peekable();
+    // By a clock that is fast, a pod that is for a node which the sender need not know is old.
+    let floor = write.sent.floors.of(NODES);
+    let is_known = |versions: &[Arc<Object>]| {
+        write.skew <= 0 || versions.first().is_some_and(|one| one.version <= floor)
+    };
     named.peek().is_some()
-        && named.all(|versions| versions.iter().all(|node| !node.gone && may_stay(&own, node)))
+        && named.all(|versions| {
+            is_known(versions) && versions.iter().all(|node| !node.gone && may_stay(&own, node))
+        })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::known::{has_ended, is_never, pod_has_ended};
+use super::known::{has_ended, is_never, pod_has_ended, pod_has_failed};
 use crate::engine::oracles::{Mirror, NODES, Object, PODS};
 use crate::subjects::broadcastjob::start::JOBS;
 use crate::subjects::{fit, nodes::node_of, settled::expect};
@@ -25,11 +25,9 @@ pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
     if has_ended(job) {
         return ended(job, &pods);
     }
-    let count = |phase: &str| {
-        let phase = |pod: &&&Arc<Object>| pod.value()["status"]["phase"] == phase;
-        pods.iter().filter(phase).count() as i64
-    };
-    let (succeeded, failed) = (count("Succeeded"), count("Failed"));
+    let has_succeeded = |pod: &&&Arc<Object>| pod.value()["status"]["phase"] == "Succeeded";
+    let succeeded = pods.iter().filter(has_succeeded).count() as i64;
+    let failed = pods.iter().filter(|pod| pod_has_failed(pod, job)).count() as i64;
     let active = pods.len() as i64 - succeeded - failed;
     if active > 0 {
         return Err(format!("{active} pods have not ended yet"));
@@ -95,8 +93,9 @@ fn ended(job: &Object, pods: &[&Arc<Object>]) -> Result<(), String> {
     };
     let conditions = status["conditions"].as_array().into_iter().flatten();
     let mut true_ones = conditions
-        .filter(|one| one["status"] == "True")
+        .filter(|one| one["status"] == "True" && one["type"] != "PodsStopped")
         .map(|one| one["type"].as_str());
     expect("its condition", true_ones.next().flatten(), Some(kind))?;
-    expect("another condition", true_ones.next().flatten(), None)
+    expect("another condition", true_ones.next().flatten(), None)?;
+    expect("PodsStopped", job.state("PodsStopped"), "True")
 }

@@ -3,6 +3,7 @@
 mod create;
 mod delete;
 mod end;
+mod failure;
 mod known;
 mod report;
 
@@ -42,7 +43,9 @@ impl Oracles for BroadcastJobOracles {
         }
         verdict
             .or_else(|| create::judge(write, mirror))
+            .or_else(|| failure::judge_creation(write, mirror))
             .or_else(|| delete::judge(write, mirror))
+            .or_else(|| delete::judge_job(write, mirror))
             .or_else(|| report::judge(write, mirror))
     }
 

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use kruise_sim::Method;
 
-use super::known::{believed, has_ended, is_never, pod_has_ended};
+use super::{
+    failure,
+    known::{believed, has_ended, is_never, is_over_limit, pod_has_ended},
+};
 use crate::engine::oracles::{Mirror, NODES, Object, PODS, Violation, Write};
 use crate::subjects::broadcastjob::start::JOBS;
 use crate::subjects::{fit, nodes::node_of};
@@ -34,6 +37,11 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
             );
         }
         return None;
+    }
+    if let Some(before) = before
+        && let Some(violation) = failure::judge_status((before, new), write, mirror)
+    {
+        return Some(violation);
     }
     if let Some(wrong) = too_many(new, mirror) {
         return violation("status reports what was", wrong);
@@ -78,7 +86,7 @@ fn left_out<'m>(job: &Object, write: &Write<'_>, mirror: &'m Mirror) -> Option<&
         let mut seen = pods.objects.keys().flat_map(|uid| pods.window(uid, floor));
         seen.any(|pod| {
             let is_on_it = pod.owner() == &*job.uid && node_of(pod) == Some(node);
-            is_on_it && (pod_has_ended(pod) || pod.is_going())
+            is_on_it && (pod_has_ended(pod) || pod.is_going() || is_over_limit(pod, job))
         })
     };
     let windows = nodes
