@@ -61,15 +61,15 @@ pub struct Expected<'r> {
     pub why: &'r [String],
 }
 
-/// What differs from what is expected. `told` writes names as files do, and `line` the writes of an object.
+/// What differs from what is expected. `short` gives names the form that files have, and `line` the writes of an object.
 pub fn differences(
     plan: &Plan,
     expected: &Expected<'_>,
-    told: impl Fn(String) -> String,
+    short: impl Fn(String) -> String,
     line: impl Fn(&ObjectWrites) -> String,
 ) -> Vec<String> {
     let mut wrong = Vec::new();
-    let mut writes: Vec<String> = plan.writes.iter().map(|object| told(line(object))).collect();
+    let mut writes: Vec<String> = plan.writes.iter().map(|object| short(line(object))).collect();
     let mut wanted = expected.writes.to_vec();
     writes.sort();
     wanted.sort();
@@ -79,7 +79,7 @@ pub fn differences(
     if let Some(wanted) = expected.events {
         let events = plan.events.iter();
         let events: Vec<String> = events
-            .map(|event| told(format!("{}: {}", event.reason, event.message)))
+            .map(|event| short(format!("{}: {}", event.reason, event.message)))
             .collect();
         let says = |event: &String, wanted: &String| {
             let (reason, words) = wanted.split_once(": ").unwrap();
@@ -105,8 +105,8 @@ pub fn differences(
         let (about, words) = wanted.split_once(": ").unwrap();
         let about = if about == "the set" { "" } else { about };
         let found = plan.why.iter().any(|why| {
-            told(why.node().unwrap_or(&why.about).to_owned()) == about
-                && told(why.text.clone()).contains(words)
+            short(why.node().unwrap_or(&why.about).to_owned()) == about
+                && short(why.text.clone()).contains(words)
         });
         if !found {
             wrong.push(format!("no line says {wanted:?}: {:#?}", plan.why));

@@ -12,12 +12,13 @@ use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 use jiff::SignedDuration;
 use kruise_plan_kit::Explain;
 use kruise_plan_test_kit::{
-    Expected, budget, change, compare, differences, line, merge, node, set_condition, spoken, strategic, text,
+    Expected, budget, change, compare, differences, line, merge, node, node_of, pinned, set_condition,
+    spoken, strategic, text,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::world::{API_VERSION, JOB_UID, World, name_of, node_of, owner};
+use super::world::{API_VERSION, JOB_UID, World, name_of, owner};
 
 const NOW: &str = "2026-01-01T01:00:00Z";
 
@@ -163,9 +164,7 @@ fn add_pod(world: &mut World, line: &str) {
     for kind in ["Ready", "ContainersReady", "KruisePodReady"] {
         set_condition(&mut pod, kind, "True", &ago(3000));
     }
-    let field = json!({"key": "metadata.name", "operator": "In", "values": [node]});
-    pod["spec"]["affinity"] = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
-        "nodeSelectorTerms": [{"matchFields": [field]}]}}});
+    pod["spec"]["affinity"] = pinned(node);
     if own.contains(&"unbound") {
         pod["spec"]["nodeName"] = Value::Null;
         pod["status"] = json!({"phase": "Pending"});
@@ -186,7 +185,7 @@ fn real(name: &str) -> String {
 }
 
 /// Nodes read better than hashes.
-fn told(world: &World, mut text: String) -> String {
+fn with_short_names(world: &World, mut text: String) -> String {
     let of_pods = world.pods.values().filter_map(node_of);
     let nodes = world.nodes.keys().map(String::as_str).chain(of_pods);
     for node in nodes {
@@ -260,14 +259,14 @@ fn run(file: &str) -> Result<String, String> {
         if case.rounds.len() > 1 {
             write!(out, "\n# round {}\n", index + 1).unwrap();
         }
-        write!(out, "\n{}", told(&world, spoken(&plan))).unwrap();
+        write!(out, "\n{}", with_short_names(&world, spoken(&plan))).unwrap();
         let expected = Expected {
             writes: &round.writes,
             events: round.events.as_deref(),
             again: round.again,
             why: &round.why,
         };
-        let mut found = differences(&plan, &expected, |text| told(&world, text), line);
+        let mut found = differences(&plan, &expected, |text| with_short_names(&world, text), line);
         match &*round.fails {
             "" => world.execute(&plan),
             "writes" => world.report(&plan),

@@ -1,7 +1,7 @@
 //! New pods, member by member.
 
 use kruise_plan_kit::{Explain, Write};
-use kruise_plan_test_kit::node;
+use kruise_plan_test_kit::{node, pinned};
 use serde_json::{Value, json};
 
 use super::world::{API_VERSION, JOB_UID, World, owner};
@@ -49,11 +49,12 @@ fn a_new_pod_is_its_template_with_the_labels_of_the_job_and_its_node() {
     assert_eq!(metadata["annotations"], json!({"note": "x"}));
     assert_eq!(metadata["finalizers"], json!(["example.com/hold"]));
     assert_eq!(metadata["ownerReferences"], json!([owner(API_VERSION)]));
-    let field = json!({"key": "metadata.name", "operator": "In", "values": ["n1"]});
-    let pinned = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
-        "nodeSelectorTerms": [{"matchFields": [field]}]}}});
     let spec = &pod["spec"];
-    assert_eq!(spec["affinity"], pinned, "the terms of the template are replaced");
+    assert_eq!(
+        spec["affinity"],
+        pinned("n1"),
+        "the terms of the template are replaced"
+    );
     assert_eq!(spec["containers"], template()["spec"]["containers"]);
     assert_eq!(
         spec["readinessGates"],

@@ -9,10 +9,9 @@ use std::{
 use jiff::Timestamp;
 use kruise_api::broadcastjob::BroadcastJob;
 use kruise_plan_kit::{Explain, Plan, ResourceId, instance, ledger::Budgets};
-use kruise_plan_test_kit::{Cluster, ReadBudgets, text};
-use kruise_plan_workloads::broadcastjob::{Options, Placed, Snapshot, placement, plan};
-use kruise_views::{NodeView, PodView};
-use serde::de::DeserializeOwned;
+use kruise_plan_test_kit::{Cluster, ReadBudgets, decode, placed, text};
+use kruise_plan_workloads::broadcastjob::{Options, Snapshot, placement, plan};
+use kruise_views::PodView;
 use serde_json::{Value, json};
 
 /// API version that owner references carry.
@@ -41,10 +40,6 @@ impl DerefMut for World {
     }
 }
 
-fn decode<T: DeserializeOwned>(object: &Value) -> Arc<T> {
-    Arc::new(serde_json::from_str(&object.to_string()).unwrap())
-}
-
 /// The job as the controller of its pods, under an API version.
 pub(crate) fn owner(api_version: &str) -> Value {
     json!({"apiVersion": api_version, "kind": "BroadcastJob", "name": "check", "uid": JOB_UID,
@@ -54,14 +49,6 @@ pub(crate) fn owner(api_version: &str) -> Value {
 /// The name of a pod of the job for a node: the first one, or one after others.
 pub(crate) fn name_of(node: &str, index: u32) -> String {
     format!("check-{}", instance::id_for_node(JOB_UID, node, index))
-}
-
-/// The node that a pod is for.
-pub(crate) fn node_of(pod: &Value) -> Option<&str> {
-    let path = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values/0";
-    pod["spec"]["nodeName"]
-        .as_str()
-        .or_else(|| pod.pointer(path)?.as_str())
 }
 
 impl World {
@@ -84,13 +71,7 @@ impl World {
     pub(crate) fn plan(&self, explain: Explain) -> Plan {
         let job = BroadcastJob::from_value(self.set.clone()).unwrap();
         let placement = placement(&job);
-        let nodes = self.nodes.values().map(decode::<NodeView>);
-        let nodes: Vec<Placed> = nodes
-            .map(|node| Placed {
-                fit: placement.fit(&node),
-                node,
-            })
-            .collect();
+        let nodes = placed(&self.nodes, &placement);
         let pods: Vec<Arc<PodView>> = self.pods.values().map(decode).collect();
         let budgets = ReadBudgets::of(&self.budgets);
         let snapshot = Snapshot {
@@ -112,13 +93,6 @@ impl World {
 
     /// The nodes of these pods do their work; the scheduler binds pods to nodes that exist.
     pub(crate) fn work(&mut self, names: &[String]) {
-        for name in names {
-            self.terminate(name);
-            let node = self.pods.get(name).and_then(node_of).map(str::to_owned);
-            if let Some(node) = node.filter(|node| self.nodes.contains_key(node)) {
-                self.bind(name, &node);
-                self.kubelet(name);
-            }
-        }
+        self.cluster.work_on(&self.nodes, names);
     }
 }

@@ -11,12 +11,12 @@ use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 use kruise_plan_kit::{Explain, Intent, ObjectWrites, Phase, Write};
 use kruise_plan_test_kit::{
-    Expected, Letters, budget, change, compare, differences, line, merge, node, pod, spoken,
+    Expected, Letters, budget, change, compare, differences, line, merge, node, node_of, pinned, pod, spoken,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::world::{World, name_of, node_of, owner, pinned};
+use super::world::{World, name_of, owner};
 
 const NOW: &str = "2026-01-01T01:00:00Z";
 
@@ -276,7 +276,7 @@ fn real(name: &str) -> String {
 }
 
 /// Nodes read better than hashes.
-fn told(world: &World, names: &Letters, text: String) -> String {
+fn with_short_names(world: &World, names: &Letters, text: String) -> String {
     let mut text = names.spoken(text);
     let of_pods = world.pods.values().filter_map(node_of).map(str::to_owned);
     let nodes: Vec<String> = world.nodes.keys().cloned().chain(of_pods).collect();
@@ -372,7 +372,7 @@ fn run(file: &str) -> Result<String, String> {
             .filter(|object| object.phase != Phase::Pods)
             .map(|object| format!("phase {:?}: {}\n", object.phase, line(object)))
             .collect();
-        let text = told(&world, &names, spoken(&plan) + &late.concat());
+        let text = with_short_names(&world, &names, spoken(&plan) + &late.concat());
         write!(out, "\n{text}").unwrap();
         let expected = Expected {
             writes: &round.writes,
@@ -384,7 +384,7 @@ fn run(file: &str) -> Result<String, String> {
         let mut found = differences(
             &plan,
             &expected,
-            |text| told(&world, &names, text).replace(" hash>", ">"),
+            |text| with_short_names(&world, &names, text).replace(" hash>", ">"),
             |object| line_at(object, several),
         );
         world.execute(&plan);

@@ -1,9 +1,10 @@
 //! New pods, member by member.
 
 use kruise_plan_kit::{Explain, Write};
+use kruise_plan_test_kit::pinned;
 use serde_json::{Value, json};
 
-use super::world::{API_VERSION, SET_UID, World, pinned};
+use super::world::{API_VERSION, SET_UID, World};
 
 /// The pod that a set of this template creates for its only node.
 fn created(template: Value, change: impl FnOnce(&mut World)) -> Value {

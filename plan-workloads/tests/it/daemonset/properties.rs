@@ -3,11 +3,11 @@
 
 use jiff::{SignedDuration, Timestamp};
 use kruise_plan_kit::{Explain, Intent, ObjectWrites, Plan, Write};
-use kruise_plan_test_kit::{condition, merge};
+use kruise_plan_test_kit::{condition, merge, node_of};
 use proptest::{prelude::*, test_runner::RngSeed};
 use serde_json::{Value, json};
 
-use super::world::{World, node_of};
+use super::world::World;
 
 /// Longest way to rest: six nodes one by one, through hooks and `minReadySeconds`.
 const ROUNDS: usize = 300;

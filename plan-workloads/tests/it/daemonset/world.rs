@@ -8,11 +8,10 @@ use std::{
 
 use jiff::Timestamp;
 use kruise_api::daemonset::DaemonSet;
-use kruise_plan_kit::{Explain, Plan, ResourceId, fit::Placement, instance, ledger::Budgets};
-use kruise_plan_test_kit::{Cluster, ReadBudgets, text};
-use kruise_plan_workloads::daemonset::{Options, Placed, Snapshot, placement, plan};
-use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
-use serde::de::DeserializeOwned;
+use kruise_plan_kit::{Explain, Plan, ResourceId, instance, ledger::Budgets};
+use kruise_plan_test_kit::{Cluster, ReadBudgets, decode, placed, text};
+use kruise_plan_workloads::daemonset::{Options, Snapshot, placement, plan};
+use kruise_views::{ImageJobView, PodView, RevisionView};
 use serde_json::{Value, json};
 
 /// API version that owner references carry.
@@ -42,29 +41,10 @@ impl DerefMut for World {
     }
 }
 
-fn decode<T: DeserializeOwned>(object: &Value) -> Arc<T> {
-    Arc::new(serde_json::from_str(&object.to_string()).unwrap())
-}
-
 /// The set as the controller of its objects.
 pub(crate) fn owner() -> Value {
     json!({"apiVersion": API_VERSION, "kind": "DaemonSet", "name": "agent", "uid": SET_UID,
            "controller": true, "blockOwnerDeletion": true})
-}
-
-/// The required affinity that pins a pod to a node.
-pub(crate) fn pinned(node: &str) -> Value {
-    let field = json!({"key": "metadata.name", "operator": "In", "values": [node]});
-    json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
-        "nodeSelectorTerms": [{"matchFields": [field]}]}}})
-}
-
-/// The node that a pod is for.
-pub(crate) fn node_of(pod: &Value) -> Option<&str> {
-    let path = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values/0";
-    pod["spec"]["nodeName"]
-        .as_str()
-        .or_else(|| pod.pointer(path)?.as_str())
 }
 
 /// The name of a pod of the set for a node: the first one, or one after others.
@@ -118,16 +98,6 @@ impl World {
         given.map(decode).collect()
     }
 
-    fn placed(&self, placement: &Placement) -> Vec<Placed> {
-        let nodes = self.nodes.values().map(decode::<NodeView>);
-        nodes
-            .map(|node| Placed {
-                fit: placement.fit(&node),
-                node,
-            })
-            .collect()
-    }
-
     /// What the planner decides now.
     pub(crate) fn plan(&self, explain: Explain) -> Plan {
         self.plan_of(&self.pod_views(), explain)
@@ -144,7 +114,7 @@ impl World {
             &Snapshot {
                 set: &set,
                 api_version: API_VERSION,
-                nodes: &self.placed(&placement),
+                nodes: &placed(&self.nodes, &placement),
                 placement: &placement,
                 pods,
                 revisions: &revisions,
@@ -163,13 +133,6 @@ impl World {
 
     /// The nodes of these pods do their work; the scheduler binds pods to nodes that exist.
     pub(crate) fn work(&mut self, names: &[String]) {
-        for name in names {
-            self.terminate(name);
-            let node = self.pods.get(name).and_then(node_of).map(str::to_owned);
-            if let Some(node) = node.filter(|node| self.nodes.contains_key(node)) {
-                self.bind(name, &node);
-                self.kubelet(name);
-            }
-        }
+        self.cluster.work_on(&self.nodes, names);
     }
 }

@@ -94,7 +94,7 @@ fn steps(plan: &Plan) -> Vec<&Step> {
 }
 
 /// Each write with the keys that it opens.
-fn told(plan: &Plan) -> Vec<String> {
+fn written(plan: &Plan) -> Vec<String> {
     let line = |step: &&Step| {
         let body = match &step.write {
             Write::Create { body, .. } => body.render(),
@@ -109,14 +109,14 @@ fn told(plan: &Plan) -> Vec<String> {
 }
 
 fn writes(pod: &PodView, barrier: Option<&BarrierView>) -> Vec<String> {
-    told(&planned(pod, barrier, &Memory::default()))
+    written(&planned(pod, barrier, &Memory::default()))
 }
 
 #[test]
 fn the_first_write_is_a_barrier_with_the_highest_key_owned_by_its_pod() {
     let pod = pod(&[(0, Now::Unknown), (10, Now::Unknown)]);
     let plan = planned(&pod, None, &Memory::default());
-    assert_eq!(told(&plan), ["create-barrier configmaps/web-barrier p_10"]);
+    assert_eq!(written(&plan), ["create-barrier configmaps/web-barrier p_10"]);
     let Write::Create { body, .. } = &steps(&plan)[0].write else {
         panic!("{plan:?}");
     };
@@ -153,7 +153,7 @@ fn the_next_key_waits_until_all_above_are_ready_and_the_last_completes_the_pod()
     let two = own(&["p_0", "p_-1"]);
     let plan = planned(&last, Some(&two), &Memory::default());
     assert_eq!(
-        told(&plan),
+        written(&plan),
         [
             "open-barrier configmaps/web-barrier p_-2",
             "complete-launch pods/web"
@@ -241,7 +241,7 @@ fn a_barrier_of_an_earlier_pod_is_replaced_and_one_of_a_later_pod_is_waited_for(
     let mut other = barrier("another-uid", &["p_1", "p_0"]);
     let plan = planned(&pod, Some(&other), &Memory::default());
     assert_eq!(
-        told(&plan),
+        written(&plan),
         [
             "delete-barrier configmaps/web-barrier",
             "create-barrier configmaps/web-barrier p_1"
@@ -271,11 +271,11 @@ fn a_barrier_of_another_pod_that_was_written_last_is_replaced_once_no_later_pod_
     };
     for before in [None, Some(100)] {
         let plan = planned(before);
-        assert_eq!(told(&plan), [""; 0], "{before:?}");
+        assert_eq!(written(&plan), [""; 0], "{before:?}");
         assert!(plan.requeue.is_some(), "nothing else would bring it back");
     }
     assert_eq!(
-        told(&planned(Some(101))),
+        written(&planned(Some(101))),
         [
             "delete-barrier configmaps/web-barrier",
             "create-barrier configmaps/web-barrier p_1"
@@ -299,7 +299,7 @@ fn what_openkruise_made_for_the_pod_is_taken_over_and_what_is_not_the_pods_is_le
     };
     let taken = planned(&pod, None, &found("pod-uid"));
     assert_eq!(
-        told(&taken),
+        written(&taken),
         [
             "open-barrier configmaps/web-barrier p_0 p_1",
             "complete-launch pods/web"
@@ -318,7 +318,7 @@ fn what_openkruise_made_for_the_pod_is_taken_over_and_what_is_not_the_pods_is_le
         json!({"labels": {"apps.kruise.io/container-launch-barrier": "true"}})
     );
     let left = planned(&pod, None, &found("another-uid"));
-    assert_eq!(told(&left)[0], "create-barrier configmaps/web-barrier p_0 p_1");
+    assert_eq!(written(&left)[0], "create-barrier configmaps/web-barrier p_0 p_1");
     assert_eq!(left.events[0].reason, "FailedLaunch");
 }
 

@@ -160,7 +160,7 @@ fn two_billion_replicas_are_created_five_thousand_at_a_time() {
 }
 
 /// What is said after a step, done or failed.
-fn told(step: &Step) -> [String; 4] {
+fn described(step: &Step) -> [String; 4] {
     let (done, failed) = (step.done.as_ref().unwrap(), step.failed.as_ref().unwrap());
     [
         done.reason.name.to_owned(),
@@ -178,8 +178,8 @@ fn events_are_those_that_clients_know() {
     let mut all = Vec::new();
     let mut collect = |plan: Plan| {
         let steps = plan.writes.into_iter().flat_map(|object| object.steps);
-        let told_of = steps.filter(|step| step.done.is_some());
-        all.extend(told_of.map(|step| told(&step)));
+        let steps = steps.filter(|step| step.done.is_some());
+        all.extend(steps.map(|step| described(&step)));
     };
     collect(step(&mut world));
     reasons(&mut world);
@@ -226,7 +226,7 @@ fn a_pod_in_place_is_told_of_with_its_revision() {
         "FailedUpdatePodInPlace".to_owned(),
         format!("failed to update pod web-0 in-place(revision {revision}): "),
     ];
-    assert_eq!(told(update), expected);
+    assert_eq!(described(update), expected);
 }
 
 /// The job that pulls the image of a rollout ahead, with these fields and annotations of the set.

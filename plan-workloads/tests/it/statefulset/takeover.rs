@@ -8,10 +8,9 @@ use std::{fs, path::PathBuf, sync::Arc};
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::statefulset::StatefulSet;
 use kruise_plan_kit::{Explain, Intent, Memory, Plan, ResourceId, Write};
-use kruise_plan_test_kit::set_condition;
+use kruise_plan_test_kit::{decode, set_condition};
 use kruise_plan_workloads::statefulset::{Options, Snapshot, plan};
 use kruise_views::{ClaimView, PodView, RevisionView};
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 const VERSIONS: [&str; 3] = ["1.8.4", "1.9.0", "main"];
@@ -24,10 +23,6 @@ fn items(version: &str, file: &str) -> Vec<Value> {
     let list: Value = serde_json::from_str(&text).unwrap();
     let items = if list.is_array() { &list } else { &list["items"] };
     items.as_array().unwrap().clone()
-}
-
-fn decode<T: DeserializeOwned>(object: &Value) -> Arc<T> {
-    Arc::new(serde_json::from_str(&object.to_string()).unwrap())
 }
 
 /// One stored set, what it owns, and all claims.

@@ -9,10 +9,9 @@ use std::{
 use jiff::Timestamp;
 use kruise_api::statefulset::StatefulSet;
 use kruise_plan_kit::{Explain, Plan, ResourceId, ledger::Budgets};
-use kruise_plan_test_kit::{Cluster, ReadBudgets, text};
+use kruise_plan_test_kit::{Cluster, ReadBudgets, decode, text};
 use kruise_plan_workloads::statefulset::{Options, Snapshot, plan};
 use kruise_views::{ClaimView, ImageJobView, PodView, RevisionView, StorageClassView};
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// API version that owner references carry.
@@ -40,10 +39,6 @@ impl DerefMut for World {
     fn deref_mut(&mut self) -> &mut Cluster {
         &mut self.cluster
     }
-}
-
-fn decode<T: DeserializeOwned>(object: &Value) -> Arc<T> {
-    Arc::new(serde_json::from_str(&object.to_string()).unwrap())
 }
 
 /// The set as the owner of its objects. `controls`: of pods and revisions, not of claims.
