@@ -7,6 +7,7 @@ pub mod broadcastjob;
 pub mod cloneset;
 pub mod daemonset;
 pub mod ephemeraljob;
+mod json;
 pub mod launch;
 pub mod pod_readiness;
 pub mod podunavailablebudget;

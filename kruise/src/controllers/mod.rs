@@ -16,6 +16,7 @@ mod invalid_spec;
 pub mod launch;
 mod not_yet;
 pub mod parsed;
+pub mod placing;
 pub mod pod_readiness;
 pub mod podunavailablebudget;
 pub mod reviews;

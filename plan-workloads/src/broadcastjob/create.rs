@@ -13,13 +13,14 @@ use kruise_plan_kit::{
     injected::{Bug, is_injected},
     instance, put, readiness,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     events,
     places::{Counts, Places},
     snapshot::{Options, Snapshot},
 };
+use crate::json::members;
 
 /// Creates pods for the nodes that have none, as far as `parallelism` allows.
 pub(super) fn create(
@@ -118,7 +119,7 @@ impl NewPods<'_> {
     fn pod(&self, binding: Binding) -> Value {
         let template = &self.job.spec.template;
         let of_template = |member: &str| template.pointer(&format!("/metadata/{member}")).cloned();
-        let mut labels = object(of_template("labels"));
+        let mut labels = members(of_template("labels"));
         labels.insert(broadcastjob::NAME.into(), self.owner.name.into());
         labels.insert(broadcastjob::UID.into(), self.owner.uid.into());
         let mut metadata = json!({
@@ -132,19 +133,12 @@ impl NewPods<'_> {
                 put(&mut metadata, &[member], value);
             }
         }
-        let mut spec = object(template.get("spec").cloned());
+        let mut spec = members(template.get("spec").cloned());
         if self.options.pod_ready_gate {
             readiness::add_gate(&mut spec, KRUISE_POD_READY);
         }
         let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec});
         binding.prepare(&mut pod);
         pod
-    }
-}
-
-fn object(value: Option<Value>) -> Map<String, Value> {
-    match value {
-        Some(Value::Object(map)) => map,
-        _ => Map::new(),
     }
 }

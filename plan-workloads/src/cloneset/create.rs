@@ -14,12 +14,13 @@ use kruise_plan_kit::{
     revision::Revision,
     rollout::Rollout,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     claims::{Leaving, Places, Vacant},
     volumes::{self, Volumes},
 };
+use crate::json::members;
 
 /// Most pods that one plan creates, about 5 MB of it: a slip of the pen in `replicas` must not cost the manager its
 /// memory. The pods themselves bring the next plan.
@@ -109,11 +110,11 @@ impl NewPods<'_> {
     /// The pod all new pods of a revision start from. The specification is the template's, whole.
     fn pod(&self, rollout: &Rollout<'_>, revision: &Revision) -> Value {
         let of_template = |member: &str| revision.template.pointer(&format!("/metadata/{member}")).cloned();
-        let mut labels = object(of_template("labels"));
+        let mut labels = members(of_template("labels"));
         labels.insert(REVISION_HASH.into(), rollout.label_of(revision).into());
         labels.insert(POD_TEMPLATE_HASH.into(), revision.hash.as_str().into());
         labels.insert(LIFECYCLE_STATE.into(), State::PreparingNormal.as_str().into());
-        let mut annotations = object(of_template("annotations"));
+        let mut annotations = members(of_template("annotations"));
         annotations.insert(LIFECYCLE_TIMESTAMP.into(), go_time(rollout.now).into());
         let owner = &rollout.owner;
         let mut metadata = json!({
@@ -126,7 +127,7 @@ impl NewPods<'_> {
         if let Some(finalizers) = of_template("finalizers").filter(|finalizers| !finalizers.is_null()) {
             put(&mut metadata, &["finalizers"], finalizers);
         }
-        let mut spec = object(revision.template.get("spec").cloned());
+        let mut spec = members(revision.template.get("spec").cloned());
         let wanted = [(IN_PLACE_UPDATE_READY, true), (KRUISE_POD_READY, self.ready_gate)];
         for (gate, _) in wanted.into_iter().filter(|(_, wanted)| *wanted) {
             readiness::add_gate(&mut spec, gate);
@@ -165,12 +166,5 @@ fn one(rollout: &Rollout<'_>, base: Arc<Value>, id: &str, volumes: Option<Value>
             suffix: format!(", pod: {name}"),
         }),
         ..Step::new(write, "replicas are missing")
-    }
-}
-
-fn object(value: Option<Value>) -> Map<String, Value> {
-    match value {
-        Some(Value::Object(map)) => map,
-        _ => Map::new(),
     }
 }

@@ -19,9 +19,10 @@ use kruise_plan_kit::{
     instance, put, readiness,
     rollout::Rollout,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{events, snapshot::Options};
+use crate::json::members;
 
 /// Makes new pods.
 pub(super) struct NewPods<'p> {
@@ -84,7 +85,7 @@ impl<'p> NewPods<'p> {
         let rollout = self.rollout;
         let template = &*rollout.update.template;
         let of_template = |member: &str| template.pointer(&format!("/metadata/{member}")).cloned();
-        let mut labels = object(of_template("labels"));
+        let mut labels = members(of_template("labels"));
         if let Some(generation) = self.set.metadata.annotations.get(TEMPLATE_GENERATION) {
             labels.insert(POD_TEMPLATE_GENERATION.into(), generation.as_str().into());
         }
@@ -101,7 +102,7 @@ impl<'p> NewPods<'p> {
                 put(&mut metadata, &[member], value);
             }
         }
-        let mut spec = object(template.get("spec").cloned());
+        let mut spec = members(template.get("spec").cloned());
         spec.insert("tolerations".into(), fit::for_daemons(template).into());
         if rollout.strategy.policy.is_in_place() {
             readiness::add_gate(&mut spec, IN_PLACE_UPDATE_READY);
@@ -119,12 +120,5 @@ impl<'p> NewPods<'p> {
 
     fn binding(&self) -> Binding {
         Binding::by_scheduler(self.options.by_scheduler)
-    }
-}
-
-fn object(value: Option<Value>) -> Map<String, Value> {
-    match value {
-        Some(Value::Object(map)) => map,
-        _ => Map::new(),
     }
 }

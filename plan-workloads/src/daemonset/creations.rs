@@ -17,11 +17,8 @@ pub(super) struct Creations<'d> {
 }
 
 fn is_empty(place: &Place<'_>) -> bool {
-    let forgotten = is_injected(Bug::NodePodTwice);
-    place
-        .members
-        .iter()
-        .all(|member| forgotten && member.is_leaving())
+    let twice = is_injected(Bug::NodePodTwice);
+    place.members.iter().all(|member| twice && member.is_leaving())
 }
 
 impl Decision<'_> {

@@ -42,7 +42,7 @@ pub(super) fn explain(decision: &Decision<'_>, plan: &mut Plan) {
             }
         }
     }
-    for member in &decision.places.homeless {
+    for member in &decision.places.without_node {
         let text = "is for no node, and is left alone";
         plan.why.push(Why::new(&*member.pod.view.name, text));
     }

@@ -114,7 +114,7 @@ pub(super) struct Places<'a> {
     /// By the name of the node: those that exist, and those that pods are for.
     pub(super) all: Vec<Place<'a>>,
     /// Pods that are for no node.
-    pub(super) homeless: Vec<Member<'a>>,
+    pub(super) without_node: Vec<Member<'a>>,
     /// Pods that the set controls and whose labels no longer match, by name.
     released: Vec<&'a Arc<PodView>>,
 }
@@ -140,7 +140,7 @@ impl<'a> Places<'a> {
         }
         let generation = set.metadata.annotations.get(TEMPLATE_GENERATION);
         let generation = generation.filter(|text| text.parse::<i64>().is_ok());
-        let (mut homeless, mut released) = (Vec::new(), Vec::new());
+        let (mut without_node, mut released) = (Vec::new(), Vec::new());
         for view in pods {
             let orphan = view.controller.is_none();
             if !set.spec.selector.matches_by(|key| view.labels.get(key)) {
@@ -160,7 +160,7 @@ impl<'a> Places<'a> {
             }
             let member = Member { pod, orphan };
             let Some(name) = view.assigned_node() else {
-                homeless.push(member);
+                without_node.push(member);
                 continue;
             };
             let place = all.entry(name).or_insert_with(|| Place {
@@ -177,7 +177,7 @@ impl<'a> Places<'a> {
         released.sort_by(|a, b| a.name.cmp(&b.name));
         Self {
             all,
-            homeless,
+            without_node,
             released,
         }
     }
@@ -185,7 +185,7 @@ impl<'a> Places<'a> {
     /// All pods.
     pub(super) fn members(&self) -> impl Iterator<Item = &Member<'a>> + Clone {
         let placed = self.all.iter().flat_map(|place| &place.members);
-        placed.chain(&self.homeless)
+        placed.chain(&self.without_node)
     }
 
     /// Nodes that should have a pod.

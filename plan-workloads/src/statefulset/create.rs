@@ -23,6 +23,7 @@ use super::{
     claims::{Claims, Obstacle},
     events,
 };
+use crate::json::members;
 
 /// Makes new pods of both revisions.
 pub(super) struct NewPods<'p> {
@@ -110,7 +111,7 @@ impl<'p> NewPods<'p> {
     fn pod(&self, revision: &Revision) -> Value {
         let rollout = self.rollout;
         let of_template = |member: &str| revision.template.pointer(&format!("/metadata/{member}")).cloned();
-        let mut labels = object(of_template("labels"));
+        let mut labels = members(of_template("labels"));
         let finalizers = of_template("finalizers").filter(|finalizers| !finalizers.is_null());
         let state = self.state(&labels, finalizers.as_ref());
         labels.insert(POD_NAME.into(), Value::Null);
@@ -119,7 +120,7 @@ impl<'p> NewPods<'p> {
         }
         labels.insert(REVISION_HASH.into(), rollout.label_of(revision).into());
         labels.insert(LIFECYCLE_STATE.into(), state.as_str().into());
-        let mut annotations = object(of_template("annotations"));
+        let mut annotations = members(of_template("annotations"));
         annotations.insert(LIFECYCLE_TIMESTAMP.into(), go_time(rollout.now).into());
         let owner = &rollout.owner;
         let mut metadata = json!({
@@ -132,7 +133,7 @@ impl<'p> NewPods<'p> {
         if let (Some(finalizers), Value::Object(metadata)) = (finalizers, &mut metadata) {
             metadata.insert("finalizers".into(), finalizers);
         }
-        let mut spec = object(revision.template.get("spec").cloned());
+        let mut spec = members(revision.template.get("spec").cloned());
         spec.remove("subdomain");
         if !self.service.is_empty() {
             spec.insert("subdomain".into(), self.service.into());
@@ -166,12 +167,5 @@ impl<'p> NewPods<'p> {
         } else {
             State::Normal
         }
-    }
-}
-
-fn object(value: Option<Value>) -> Map<String, Value> {
-    match value {
-        Some(Value::Object(map)) => map,
-        _ => Map::new(),
     }
 }

@@ -323,10 +323,10 @@ impl Decision<'_> {
             return;
         }
         let created: BTreeSet<String> = targets(plan).map(|target| target.name.clone()).collect();
-        let told: BTreeSet<String> = plan.why.iter().map(|why| why.about.clone()).collect();
+        let explained: BTreeSet<String> = plan.why.iter().map(|why| why.about.clone()).collect();
         for ordinal in self.ordinals.missing(&self.members.taken).take(MOST) {
             let name = format!("{}-{ordinal}", self.rollout.owner.name);
-            if !created.contains(&name) && !told.contains(&name) {
+            if !created.contains(&name) && !explained.contains(&name) {
                 plan.why
                     .push(Why::new(name, "is missing, and its turn comes later"));
             }

@@ -1,7 +1,5 @@
 //! The cache of BroadcastJobs, and the index of their pods by node.
 
-use std::sync::Arc;
-
 use kruise_api::broadcastjob::{BroadcastJob, KIND};
 use kruise_plan_kit::{ResourceId, fit::Placement};
 use kruise_plan_workloads::broadcastjob::placement;
@@ -13,10 +11,11 @@ use serde_json::Value;
 use crate::controllers::{
     caches::PODS,
     parsed::{Parse, Parsed},
+    placing::{OnNodes, Placing},
 };
 
 /// BroadcastJobs in the served version.
-pub(super) const BROADCAST_JOBS: CacheId<Parsed<JobPlacement>> =
+pub(super) const BROADCAST_JOBS: CacheId<Parsed<Placing<BroadcastJob>>> =
     CacheId::of("broadcastjobs", ResourceId::BROADCAST_JOBS).before(&[PODS.name]);
 
 /// Pods of BroadcastJobs, by the node that they are for.
@@ -30,23 +29,14 @@ pub(super) const PODS_BY_NODE: Index<PodView> = Index::new("broadcastjob node", 
     node.into_iter().map(Into::into).collect()
 });
 
-/// A BroadcastJob, and what it says about nodes: read once, and not for each change of a node.
-#[derive(Clone, Debug)]
-pub struct JobPlacement {
-    pub(super) job: BroadcastJob,
-    pub(super) placement: Arc<Placement>,
-}
-
 impl Parse for BroadcastJob {
     fn parse(object: Value) -> Result<Self, String> {
         Self::from_value(object)
     }
 }
 
-impl Parse for JobPlacement {
-    fn parse(object: Value) -> Result<Self, String> {
-        let job = BroadcastJob::from_value(object)?;
-        let placement = Arc::new(placement(&job));
-        Ok(Self { job, placement })
+impl OnNodes for BroadcastJob {
+    fn placement(&self) -> Placement {
+        placement(self)
     }
 }

@@ -8,8 +8,12 @@ use kruise_plan_kit::{Memory, Plan, fit::Placement, ledger};
 use kruise_plan_workloads::broadcastjob::{Explain, Options, Placed, Snapshot, placement, plan};
 use kruise_views::{NodeView, PodView};
 
-use super::{BroadcastJobs, cached::JobPlacement};
-use crate::controllers::{budgets::Budgets, caches::PODS_BY_OWNER};
+use super::BroadcastJobs;
+use crate::controllers::{
+    budgets::Budgets,
+    caches::PODS_BY_OWNER,
+    placing::{Placing, fitted, has_node},
+};
 
 /// The objects of one BroadcastJob. Each kind is from one snapshot of its cache.
 pub struct Inputs {
@@ -23,18 +27,13 @@ impl Inputs {
     /// From these objects. Of the pods it keeps those that the job controls.
     pub fn new(
         job: &BroadcastJob,
-        mut nodes: Vec<Arc<NodeView>>,
+        nodes: Vec<Arc<NodeView>>,
         pods: Vec<Arc<PodView>>,
         budgets: Budgets,
     ) -> Self {
-        nodes.sort_by(|one, other| one.name.cmp(&other.name));
         let placement = placement(job);
-        let placed = nodes.into_iter().map(|node| Placed {
-            fit: placement.fit(&node),
-            node,
-        });
         Self {
-            nodes: placed.collect(),
+            nodes: fitted(&placement, nodes),
             placement: Arc::new(placement),
             pods: pods_of(job, pods),
             budgets,
@@ -48,7 +47,7 @@ impl Inputs {
 
     /// Is there a node of this name?
     pub fn has_node(&self, name: &str) -> bool {
-        self.nodes.iter().any(|placed| *placed.node.name == *name)
+        has_node(&self.nodes, name)
     }
 
     /// Plans the BroadcastJob.
@@ -91,14 +90,14 @@ fn pods_of(job: &BroadcastJob, mut pods: Vec<Arc<PodView>>) -> Vec<Arc<PodView>>
 
 impl BroadcastJobs {
     /// Reads the caches: one snapshot of each.
-    pub(super) fn read_inputs(&self, placed: &JobPlacement) -> Inputs {
-        let metadata = &placed.job.metadata;
+    pub(super) fn read_inputs(&self, placing: &Placing<BroadcastJob>) -> Inputs {
+        let metadata = &placing.object.metadata;
         let pods = self.pods.snapshot().by_index(&PODS_BY_OWNER, &metadata.uid);
         let nodes = self.nodes.snapshot().list("");
         Inputs {
-            nodes: self.fits.of(&placed.placement, nodes),
-            placement: Arc::clone(&placed.placement),
-            pods: pods_of(&placed.job, pods),
+            nodes: self.fits.of(&placing.placement, nodes),
+            placement: Arc::clone(&placing.placement),
+            pods: pods_of(&placing.object, pods),
             budgets: self.budgets.read(&metadata.namespace),
         }
     }

@@ -2,17 +2,17 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use kruise_api::broadcastjob::BroadcastJob;
 use kruise_views::{NodeView, PodView};
 use kube_cache::{Delta, ObjectKey};
 
-use super::cached::JobPlacement;
-use crate::controllers::{fits::Verdicts, parsed::Parsed};
+use crate::controllers::{fits::Verdicts, parsed::Parsed, placing::Placing};
 
 /// The BroadcastJobs that may run on the node, or may not any more, since the change, and those with a pod there, which is
 /// judged by its own specification. An ended job creates nothing, whatever nodes join.
 pub(super) fn of_node(
     delta: &Delta<NodeView>,
-    all: &dyn Fn() -> Vec<Arc<Parsed<JobPlacement>>>,
+    all: &dyn Fn() -> Vec<Arc<Parsed<Placing<BroadcastJob>>>>,
     pods_on: &dyn Fn(&str) -> Vec<Arc<PodView>>,
 ) -> BTreeSet<ObjectKey> {
     let Some(mut verdicts) = Verdicts::of(delta) else {
@@ -27,10 +27,10 @@ pub(super) fn of_node(
     let mut keys: BTreeSet<ObjectKey> = with_pod.collect();
     let jobs = all();
     for job in &jobs {
-        let Ok(placed) = &job.object else { continue };
-        let is_over =
-            placed.job.status.completion_time.is_some() && !placed.job.spec.completion_policy.is_never();
-        if !is_over && verdicts.have_changed(&placed.placement) {
+        let Ok(placing) = &job.object else { continue };
+        let is_over = placing.object.status.completion_time.is_some()
+            && !placing.object.spec.completion_policy.is_never();
+        if !is_over && verdicts.have_changed(&placing.placement) {
             keys.insert(ObjectKey::of(&**job));
         }
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use go_compat::flags::Kind as Type;
 use jiff::Timestamp;
-use kruise_api::broadcastjob::KIND;
+use kruise_api::broadcastjob::{BroadcastJob, KIND};
 use kruise_plan_kit::{Memory, ResourceId};
 use kruise_plan_workloads::broadcastjob::{Explain, Options};
 use kruise_runtime::{
@@ -30,6 +30,7 @@ use super::{
     fits::Fits,
     invalid_spec,
     parsed::Parsed,
+    placing::Placing,
 };
 use crate::{
     explain,
@@ -39,7 +40,7 @@ use crate::{
 
 pub use inputs::Inputs;
 
-use cached::{BROADCAST_JOBS, JobPlacement, PODS_BY_NODE};
+use cached::{BROADCAST_JOBS, PODS_BY_NODE};
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<BroadcastJobs>("broadcastjob-controller", 3)
@@ -76,7 +77,7 @@ const OVERDUE: Spec = Spec {
 
 /// Reconciles one BroadcastJob from the caches.
 pub struct BroadcastJobs {
-    jobs: SharedInformer<Parsed<JobPlacement>>,
+    jobs: SharedInformer<Parsed<Placing<BroadcastJob>>>,
     nodes: SharedInformer<NodeView>,
     pods: SharedInformer<PodView>,
     budgets: CachedBudgets,
@@ -123,7 +124,7 @@ impl Controls for BroadcastJobs {
 }
 
 impl BroadcastJobs {
-    fn all(&self) -> Vec<Arc<Parsed<JobPlacement>>> {
+    fn all(&self) -> Vec<Arc<Parsed<Placing<BroadcastJob>>>> {
         self.jobs.snapshot().iter().cloned().collect()
     }
 }
@@ -136,9 +137,16 @@ impl Reconciler for BroadcastJobs {
             return Outcome::Gone;
         };
         let plan = match &cached.object {
-            Ok(placed) => {
-                let inputs = self.read_inputs(placed);
-                inputs.plan(&placed.job, &api_version, self.options, memory, Explain::No, now)
+            Ok(placing) => {
+                let inputs = self.read_inputs(placing);
+                inputs.plan(
+                    &placing.object,
+                    &api_version,
+                    self.options,
+                    memory,
+                    Explain::No,
+                    now,
+                )
             }
             Err(error) => invalid_spec::plan(error),
         };

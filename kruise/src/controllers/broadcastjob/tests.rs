@@ -1,21 +1,19 @@
 use std::sync::Arc;
 
+use kruise_api::broadcastjob::BroadcastJob;
 use kruise_views::{NodeView, PodView};
 use kube_cache::{Delta, ObjectKey};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{
-    cached::{JobPlacement, PODS_BY_NODE},
-    keys,
-};
-use crate::controllers::parsed::Parsed;
+use super::{cached::PODS_BY_NODE, keys};
+use crate::controllers::{parsed::Parsed, placing::Placing};
 
 fn decode<T: DeserializeOwned>(object: &Value) -> Arc<T> {
     Arc::new(serde_json::from_str(&object.to_string()).unwrap())
 }
 
-fn job(name: &str, spec: &Value, completion: &Value, status: &Value) -> Arc<Parsed<JobPlacement>> {
+fn job(name: &str, spec: &Value, completion: &Value, status: &Value) -> Arc<Parsed<Placing<BroadcastJob>>> {
     decode(&json!({
         "apiVersion": "apps.kruise.io/v1beta1", "kind": "BroadcastJob",
         "metadata": {"name": name, "namespace": "shop", "uid": format!("uid-{name}")},
@@ -25,7 +23,7 @@ fn job(name: &str, spec: &Value, completion: &Value, status: &Value) -> Arc<Pars
 
 /// `all` runs everywhere, `ssd` on nodes with such a disk, `large` on nodes with two processors; `done` has ended, and
 /// `never` goes on in spite of a time that it once ended.
-fn jobs() -> Vec<Arc<Parsed<JobPlacement>>> {
+fn jobs() -> Vec<Arc<Parsed<Placing<BroadcastJob>>>> {
     let none = json!({});
     let large = json!({"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]});
     let ended = json!({"phase": "completed", "completionTime": "2026-01-01T00:00:00Z"});

@@ -1,7 +1,5 @@
 //! The cache of DaemonSets, and the index of the pods that they may adopt.
 
-use std::sync::Arc;
-
 use kruise_api::daemonset::DaemonSet;
 use kruise_plan_kit::{ResourceId, fit::Placement};
 use kruise_plan_workloads::daemonset::placement;
@@ -13,10 +11,11 @@ use serde_json::Value;
 use crate::controllers::{
     caches::PODS,
     parsed::{Parse, Parsed},
+    placing::{OnNodes, Placing},
 };
 
 /// DaemonSets in the served version.
-pub(super) const DAEMONSETS: CacheId<Parsed<Placing>> =
+pub(super) const DAEMONSETS: CacheId<Parsed<Placing<DaemonSet>>> =
     CacheId::of("daemonsets", ResourceId::DAEMONSETS).before(&[PODS.name]);
 
 /// Pods without a controller, by namespace.
@@ -25,23 +24,14 @@ pub(super) const ORPHANS: Index<PodView> = Index::new("orphans", |pod| match pod
     Some(_) => Vec::new(),
 });
 
-/// A DaemonSet, and what it says about nodes: read once, and not for each change of a node.
-#[derive(Clone, Debug)]
-pub struct Placing {
-    pub(super) set: DaemonSet,
-    pub(super) placement: Arc<Placement>,
-}
-
 impl Parse for DaemonSet {
     fn parse(object: Value) -> Result<Self, String> {
         Self::from_value(object)
     }
 }
 
-impl Parse for Placing {
-    fn parse(object: Value) -> Result<Self, String> {
-        let set = DaemonSet::from_value(object)?;
-        let placement = Arc::new(placement(&set));
-        Ok(Self { set, placement })
+impl OnNodes for DaemonSet {
+    fn placement(&self) -> Placement {
+        placement(self)
     }
 }

@@ -7,12 +7,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use kruise_api::daemonset::DaemonSet;
 use kruise_views::NodeView;
 use kube_cache::{Effect, Input, Reflector, SharedInformer, WatchInput, wire::decode_watch_line};
 use serde_json::{Value, json};
 
-use super::{cached::Placing, keys};
-use crate::controllers::parsed::Parsed;
+use super::keys;
+use crate::controllers::{parsed::Parsed, placing::Placing};
 
 /// Nodes of the cluster.
 const COUNT: usize = 50;
@@ -64,7 +65,7 @@ fn line(node: &Value) -> Vec<u8> {
     format!("{{\"type\":\"MODIFIED\",\"object\":{node}}}\n").into_bytes()
 }
 
-fn sets() -> Vec<Arc<Parsed<Placing>>> {
+fn sets() -> Vec<Arc<Parsed<Placing<DaemonSet>>>> {
     let set = |name: &str, selector: Value| {
         let set = json!({
             "apiVersion": "apps.kruise.io/v1beta1", "kind": "DaemonSet",
@@ -87,7 +88,7 @@ fn sets() -> Vec<Arc<Parsed<Placing>>> {
 struct Pipeline {
     reflector: Reflector,
     informer: SharedInformer<NodeView>,
-    sets: Vec<Arc<Parsed<Placing>>>,
+    sets: Vec<Arc<Parsed<Placing<DaemonSet>>>>,
 }
 
 impl Pipeline {

@@ -8,12 +8,10 @@ use kruise_plan_kit::{Memory, Plan, fit::Placement, ledger};
 use kruise_plan_workloads::daemonset::{Explain, Options, Placed, Snapshot, placement, plan};
 use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
 
-use super::{
-    DaemonSets,
-    cached::{ORPHANS, Placing},
-};
+use super::{DaemonSets, cached::ORPHANS};
 use crate::controllers::budgets::Budgets;
 use crate::controllers::caches::{PODS_BY_OWNER, PULL_JOBS_BY_OWNER, revisions_of};
+use crate::controllers::placing::{Placing, fitted, has_node};
 
 /// The objects of one DaemonSet. Each kind is from one snapshot of its cache.
 pub struct Inputs {
@@ -30,18 +28,13 @@ impl Inputs {
     /// of the revisions, those of the set ([`revisions_of`]).
     pub fn new(
         set: &DaemonSet,
-        mut nodes: Vec<Arc<NodeView>>,
+        nodes: Vec<Arc<NodeView>>,
         pods: Vec<Arc<PodView>>,
         revisions: Vec<Arc<RevisionView>>,
     ) -> Self {
-        nodes.sort_by(|one, other| one.name.cmp(&other.name));
         let placement = placement(set);
-        let placed = nodes.into_iter().map(|node| Placed {
-            fit: placement.fit(&node),
-            node,
-        });
         Self {
-            nodes: placed.collect(),
+            nodes: fitted(&placement, nodes),
             placement: Arc::new(placement),
             pods: pods_of(set, pods),
             revisions: revisions_of(&set.metadata, &set.spec.selector, revisions),
@@ -71,7 +64,7 @@ impl Inputs {
 
     /// Is there a node of this name?
     pub fn has_node(&self, name: &str) -> bool {
-        self.nodes.iter().any(|placed| *placed.node.name == *name)
+        has_node(&self.nodes, name)
     }
 
     /// Plans the DaemonSet.
@@ -119,8 +112,8 @@ fn pods_of(set: &DaemonSet, mut pods: Vec<Arc<PodView>>) -> Vec<Arc<PodView>> {
 
 impl DaemonSets {
     /// Reads the caches: one snapshot of each.
-    pub(super) fn read_inputs(&self, placing: &Placing) -> Inputs {
-        let metadata = &placing.set.metadata;
+    pub(super) fn read_inputs(&self, placing: &Placing<DaemonSet>) -> Inputs {
+        let metadata = &placing.object.metadata;
         let snapshot = self.pods.snapshot();
         let mut pods = snapshot.by_index(&PODS_BY_OWNER, &metadata.uid);
         pods.extend(snapshot.by_index(&ORPHANS, &metadata.namespace));
@@ -131,8 +124,8 @@ impl DaemonSets {
         Inputs {
             nodes: self.fits.of(&placing.placement, nodes),
             placement: Arc::clone(&placing.placement),
-            pods: pods_of(&placing.set, pods),
-            revisions: revisions_of(metadata, &placing.set.spec.selector, revisions),
+            pods: pods_of(&placing.object, pods),
+            revisions: revisions_of(metadata, &placing.object.spec.selector, revisions),
             pull_jobs: pull_jobs.by_index(&PULL_JOBS_BY_OWNER, &metadata.uid),
             budgets: self.budgets.read(&metadata.namespace),
         }

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use kruise_api::daemonset::KIND;
+use kruise_api::daemonset::{DaemonSet, KIND};
 use kruise_views::{NodeView, PodView};
 use kube_cache::{Delta, ObjectKey};
 
-use super::cached::Placing;
-use crate::controllers::{caches::owners, fits::Verdicts, parsed::Parsed};
+use crate::controllers::{caches::owners, fits::Verdicts, parsed::Parsed, placing::Placing};
 
-type Sets = Vec<Arc<Parsed<Placing>>>;
+type Sets = Vec<Arc<Parsed<Placing<DaemonSet>>>>;
 
 /// The DaemonSets that control the pod, before or after the change; if nobody does, those of its namespace that may adopt it.
 pub(super) fn of_pod(delta: &Delta<PodView>, sets_in: &dyn Fn(&str) -> Sets) -> Vec<ObjectKey> {
@@ -18,7 +17,7 @@ pub(super) fn of_pod(delta: &Delta<PodView>, sets_in: &dyn Fn(&str) -> Sets) -> 
     if let Some(pod) = orphan.filter(|_| may_be_adopted(delta)) {
         for set in sets_in(&pod.namespace) {
             let selects = set.object.as_ref().is_ok_and(|placing| {
-                let selector = &placing.set.spec.selector;
+                let selector = &placing.object.spec.selector;
                 !selector.is_empty() && selector.matches_by(|key| pod.labels.get(key))
             });
             let key = ObjectKey::of(&*set);
@@ -57,8 +56,8 @@ pub(super) fn of_node(delta: &Delta<NodeView>, all: &dyn Fn() -> Sets) -> Vec<Ob
     keys
 }
 
-fn is_selected_otherwise(placing: &Placing, delta: &Delta<NodeView>) -> bool {
-    let rolling = placing.set.spec.update_strategy.rolling_update.as_ref();
+fn is_selected_otherwise(placing: &Placing<DaemonSet>, delta: &Delta<NodeView>) -> bool {
+    let rolling = placing.object.spec.update_strategy.rolling_update.as_ref();
     let Some(selector) = rolling.and_then(|rolling| rolling.selector.as_ref()) else {
         return false;
     };

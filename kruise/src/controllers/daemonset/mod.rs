@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use go_compat::flags::Kind as Type;
 use jiff::Timestamp;
-use kruise_api::daemonset::KIND;
+use kruise_api::daemonset::{DaemonSet, KIND};
 use kruise_plan_kit::{Memory, ResourceId};
 use kruise_plan_workloads::daemonset::{Explain, Options};
 use kruise_runtime::{
@@ -33,6 +33,7 @@ use super::{
     fits::Fits,
     invalid_spec,
     parsed::Parsed,
+    placing::Placing,
 };
 use crate::{
     explain,
@@ -43,7 +44,7 @@ use crate::{
 pub use inputs::Inputs;
 pub use options::options;
 
-use cached::{DAEMONSETS, ORPHANS, Placing};
+use cached::{DAEMONSETS, ORPHANS};
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<DaemonSets>("daemonset-controller", 3)
@@ -81,7 +82,7 @@ const OVERDUE: Spec = Spec {
 
 /// Reconciles one DaemonSet from the caches.
 pub struct DaemonSets {
-    sets: SharedInformer<Parsed<Placing>>,
+    sets: SharedInformer<Parsed<Placing<DaemonSet>>>,
     revisions: SharedInformer<RevisionView>,
     nodes: SharedInformer<NodeView>,
     pull_jobs: SharedInformer<ImageJobView>,
@@ -126,7 +127,7 @@ impl Controls for DaemonSets {
 }
 
 impl DaemonSets {
-    fn all(&self) -> Vec<Arc<Parsed<Placing>>> {
+    fn all(&self) -> Vec<Arc<Parsed<Placing<DaemonSet>>>> {
         self.sets.snapshot().iter().cloned().collect()
     }
 }
@@ -141,7 +142,14 @@ impl Reconciler for DaemonSets {
         let plan = match &cached.object {
             Ok(placing) => {
                 let inputs = self.read_inputs(placing);
-                inputs.plan(&placing.set, &api_version, self.options, memory, Explain::No, now)
+                inputs.plan(
+                    &placing.object,
+                    &api_version,
+                    self.options,
+                    memory,
+                    Explain::No,
+                    now,
+                )
             }
             Err(error) => invalid_spec::plan(error),
         };

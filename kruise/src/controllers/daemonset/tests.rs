@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use kruise_api::daemonset::DaemonSet;
 use kruise_plan_kit::{Memory, Plan, ResourceId, Write};
 use kruise_plan_workloads::daemonset::{Explain, Options};
 use kruise_views::{NodeView, PodView, RevisionView};
@@ -7,14 +8,14 @@ use kube_cache::{Delta, ObjectKey};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{Inputs, cached::Placing, keys};
-use crate::controllers::parsed::Parsed;
+use super::{Inputs, keys};
+use crate::controllers::{parsed::Parsed, placing::Placing};
 
 fn decode<T: DeserializeOwned>(object: &Value) -> Arc<T> {
     Arc::new(serde_json::from_str(&object.to_string()).unwrap())
 }
 
-fn set(name: &str, spec: &Value, update: &Value) -> Arc<Parsed<Placing>> {
+fn set(name: &str, spec: &Value, update: &Value) -> Arc<Parsed<Placing<DaemonSet>>> {
     decode(&json!({
         "apiVersion": "apps.kruise.io/v1beta1", "kind": "DaemonSet",
         "metadata": {"name": name, "namespace": "shop", "uid": format!("uid-{name}")},
@@ -24,7 +25,7 @@ fn set(name: &str, spec: &Value, update: &Value) -> Arc<Parsed<Placing>> {
 }
 
 /// `all` runs everywhere, `ssd` and `fast` on nodes with such a disk, `canary` selects nodes for its update.
-fn sets() -> Vec<Arc<Parsed<Placing>>> {
+fn sets() -> Vec<Arc<Parsed<Placing<DaemonSet>>>> {
     let none = json!({});
     let ssd = json!({"nodeSelector": {"disk": "ssd"}});
     let canary = json!({"selector": {"matchLabels": {"type": "canary"}}});
@@ -158,7 +159,7 @@ fn a_revision_of_somebody_else_is_not_taken_though_it_has_the_name_and_the_templ
         &json!({"containers": [{"name": "main", "image": "agent:1"}]}),
         &json!({}),
     );
-    let set = &cached.object.as_ref().unwrap().set;
+    let set = &cached.object.as_ref().unwrap().object;
     let plan = |revisions: Vec<Arc<RevisionView>>, memory: &Memory| {
         let inputs = Inputs::new(set, Vec::new(), Vec::new(), revisions);
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
