@@ -368,8 +368,7 @@ impl From<Object> for PodView {
         } else {
             0
         };
-        let ephemeral =
-            ephemeral::views(spec.ephemeral_containers, status.ephemeral_container_statuses);
+        let ephemeral = ephemeral::views(spec.ephemeral_containers, status.ephemeral_container_statuses);
         let broadcast = spec
             .placement
             .map(|placement| Box::new(BroadcastView { placement, restarts }));

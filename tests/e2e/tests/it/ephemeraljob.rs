@@ -79,8 +79,7 @@ fn until_status(scenario: &Scenario, wanted: &Value) -> Value {
     wait::until_true("the status of the job", LIMIT, || {
         job = scenario.kubectl.get(JOBS, "dump")?;
         let mut members = wanted.as_object().unwrap().iter();
-        Ok(members
-            .all(|(name, value)| job["status"][name] == *value))
+        Ok(members.all(|(name, value)| job["status"][name] == *value))
     })
     .unwrap_or_else(|error| panic!("{error}: {}", job["status"]));
     job

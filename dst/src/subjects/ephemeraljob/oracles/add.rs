@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kruise_sim::Method;
 use serde_json::Value;
 
-use super::known::{believed, container, containers, has_ended, is_selected};
+use super::known::{Added, believed, container, containers, has_ended, is_selected};
 use crate::engine::oracles::{Mirror, Object, PODS, Violation, Write};
 
 /// Judges the addition of containers to a pod.
@@ -52,14 +52,14 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     };
     let counts = |pod: &Object| !pod.gone && pod.is_active() && is_selected(pod);
     let (parallelism, replicas) = (most("parallelism", 1), most("replicas", i64::MAX));
-    let busy = surely(&|pod| counts(pod) && container(pod, &uid) == Some(None));
+    let busy = surely(&|pod| counts(pod) && container(pod, &uid) == Added::Open);
     if busy >= parallelism {
         return violation(
             "pods at a time",
             format!("{busy} others ran it, of {parallelism}"),
         );
     }
-    let have = surely(&|pod| counts(pod) && container(pod, &uid).is_some());
+    let have = surely(&|pod| counts(pod) && container(pod, &uid) != Added::None);
     if have >= replicas {
         return violation("pods of a job", format!("{have} others have it, of {replicas}"));
     }

@@ -40,10 +40,26 @@ pub fn containers<'o>(pod: &'o Object, uid: &str) -> Vec<&'o Value> {
     all.into_iter().flatten().filter(is_own).collect()
 }
 
-/// How the container of a job in a pod ended; `None` if the pod has none.
-pub fn container(pod: &Object, uid: &str) -> Option<Option<i64>> {
-    let own = containers(pod, uid).first()?["name"].clone();
+/// The container of a job in a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// There is none.
+    None,
+    /// It has not ended.
+    Open,
+    /// It has ended with this code.
+    Ended(i64),
+}
+
+/// What became of the container of a job in a pod.
+pub fn container(pod: &Object, uid: &str) -> Added {
+    let own = containers(pod, uid);
+    let Some(own) = own.first() else {
+        return Added::None;
+    };
     let statuses = pod.value()["status"]["ephemeralContainerStatuses"].as_array();
-    let status = statuses.into_iter().flatten().find(|one| one["name"] == own);
-    Some(status.and_then(|status| status["state"]["terminated"]["exitCode"].as_i64()))
+    let mut statuses = statuses.into_iter().flatten();
+    let status = statuses.find(|one| one["name"] == own["name"]);
+    let code = status.and_then(|status| status["state"]["terminated"]["exitCode"].as_i64());
+    code.map_or(Added::Open, Added::Ended)
 }

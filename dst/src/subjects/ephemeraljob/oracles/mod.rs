@@ -42,7 +42,7 @@ impl Oracles for EphemeralJobOracles {
         let Some(job) = mirror.of(JOBS).now().find(|job| !known::has_ended(job)) else {
             return Some(0);
         };
-        let pods = known::pods(mirror).filter(|pod| known::container(pod, &job.uid).is_none());
+        let pods = known::pods(mirror).filter(|pod| known::container(pod, &job.uid) == known::Added::None);
         Some(u32::try_from(pods.count()).unwrap_or_default() * 2)
     }
 }
