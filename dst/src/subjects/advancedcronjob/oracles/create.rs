@@ -3,14 +3,14 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{CronOracles, activation, ended, last, surely};
+use super::known::{Known, activation, ended, last, surely};
 use crate::engine::oracles::{Mirror, Object, Violation, Write};
 use crate::subjects::advancedcronjob::start::{CRON_JOBS, JOBS};
 
 /// How far the clock of a manager may be behind what its request meets.
 const LATENESS: SignedDuration = SignedDuration::from_secs(1);
 
-impl CronOracles {
+impl Known {
     pub(super) fn created(&self, write: &Write<'_>, new: &Object, mirror: &Mirror) -> Option<Violation> {
         let violation = |oracle, why: String| {
             Some(Violation {

@@ -1,6 +1,6 @@
 //! What an AdvancedCronJob must be once it is paused and all is calm.
 
-use super::{activation, ended, last};
+use super::known::{activation, ended, last};
 use crate::engine::oracles::Mirror;
 use crate::subjects::advancedcronjob::start::{CRON_JOBS, JOBS};
 use crate::subjects::settled::expect;

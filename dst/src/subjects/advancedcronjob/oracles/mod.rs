@@ -5,53 +5,42 @@
 
 mod create;
 mod end;
-
-use std::{collections::BTreeMap, sync::Arc};
+mod known;
 
 use jiff::Timestamp;
 use kruise_sim::Method;
 use serde_json::Value;
 
+use self::known::{Known, activation, believed, ended, last};
 use super::start::{CONTROLLER, CRON_JOBS, JOBS};
-use crate::engine::oracles::{Counters, Mirror, Object, Oracles, ProcessId, Violation, Write};
+use crate::engine::oracles::{Counters, Mirror, Object, Oracles, Violation, Write};
 
 /// Least of jobs for a scenario to count.
 const WRITES: u32 = 10;
 
 /// What judges the AdvancedCronJob of a scenario.
-pub struct CronOracles {
-    /// Seconds that the fastest of all clocks is ever fast.
-    ahead: i64,
-    /// Who created which job, by uid.
-    made: BTreeMap<Arc<str>, ProcessId>,
-    /// Activations whose jobs the controller itself deleted.
-    deleted: Vec<Timestamp>,
-}
+pub struct CronOracles(Known);
 
 impl CronOracles {
-    /// For managers none of whose clocks is faster than that.
+    /// For managers none of whose clocks is faster than so many seconds.
     pub fn new(ahead: i64) -> Self {
-        Self {
-            ahead,
-            made: BTreeMap::new(),
-            deleted: Vec::new(),
-        }
+        Self(Known::new(ahead))
     }
 
     fn judge_write(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         match (write.method, write.resource) {
             (Method::Post, "jobs") => {
                 let new = mirror.of(JOBS).changed_at(write.marks.of(JOBS))?.first()?;
-                let verdict = self.created(write, new, mirror);
+                let verdict = self.0.created(write, new, mirror);
                 if !write.sent.is_given_up() {
-                    self.made.insert(new.uid.clone(), write.process);
+                    self.0.made.insert(new.uid.clone(), write.process);
                 }
                 verdict
             }
             (Method::Delete, "jobs") => {
                 let versions = mirror.of(JOBS).changed_at(write.marks.of(JOBS))?;
                 let before = versions.iter().rev().find(|job| !job.is_going())?;
-                self.deleted.extend(activation(before));
+                self.0.deleted.extend(activation(before));
                 deleted(write, before, mirror)
             }
             (Method::Patch, "advancedcronjobs") => recorded(write, mirror),
@@ -89,39 +78,6 @@ impl Oracles for CronOracles {
     fn remembers_pods(&self) -> bool {
         false
     }
-}
-
-/// The activation that a job is for.
-fn activation(job: &Object) -> Option<Timestamp> {
-    let annotations = &job.value()["metadata"]["annotations"];
-    annotations["apps.kruise.io/scheduled-at"].as_str()?.parse().ok()
-}
-
-/// `Complete` or `Failed`.
-fn ended(job: &Object) -> Option<&'static str> {
-    ["Complete", "Failed"]
-        .into_iter()
-        .find(|kind| job.state(kind) == "True")
-}
-
-/// What the status says was the last activation that had a job.
-fn last(cron: &Object) -> Option<Timestamp> {
-    cron.value()["status"]["lastScheduleTime"].as_str()?.parse().ok()
-}
-
-/// Versions of the object that the sender of a write may have taken for the newest.
-fn believed<'m>(write: &Write<'_>, mirror: &'m Mirror) -> &'m [Arc<Object>] {
-    let log = mirror.of(CRON_JOBS);
-    let Some(cron) = log.now().next() else {
-        return &[];
-    };
-    log.window(&cron.uid, write.sent.floors.of(CRON_JOBS))
-}
-
-/// Does a member of its specification have this value, whatever the sender believes?
-fn surely(write: &Write<'_>, mirror: &Mirror, member: &str, value: &Value) -> bool {
-    let versions = believed(write, mirror);
-    !versions.is_empty() && versions.iter().all(|cron| cron.value()["spec"][member] == *value)
 }
 
 /// A job is deleted for the history or to be replaced, and only once the status names its activation.
