@@ -88,9 +88,9 @@ enum Command {
     /// Find each of the injected bugs.
     #[cfg(feature = "injected-bugs")]
     InjectedBugs {
-        /// Scenarios for each, at most: less than a minute's.
+        /// Seeds for each, at most: less than a minute's scenarios.
         #[arg(long, default_value_t = 1000)]
-        scenarios: u64,
+        seeds: u64,
     },
     /// Print the scenario of a seed.
     Show {
@@ -153,7 +153,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         }
         Command::Enumerate => enumerated(),
         #[cfg(feature = "injected-bugs")]
-        Command::InjectedBugs { scenarios } => injected_bugs(scenarios),
+        Command::InjectedBugs { seeds } => injected_bugs(seeds),
         Command::Show { seed } => {
             print!("{}", serde_saphyr::to_string(&ALL.generate(seed)?.1)?);
             Ok(true)
@@ -212,7 +212,9 @@ fn enumerated() -> anyhow::Result<bool> {
 fn injected_bugs(most: u64) -> anyhow::Result<bool> {
     let mut all = true;
     for bug in kruise_plan_kit::injected::Bug::ALL {
-        if let Some(found) = kruise_dst::engine::injected::hunt(ALL, bug, most)? {
+        if let Some(found) =
+            kruise_dst::engine::injected::hunt(ALL, kruise_dst::subjects::shows(bug), bug, most)?
+        {
             let violation = found.violation;
             println!(
                 "{bug:?}: {:.1} s, seed {}: {}: {}",
@@ -222,7 +224,7 @@ fn injected_bugs(most: u64) -> anyhow::Result<bool> {
                 violation.what
             );
         } else {
-            println!("{bug:?}: NOT FOUND in {most} scenarios");
+            println!("{bug:?}: NOT FOUND in {most} seeds");
             all = false;
         }
     }

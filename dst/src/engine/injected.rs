@@ -15,17 +15,20 @@ use super::{
 pub struct Found {
     /// What showed it.
     pub violation: Violation,
-    /// The seed, and so the number of scenarios played until then.
+    /// The seed.
     pub seed: u64,
     /// How long it took.
     pub took: Duration,
 }
 
-/// Plays seed after seed until the bug shows; `None` if it does not within so many scenarios.
-pub fn hunt(subjects: Subjects, bug: Bug, most: u64) -> anyhow::Result<Option<Found>> {
+/// Plays the seeds of a subject, or all of them, until the bug shows; `None` if it does not up to this seed.
+pub fn hunt(subjects: Subjects, of: Option<&str>, bug: Bug, most: u64) -> anyhow::Result<Option<Found>> {
     let begun = Instant::now();
     for seed in 1..=most {
-        let (_, mut scenario) = subjects.generate(seed)?;
+        let (owner, mut scenario) = subjects.generate(seed)?;
+        if of.is_some_and(|of| of != owner.name()) {
+            continue;
+        }
         scenario.bug = Some(format!("{bug:?}"));
         if let Some(violation) = play(subjects, &scenario, Keep::Hash)?.violation {
             let took = begun.elapsed();

@@ -33,3 +33,50 @@ pub const ALL: Subjects = Subjects(&[
     &advancedcronjob::AdvancedCronJob,
     &ephemeraljob::EphemeralJob,
 ]);
+
+/// The subject whose scenarios show an injected bug; none if those of several do.
+#[cfg(feature = "injected-bugs")]
+pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
+    use kruise_plan_kit::injected::Bug;
+    match bug {
+        Bug::ReservedOrdinalGiven | Bug::OrderIgnored | Bug::ClaimOfSlotGiven | Bug::ResizeUnchecked => {
+            Some("statefulset")
+        }
+        Bug::SetUnavailableOffByOne
+        | Bug::SetPartitionIgnored
+        | Bug::HotBeforeReady
+        | Bug::SetVersionDropped
+        | Bug::SetPausedIgnored => Some("sidecarset"),
+        Bug::NodePodTwice
+        | Bug::SurgeUnbounded
+        | Bug::NodePartitionOffByOne
+        | Bug::IneligibleNodeGiven
+        | Bug::NodesUnavailableOffByOne
+        | Bug::NodeSelectorIgnored
+        | Bug::BurstIgnored
+        | Bug::NameForSeveralNodes
+        | Bug::InPlaceForgotten => Some("daemonset"),
+        Bug::NodeRunTwice
+        | Bug::EndedJobRuns
+        | Bug::ParallelismOffByOne
+        | Bug::FailedPodPausesNothing
+        | Bug::FailedPodEndsNothing
+        | Bug::RestartsUncounted
+        | Bug::DeadlineEarly
+        | Bug::TimeToLiveCut => Some("broadcastjob"),
+        Bug::ChargeUnpaid
+        | Bug::DryRunCharged
+        | Bug::LostRaceCharged
+        | Bug::ChargeAfterRequest
+        | Bug::BudgetUnasked => Some("podunavailablebudget"),
+        Bug::ActivationForgotten
+        | Bug::RecordedBeforeCreated
+        | Bug::DeletedUnrecorded
+        | Bug::ForbidIgnored => Some("advancedcronjob"),
+        Bug::PodsAtOnceOffByOne
+        | Bug::EndedContainersAdded
+        | Bug::MixedResultsUnended
+        | Bug::ReplicasIgnored => Some("ephemeraljob"),
+        _ => None,
+    }
+}

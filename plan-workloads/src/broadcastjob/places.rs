@@ -32,7 +32,7 @@ impl State {
             Phase::Succeeded => Self::Succeeded,
             // Kubelets from 1.27 report so of containers that they stop because the pod is deleted. That is no failure: it may
             // be this job that deletes the pod, or a drain, and the node gets another one.
-            Phase::Failed if !pod.deleting || is_injected(Bug::DeletedPodFails) => Self::Failed,
+            Phase::Failed if !pod.deleting => Self::Failed,
             _ if pod.deleting => Self::Leaving,
             _ if restarts > restart_limit.max(0) && !is_injected(Bug::RestartsUncounted) => Self::OverLimit,
             _ => Self::Active,
