@@ -141,10 +141,12 @@ fn a_node_is_drained_within_the_budget() {
     let pods = kubectl.list("pods", "app=web").unwrap();
     let node = text(&pods[0], "/spec/nodeName");
     let before = names(&scenario);
+    // Pods of other tests on that node have the other labels, too.
+    kubectl.run(&["label", "pods", "--all", "drained=here"]).unwrap();
     let drained = kubectl.run(&[
         "drain",
         &node,
-        "--pod-selector=app=web",
+        "--pod-selector=drained=here",
         "--force",
         "--ignore-daemonsets",
         "--timeout=180s",
