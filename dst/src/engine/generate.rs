@@ -1,5 +1,7 @@
 //! What scenarios of all subjects are made of: faults, and the additional steps of brief ones.
 
+use serde::Serialize;
+
 use super::{
     random::{Purpose, Random},
     resource::Resource,
@@ -10,6 +12,51 @@ use super::{
 pub const PAUSE: u64 = 45_000;
 /// Early faults happen within so many milliseconds.
 const EARLY: u64 = 90_000;
+
+/// A scenario of one subject, still without steps. One in twenty is played to its end; the others end once they count.
+pub fn begin(seed: u64, subject: &str, start: &impl Serialize, random: &mut Random) -> Scenario {
+    let brief = !random.percent(5);
+    Scenario {
+        seed,
+        bug: None,
+        failing: None,
+        brief,
+        managers: if random.percent(35) { 2 } else { 1 },
+        subjects: [(
+            subject.to_owned(),
+            serde_json::to_value(start).unwrap_or_default(),
+        )]
+        .into(),
+        steps: Vec::new(),
+    }
+}
+
+/// Adds so many faults before `end`, in milliseconds.
+pub fn add_faults(scenario: &mut Scenario, random: &mut Random, watched: &[Resource], count: u64, end: u64) {
+    for _ in 0..count {
+        let at = random.between(0, end);
+        let what = fault(random, watched);
+        scenario.steps.push(Step { at, what });
+    }
+}
+
+/// How many faults a scenario has whose users take their time.
+pub fn faults(scenario: &Scenario, random: &mut Random) -> u64 {
+    if scenario.brief {
+        random.between(15, 26)
+    } else {
+        random.between(8, 14)
+    }
+}
+
+/// Adds managers that end after one of their next few writes, so between two that belong together.
+pub fn add_crashes(scenario: &mut Scenario, random: &mut Random, end: u64) {
+    for _ in 0..random.between(1, 4) {
+        let at = random.between(0, end);
+        let what = Action::Once(SuddenFault::CrashAfterWrites(random.between(1, 4) as u32));
+        scenario.steps.push(Step { at, what });
+    }
+}
 
 /// A fault. `watched` are the resources whose watches it may hit; one that is named twice is hit twice as often.
 pub fn fault(random: &mut Random, watched: &[Resource]) -> Action {

@@ -5,10 +5,10 @@ use super::{
     start::{CRON_JOBS, JOBS, NAME, Start},
 };
 use crate::engine::{
-    generate::{PAUSE, add_steps, fault},
+    generate::{PAUSE, add_crashes, add_faults, add_steps, begin, faults},
     random::{Purpose, Random},
     resource::{PODS, Resource},
-    scenario::{Action, Scenario, Step, SuddenFault},
+    scenario::{Action, Scenario, Step},
 };
 
 /// Resources whose watches faults hit.
@@ -30,36 +30,14 @@ pub fn generate(seed: u64) -> Option<Scenario> {
         return None;
     }
     let start = start(random);
-    // One in twenty is played to its end; the others end once they count.
-    let brief = !random.percent(5);
-    let mut scenario = Scenario {
-        seed,
-        bug: None,
-        failing: None,
-        brief,
-        managers: if random.percent(35) { 2 } else { 1 },
-        subjects: [(NAME.to_owned(), serde_json::to_value(&start).unwrap_or_default())].into(),
-        steps: Vec::new(),
-    };
+    let mut scenario = begin(seed, NAME, &start, random);
     let end = edits(&mut scenario, random);
-    let faults = if brief {
-        random.between(15, 26)
-    } else {
-        random.between(8, 14)
-    };
-    for _ in 0..faults {
-        let at = random.between(0, end);
-        let what = fault(random, WATCHED);
-        scenario.steps.push(Step { at, what });
-    }
+    let count = faults(&scenario, random);
+    add_faults(&mut scenario, random, WATCHED, count, end);
     // A manager that ends between a job and its record.
-    for _ in 0..random.between(1, 4) {
-        let at = random.between(0, end);
-        let what = Action::Once(SuddenFault::CrashAfterWrites(random.between(1, 4) as u32));
-        scenario.steps.push(Step { at, what });
-    }
+    add_crashes(&mut scenario, random, end);
     scenario.steps.sort_by_key(|step| step.at);
-    if brief {
+    if scenario.brief {
         add_steps(
             &mut scenario,
             WATCHED,

@@ -5,7 +5,7 @@ use super::{
     start::{DAEMONSETS, NAME, Start, Strategy},
 };
 use crate::engine::{
-    generate::{PAUSE, add_steps, fault},
+    generate::{PAUSE, add_faults, add_steps, begin, faults},
     random::{Purpose, Random},
     resource::{NODES, PODS, REVISIONS, Resource},
     scenario::{Action, Scenario, Step},
@@ -34,31 +34,13 @@ pub fn generate(seed: u64) -> Option<Scenario> {
         return None;
     }
     let start = start(random);
-    // One in twenty is played to its end; the others end once they count.
-    let brief = !random.percent(5);
-    let mut scenario = Scenario {
-        seed,
-        bug: None,
-        failing: None,
-        brief,
-        managers: if random.percent(35) { 2 } else { 1 },
-        subjects: [(NAME.to_owned(), serde_json::to_value(&start).unwrap_or_default())].into(),
-        steps: Vec::new(),
-    };
+    let mut scenario = begin(seed, NAME, &start, random);
     let mut image = 1;
     let end = edits(&mut scenario, random, &mut image);
-    let faults = if brief {
-        random.between(15, 26)
-    } else {
-        random.between(8, 14)
-    };
-    for _ in 0..faults {
-        let at = random.between(0, end);
-        let what = fault(random, WATCHED);
-        scenario.steps.push(Step { at, what });
-    }
+    let count = faults(&scenario, random);
+    add_faults(&mut scenario, random, WATCHED, count, end);
     scenario.steps.sort_by_key(|step| step.at);
-    if brief {
+    if scenario.brief {
         add_steps(
             &mut scenario,
             WATCHED,

@@ -2,10 +2,10 @@
 
 use super::start::{Edit, JOBS, NAME, Start};
 use crate::engine::{
-    generate::{add_steps, fault},
+    generate::{add_crashes, add_faults, add_steps, begin},
     random::{Purpose, Random},
     resource::{PODS, Resource},
-    scenario::{Action, Scenario, Step, SuddenFault},
+    scenario::{Action, Scenario, Step},
 };
 
 /// Resources whose watches faults hit.
@@ -29,30 +29,14 @@ pub fn generate(seed: u64) -> Option<Scenario> {
         return None;
     }
     let start = start(random);
-    let brief = !random.percent(5);
-    let mut scenario = Scenario {
-        seed,
-        bug: None,
-        failing: None,
-        brief,
-        managers: if random.percent(35) { 2 } else { 1 },
-        subjects: [(NAME.to_owned(), serde_json::to_value(&start).unwrap_or_default())].into(),
-        steps: Vec::new(),
-    };
+    let mut scenario = begin(seed, NAME, &start, random);
     let end = edits(&mut scenario, random);
-    for _ in 0..random.between(10, 20) {
-        let at = random.between(0, end);
-        let what = fault(random, WATCHED);
-        scenario.steps.push(Step { at, what });
-    }
+    let count = random.between(10, 20);
+    add_faults(&mut scenario, random, WATCHED, count, end);
     // A manager that ends between containers and the status.
-    for _ in 0..random.between(1, 4) {
-        let at = random.between(0, end);
-        let what = Action::Once(SuddenFault::CrashAfterWrites(random.between(1, 4) as u32));
-        scenario.steps.push(Step { at, what });
-    }
+    add_crashes(&mut scenario, random, end);
     scenario.steps.sort_by_key(|step| step.at);
-    if brief {
+    if scenario.brief {
         add_steps(
             &mut scenario,
             WATCHED,

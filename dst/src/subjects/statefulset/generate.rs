@@ -5,7 +5,7 @@ use super::{
     start::{CLASSES, Claims, Growth, NAME, STATEFULSETS, Start},
 };
 use crate::engine::{
-    generate::{PAUSE, add_steps, fault},
+    generate::{PAUSE, add_faults, add_steps, begin, faults},
     random::{Purpose, Random},
     resource::{CLAIMS, PODS, REVISIONS, Resource},
     scenario::{Action, PodAction, Scenario, Step},
@@ -41,31 +41,13 @@ pub fn generate(seed: u64) -> Option<Scenario> {
 pub fn draw(seed: u64, random: &mut Random) -> Scenario {
     let start = start(random);
     let watched = if start.resizes() { WATCHED_GROWING } else { WATCHED };
-    // One in twenty is played to its end; the others end once they count.
-    let brief = !random.percent(5);
-    let mut scenario = Scenario {
-        seed,
-        bug: None,
-        failing: None,
-        brief,
-        managers: if random.percent(35) { 2 } else { 1 },
-        subjects: [(NAME.to_owned(), serde_json::to_value(&start).unwrap_or_default())].into(),
-        steps: Vec::new(),
-    };
+    let mut scenario = begin(seed, NAME, &start, random);
     let mut image = 1;
     let end = edits(&mut scenario, random, &start, &mut image);
-    let faults = if brief {
-        random.between(15, 26)
-    } else {
-        random.between(8, 14)
-    };
-    for _ in 0..faults {
-        let at = random.between(0, end);
-        let what = fault(random, watched);
-        scenario.steps.push(Step { at, what });
-    }
+    let count = faults(&scenario, random);
+    add_faults(&mut scenario, random, watched, count, end);
     scenario.steps.sort_by_key(|step| step.at);
-    if brief {
+    if scenario.brief {
         add_steps(
             &mut scenario,
             watched,
