@@ -52,7 +52,7 @@ fn of_pod(job: &EphemeralJob, pod: &PodView, body: &Arc<Value>) -> ObjectWrites 
         base: Arc::clone(body),
         set: Vec::new(),
     };
-    // The uid is enough of a guard: what is there already, the server lets nobody change.
+    // The uid is precondition enough: the server refuses changes of ephemeral containers that exist.
     let (intent, part) = (Intent::AddContainers, Part::EphemeralContainers);
     let reason = "it has none of the containers";
     let step = patch(pod, intent, part, body, Guard::SamePod, reason);

@@ -2,8 +2,8 @@
 //!
 //! # What it promises
 //! - **Once for each pod.** A pod that holds a container of the job gets none again. The variable `KRUISE_EJOB_ID` of a
-//!   container says whose it is; the API server lets nobody change or remove it. So a lost answer or a manager that ends
-//!   before the status is written leads to no second one.
+//!   container has the uid of its job, and ephemeral containers cannot be changed or removed. So a lost answer or a manager
+//!   that ends before the status is written leads to no second one.
 //! - **Replicas.** No more pods get the containers than `replicas` says. Pods that have them come first, then the older.
 //! - **Parallelism.** A pod gets the containers only while fewer pods than `parallelism` hold ones that have not ended.
 //! - **An end.** The job ends when each of its pods has succeeded or failed, or at its deadline, which is computed from what

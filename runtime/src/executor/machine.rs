@@ -179,7 +179,7 @@ impl Run {
             uid: stored.uid.clone(),
             owners: stored.owners.clone(),
         });
-        // The next plan may adopt what nobody controls, and makes no other object in its place before the cache shows it.
+        // An object without a controller may be adopted by the next plan, which therefore waits until the cache has it.
         let adoptable = existing.filter(|stored| stored.controller.is_none() && !stored.is_terminating);
         let adoptable = adoptable.and_then(|stored| expectation(&step.write, stored));
         let refusal = track.refusal.take();

@@ -1,6 +1,6 @@
 //! What is planned for a schedule. Each file in `tests/cases/advancedcronjob` describes a schedule, its jobs, and rounds: what
-//! happens, and which writes the plan then has. Those are worked out from the requirements and stand in the file itself; the
-//! whole plan stands beside it. Run with `UPDATE_EXPECT=1` to write the plans anew, and read the difference; with
+//! happens, and which writes the plan then has. The writes are written by hand, from the requirements; the whole plan is in the
+//! `.plan` file beside it. Run with `UPDATE_EXPECT=1` to write the plans anew, and read the difference; with
 //! `CASE=part-of-a-name` to see some alone.
 //!
 //! The schedule is `ops/tick`, created at midnight of 2026-01-01. A time is `HH:MM` or `HH:MM:SS` of that day, or whole. A
@@ -36,7 +36,7 @@ struct Case {
     /// The kind of its jobs.
     #[serde(default = "plain_job")]
     kind: String,
-    /// `ACTIVATION WORD…`, of which the status knows, but for those that are `new`.
+    /// `ACTIVATION WORD…`. The status lists each job, except those with the word `new`.
     #[serde(default)]
     jobs: Vec<String>,
     /// The time zone of the process.

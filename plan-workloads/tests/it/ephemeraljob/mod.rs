@@ -1,6 +1,6 @@
 //! What is planned for an EphemeralJob. Each file in `tests/cases/ephemeraljob` describes the job `shop/dump`, pods, and
-//! rounds: what happens, and which writes the plan then has. Those are worked out from the requirements and stand in the
-//! file itself; the whole plan stands beside it. Run with `UPDATE_EXPECT=1` to write the plans anew, and read the
+//! rounds: what happens, and which writes the plan then has. The writes are written by hand, from the requirements; the
+//! whole plan is in the `.plan` file beside it. Run with `UPDATE_EXPECT=1` to write the plans anew, and read the
 //! difference; with `CASE=part-of-a-name` to see some alone.
 //!
 //! A pod is one line: its name, and words. `CONTAINER=STATE` is an ephemeral container of the job: `added`, `waits`,

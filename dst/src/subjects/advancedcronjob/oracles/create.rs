@@ -29,7 +29,7 @@ impl Known {
             return violation("no job before its time", format!("{at} is after {}", write.now));
         }
         let latest = self.latest(new, mirror);
-        // One that arrives when nobody waits for it any more says nothing about those who sent it.
+        // A request whose sender has given up on it may arrive late. That is not the sender's fault.
         if latest.is_some_and(|latest| at <= latest) && !write.sent.is_given_up() {
             let oracle = if latest == Some(at) {
                 "one job for each activation"
