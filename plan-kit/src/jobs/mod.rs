@@ -41,13 +41,17 @@ pub fn back_off(start: Timestamp, tried: Timestamp, now: Timestamp) -> Option<Du
     left.is_positive().then(|| left.min(LONGEST).unsigned_abs())
 }
 
-/// Deletes a job that ended long enough ago, unless it has changed since: it may be wanted longer.
-pub fn delete(owner: &Owner<'_>, resource: ResourceId, metadata: &ObjectMeta) -> ObjectWrites {
-    let guard = Precondition::UidAndVersion(metadata.uid.clone(), metadata.resource_version.clone());
+/// That a job is as it was when it was read. One that has changed since may be wanted longer.
+pub fn unchanged(metadata: &ObjectMeta) -> Precondition {
+    Precondition::UidAndVersion(metadata.uid.clone(), metadata.resource_version.clone())
+}
+
+/// Deletes a job that ended long enough ago.
+pub fn delete(owner: &Owner<'_>, resource: ResourceId, precondition: Precondition) -> ObjectWrites {
     let write = Write::Delete {
         intent: Intent::DeleteJob,
         target: owner.target(resource, owner.name),
-        precondition: guard,
+        precondition,
     };
     ObjectWrites::alone(Phase::Cleanup, write, "ttlSecondsAfterFinished is over")
 }

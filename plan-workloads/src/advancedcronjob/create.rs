@@ -9,6 +9,7 @@ use kruise_api::{
 use kruise_plan_kit::{
     FailureNote, Intent, ObjectWrites, Owner, Part, Patch, Phase, Precondition, ResourceId, Step, Write,
     injected::{Bug, is_injected},
+    lifecycle::go_time,
     put, status_patch,
 };
 use kruise_views::ScheduledJobView;
@@ -80,7 +81,7 @@ impl NewJobs<'_> {
     fn body(&self, name: &str, activation: Timestamp) -> Value {
         let meta = &self.template.metadata;
         let mut annotations: StringMap = meta.annotations.clone();
-        annotations.insert(SCHEDULED_AT.to_owned(), status::text(activation));
+        annotations.insert(SCHEDULED_AT.to_owned(), go_time(activation));
         let mut body = json!({
             "apiVersion": self.child.api_version(),
             "kind": self.child.kind(),

@@ -7,10 +7,9 @@ use kruise_plan_kit::{
         INVALID_SPEC, JOB_ALREADY_ACTIVE, MISS_SCHEDULE, MISSING_JOB, SAW_COMPLETED_JOB, SUCCESSFUL_CREATE,
         SUCCESSFUL_DELETE, TOO_MANY_MISSED, UNKNOWN_TIME_ZONE,
     },
+    lifecycle::go_time,
 };
 use kruise_views::JobEnd;
-
-use super::status::text;
 
 pub(super) fn created(job: &str) -> EventNote {
     EventNote::new(&SUCCESSFUL_CREATE, format!("Created job {job}"))
@@ -43,14 +42,14 @@ pub(super) fn unknown_zone(zone: &str) -> EventNote {
 }
 
 pub(super) fn missed(activation: Timestamp) -> EventNote {
-    let message = format!("Missed scheduled time to start a job: {}", text(activation));
+    let message = format!("Missed scheduled time to start a job: {}", go_time(activation));
     EventNote::new(&MISS_SCHEDULE, message)
 }
 
 pub(super) fn many_missed(activation: Timestamp) -> EventNote {
     let message = format!(
         "more than 100 activations had no job; one is created for the latest, {}",
-        text(activation)
+        go_time(activation)
     );
     EventNote::new(&TOO_MANY_MISSED, message)
 }

@@ -7,6 +7,7 @@ use kruise_api::advancedcronjob::Concurrency;
 use kruise_plan_kit::{
     Owner, Plan, Why,
     injected::{Bug, is_injected},
+    lifecycle::go_time,
 };
 use kruise_views::ScheduledJobView;
 
@@ -129,7 +130,7 @@ impl Round<'_> {
             }
             Concurrency::Replace => replaced.extend(self.runs.active().filter(|job| !job.deleting)),
         }
-        let reason = format!("it is due since {}", status::text(activation));
+        let reason = format!("it is due since {}", go_time(activation));
         let starts = self.start(activation, &replaced, reason, plan);
         if starts && due.many {
             plan.events.push(events::many_missed(activation));

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
 use kruise_api::advancedcronjob::{ActiveJob, AdvancedCronJobStatus, Child};
 use kruise_plan_kit::{EventNote, ResourceId, StatusPatch, Target, Urgency, status_patch};
 
@@ -61,9 +60,4 @@ pub(super) fn news(snapshot: &Snapshot<'_>, runs: &Runs<'_>) -> Vec<EventNote> {
         None => Some(events::missing(&known.name)),
     });
     news.collect()
-}
-
-/// A time as it is written into objects.
-pub(super) fn text(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

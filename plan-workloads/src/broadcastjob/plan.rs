@@ -93,7 +93,8 @@ fn await_time(snapshot: &Snapshot<'_>, owner: &Owner<'_>, course: Course, plan: 
                 plan.requeue_after([left]);
                 return;
             }
-            let delete = jobs::delete(owner, ResourceId::BROADCAST_JOBS, &job.metadata);
+            let unchanged = jobs::unchanged(&job.metadata);
+            let delete = jobs::delete(owner, ResourceId::BROADCAST_JOBS, unchanged);
             plan.writes.push(delete);
             // What is deleted reports nothing more.
             plan.status = None;

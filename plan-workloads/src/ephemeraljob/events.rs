@@ -50,7 +50,7 @@ pub(super) fn done(targets: &Targets<'_>, counts: Counts) -> EventNote {
         .all
         .iter()
         .filter(|target| target.state() == State::Failed);
-    let named: Vec<String> = bad.clone().take(NAMED).map(told).collect();
+    let named: Vec<String> = bad.clone().take(NAMED).map(describe).collect();
     let more = bad.count().saturating_sub(NAMED);
     let more = if more > 0 {
         format!("; and {more} more")
@@ -67,7 +67,7 @@ pub(super) fn done(targets: &Targets<'_>, counts: Counts) -> EventNote {
 }
 
 /// A pod that failed, with each container that did.
-fn told(target: &Target<'_>) -> String {
+fn describe(target: &Target<'_>) -> String {
     let failed = target.own.iter().filter_map(|one| match one.state {
         EphemeralState::Failed(Some(code)) => Some(format!("{} ended with exit code {code}", one.name)),
         EphemeralState::Failed(None) => Some(format!("{} cannot be run: {}", one.name, one.reason)),

@@ -90,11 +90,11 @@ fn state(target: &Target<'_>, course: Course) -> String {
         };
         return text.into();
     }
-    let containers: Vec<String> = target.own.iter().map(|one| told(one)).collect();
+    let containers: Vec<String> = target.own.iter().map(|one| describe(one)).collect();
     containers.join(", ")
 }
 
-fn told(one: &EphemeralView) -> String {
+fn describe(one: &EphemeralView) -> String {
     let name = &one.name;
     let because = if one.reason.is_empty() {
         String::new()

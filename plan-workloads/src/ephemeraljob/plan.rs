@@ -61,17 +61,16 @@ fn end(snapshot: &Snapshot<'_>, owner: &Owner<'_>, course: Course, plan: &mut Pl
         plan.requeue_after(left);
         return;
     }
-    let mut delete = jobs::delete(owner, ResourceId::EPHEMERAL_JOBS, &job.metadata);
+    let delete = |precondition| jobs::delete(owner, ResourceId::EPHEMERAL_JOBS, precondition);
     // A job that keeps the finalizer after it was deleted would be waited for.
-    if let Some(release) = release(job, owner) {
-        for step in &mut delete.steps {
-            if let Write::Delete { precondition, .. } = &mut step.write {
-                *precondition = Precondition::VersionFromPreviousStep(job.metadata.uid.clone());
-            }
+    plan.writes.push(match release(job, owner) {
+        Some(mut writes) => {
+            let released = Precondition::VersionFromPreviousStep(job.metadata.uid.clone());
+            writes.steps.extend(delete(released).steps);
+            writes
         }
-        delete.steps.splice(0..0, release.steps);
-    }
-    plan.writes.push(delete);
+        None => delete(jobs::unchanged(&job.metadata)),
+    });
 }
 
 /// Removes the finalizer that OpenKruise sets: nothing can be cleaned up.
@@ -86,7 +85,7 @@ fn release(job: &EphemeralJob, owner: &Owner<'_>) -> Option<ObjectWrites> {
         target: owner.target(ResourceId::EPHEMERAL_JOBS, owner.name),
         part: Part::Main,
         patch: Patch::Merge(json!({"metadata": {"finalizers": others}})),
-        precondition: Precondition::UidAndVersion(metadata.uid.clone(), metadata.resource_version.clone()),
+        precondition: jobs::unchanged(metadata),
     };
     let reason = "ephemeral containers cannot be removed, so that its finalizer waits for nothing";
     Some(ObjectWrites::alone(Phase::Cleanup, write, reason))
