@@ -22,6 +22,18 @@ pub struct Spec {
     pub form: Form,
 }
 
+impl Spec {
+    /// Counts writes that the caches did not show in time, by namespace and name of the object.
+    pub const fn overdue_writes(name: &'static str) -> Self {
+        Self {
+            name,
+            help: "Writes not seen in time",
+            labels: &["namespace", "name"],
+            form: Form::Counter,
+        }
+    }
+}
+
 /// How values of a family change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {

@@ -16,7 +16,7 @@ use kruise_plan_kit::{Explain, Memory, ResourceId};
 use kruise_runtime::{
     Served,
     events::ObjectRef,
-    metrics::objects::{Form, Spec},
+    metrics::objects::Spec,
     worker::{Outcome, Reconciler},
 };
 use kruise_views::ScheduledJobView;
@@ -47,12 +47,7 @@ pub static REGISTRATION: Registration = Registration::of::<CronJobs>("advancedcr
     .measured(&OVERDUE, &[])
     .explained(explain::advancedcronjob::explain);
 
-const OVERDUE: Spec = Spec {
-    name: "advancedcronjob_expectation_leakage",
-    help: "Writes not seen in time",
-    labels: &["namespace", "name"],
-    form: Form::Counter,
-};
+const OVERDUE: Spec = Spec::overdue_writes("advancedcronjob_expectation_leakage");
 
 /// Reconciles one AdvancedCronJob from the caches.
 pub struct CronJobs {

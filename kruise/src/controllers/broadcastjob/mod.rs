@@ -18,7 +18,7 @@ use kruise_plan_workloads::broadcastjob::{Explain, Options};
 use kruise_runtime::{
     Served,
     events::ObjectRef,
-    metrics::objects::{Form, Spec},
+    metrics::objects::Spec,
     worker::{Outcome, Reconciler},
 };
 use kruise_views::{NodeView, PodView};
@@ -68,12 +68,7 @@ pub static REGISTRATION: Registration = Registration::of::<BroadcastJobs>("broad
 /// Flag: the scheduler binds pods.
 const BY_SCHEDULER: &str = "assign-bcj-pods-by-scheduler";
 
-const OVERDUE: Spec = Spec {
-    name: "broadcastjob_expectation_leakage",
-    help: "Writes not seen in time",
-    labels: &["namespace", "name"],
-    form: Form::Counter,
-};
+const OVERDUE: Spec = Spec::overdue_writes("broadcastjob_expectation_leakage");
 
 /// Reconciles one BroadcastJob from the caches.
 pub struct BroadcastJobs {

@@ -15,7 +15,7 @@ use kruise_plan_workloads::cloneset::{Explain, Options};
 use kruise_runtime::{
     Served,
     events::ObjectRef,
-    metrics::objects::{Form, Spec},
+    metrics::objects::Spec,
     worker::{Outcome, Reconciler},
 };
 use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
@@ -66,12 +66,7 @@ pub const EXCLUDE_PREPARING_DELETE: &str = "cloneset-scaling-exclude-preparing-d
 /// Feature gate: jobs pull the images of an update before pods are updated.
 const IMAGES_AHEAD: &str = "PreDownloadImageForInPlaceUpdate";
 
-const OVERDUE: Spec = Spec {
-    name: "cloneset_scale_expectation_leakage",
-    help: "Writes not seen in time",
-    labels: &["namespace", "name"],
-    form: Form::Counter,
-};
+const OVERDUE: Spec = Spec::overdue_writes("cloneset_scale_expectation_leakage");
 
 /// Reconciles one CloneSet from the caches.
 pub struct CloneSets {

@@ -21,7 +21,7 @@ use kruise_plan_workloads::daemonset::{Explain, Options};
 use kruise_runtime::{
     Served,
     events::ObjectRef,
-    metrics::objects::{Form, Spec},
+    metrics::objects::Spec,
     worker::{Outcome, Reconciler},
 };
 use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
@@ -73,12 +73,7 @@ const BY_SCHEDULER: &str = "assign-pods-by-scheduler";
 /// Feature gate: jobs pull the images of an update before pods are updated.
 const IMAGES_AHEAD: &str = "PreDownloadImageForDaemonSetUpdate";
 
-const OVERDUE: Spec = Spec {
-    name: "daemonset_expectation_leakage",
-    help: "Writes not seen in time",
-    labels: &["namespace", "name"],
-    form: Form::Counter,
-};
+const OVERDUE: Spec = Spec::overdue_writes("daemonset_expectation_leakage");
 
 /// Reconciles one DaemonSet from the caches.
 pub struct DaemonSets {

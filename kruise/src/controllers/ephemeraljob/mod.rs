@@ -16,7 +16,7 @@ use kruise_runtime::{
     Served,
     caches::CacheId,
     events::ObjectRef,
-    metrics::objects::{Form, Spec},
+    metrics::objects::Spec,
     worker::{Outcome, Reconciler},
 };
 use kruise_views::PodView;
@@ -47,12 +47,7 @@ pub static REGISTRATION: Registration = Registration::of::<EphemeralJobs>("ephem
     .measured(&OVERDUE, &[])
     .explained(explain::ephemeraljob::explain);
 
-const OVERDUE: Spec = Spec {
-    name: "ephemeraljob_expectation_leakage",
-    help: "Writes not seen in time",
-    labels: &["namespace", "name"],
-    form: Form::Counter,
-};
+const OVERDUE: Spec = Spec::overdue_writes("ephemeraljob_expectation_leakage");
 
 /// EphemeralJobs. Those of a namespace are a range of the cache.
 const EPHEMERAL_JOBS: CacheId<Parsed<EphemeralJob>> =

@@ -20,7 +20,7 @@ use kruise_plan_kit::{Explain, Memory, Plan, ResourceId, Why};
 use kruise_runtime::{
     Served,
     events::ObjectRef,
-    metrics::objects::{Form, Spec},
+    metrics::objects::Spec,
     worker::{Outcome, Reconciler},
 };
 use kruise_views::{PodView, WorkloadView};
@@ -58,12 +58,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// Time until a budget is counted again whose workloads have yet to be read. The read that ends sooner enqueues it.
 const AGAIN: Duration = Duration::from_secs(5);
 
-const OVERDUE: Spec = Spec {
-    name: "podunavailablebudget_expectation_leakage",
-    help: "Writes not seen in time",
-    labels: &["namespace", "name"],
-    form: Form::Counter,
-};
+const OVERDUE: Spec = Spec::overdue_writes("podunavailablebudget_expectation_leakage");
 
 /// Reconciles one budget from the caches.
 pub struct Budgets {

@@ -55,12 +55,7 @@ pub static REGISTRATION: Registration = Registration::of::<SidecarSets>("sidecar
     .measured(&OVERDUE, &[&UNINJECTED])
     .explained(explain::sidecarset::explain);
 
-const OVERDUE: Spec = Spec {
-    name: "sidecarset_expectation_leakage",
-    help: "Writes not seen in time",
-    labels: &["namespace", "name"],
-    form: Form::Counter,
-};
+const OVERDUE: Spec = Spec::overdue_writes("sidecarset_expectation_leakage");
 
 const UNINJECTED: Spec = Spec {
     name: "kruise_sidecarset_uninjected_pods",

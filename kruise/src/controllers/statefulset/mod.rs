@@ -19,7 +19,7 @@ use kruise_plan_workloads::statefulset::{Explain, Options};
 use kruise_runtime::{
     Served,
     events::ObjectRef,
-    metrics::objects::{Form, Spec},
+    metrics::objects::Spec,
     worker::{Outcome, Reconciler},
 };
 use kruise_views::{ClaimView, ImageJobView, PodView, RevisionView, StorageClassView};
@@ -67,12 +67,7 @@ const RESIZE_CLAIMS: &str = "StatefulSetAutoResizePVCGate";
 /// Feature gate: jobs pull the images of an update before pods are updated.
 const IMAGES_AHEAD: &str = "PreDownloadImageForInPlaceUpdate";
 
-const OVERDUE: Spec = Spec {
-    name: "statefulset_expectation_leakage",
-    help: "Writes not seen in time",
-    labels: &["namespace", "name"],
-    form: Form::Counter,
-};
+const OVERDUE: Spec = Spec::overdue_writes("statefulset_expectation_leakage");
 
 /// Reconciles one StatefulSet from the caches.
 pub struct StatefulSets {
