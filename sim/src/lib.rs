@@ -29,7 +29,8 @@
 //! limit ranges and authorization are not evaluated; volumes are not matched with claims, and storage classes in
 //! annotations of claims do not count; `matchPolicy: Equivalent` knows the versions of one resource, not resources that
 //! moved between groups; nodes, endpoints, disruption budgets and roles are checked little beyond their metadata; logs
-//! are made of the pod's status, and do not follow; ephemeral containers that exist keep their order; of `managedFields` only what `resize` wrote is kept.
+//! are made of the pod's status, and do not follow; ephemeral containers that exist keep their order; of `managedFields`
+//! only what `resize` wrote is kept.
 //! Where it is stricter: match conditions have a part of CEL and are refused beyond it; patterns with Unicode classes
 //! are refused; a write whose answer cannot be converted is not stored.
 
