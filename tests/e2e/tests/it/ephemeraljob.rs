@@ -74,10 +74,10 @@ pub(crate) fn end(scenario: &Scenario, pod: &str, code: i32) {
     scenario.kubectl.run(&subresource).unwrap();
 }
 
-fn until_status(scenario: &Scenario, wanted: &Value) -> Value {
+fn until_status(scenario: &Scenario, name: &str, wanted: &Value) -> Value {
     let mut job = Value::Null;
     wait::until_true("the status of the job", LIMIT, || {
-        job = scenario.kubectl.get(JOBS, "dump")?;
+        job = scenario.kubectl.get(JOBS, name)?;
         let mut members = wanted.as_object().unwrap().iter();
         Ok(members.all(|(name, value)| job["status"][name] == *value))
     })
@@ -108,11 +108,12 @@ fn an_ephemeral_job_adds_its_containers_to_the_oldest_pods_a_number_at_a_time() 
 
     end(&scenario, "a", 0);
     until_with_container(&scenario, &["a", "b", "c"]);
-    until_status(&scenario, &json!({"match": 3, "succeeded": 1, "failed": 0}));
+    until_status(&scenario, "dump", &json!({"match": 3, "succeeded": 1, "failed": 0}));
     end(&scenario, "c", 0);
     end(&scenario, "b", 0);
     let ended = until_status(
         &scenario,
+        "dump",
         &json!({"phase": "Succeeded", "succeeded": 3, "match": 3}),
     );
     assert!(ended["status"]["completionTime"].is_string() && ended["metadata"]["finalizers"].is_null());
@@ -128,8 +129,7 @@ fn an_ephemeral_job_adds_its_containers_to_the_oldest_pods_a_number_at_a_time() 
     second["metadata"]["name"] = json!("second");
     scenario.kubectl.create(&second).unwrap();
     until_with_container(&scenario, &["a", "b", "c", "d"]);
-    let matched = scenario.kubectl.get(JOBS, "second").unwrap();
-    assert_eq!(matched["status"]["match"], 1, "{matched}");
+    until_status(&scenario, "second", &json!({"match": 1}));
 }
 
 #[test]
@@ -137,12 +137,12 @@ fn an_ephemeral_job_adds_its_containers_to_the_oldest_pods_a_number_at_a_time() 
 fn an_ephemeral_job_fails_at_its_deadline_and_is_deleted_after_its_time_to_live() {
     let scenario = scenario("ephemeral-late");
     pods(&scenario, &["a", "b"]);
-    let mut late = job(&json!({"activeDeadlineSeconds": 4, "ttlSecondsAfterFinished": 3}));
+    let mut late = job(&json!({"activeDeadlineSeconds": 15, "ttlSecondsAfterFinished": 3}));
     // As OpenKruise leaves it.
     late["metadata"]["finalizers"] = json!(["apps.kruise.io/ephemeralcontainers-cleanup"]);
     scenario.kubectl.create(&late).unwrap();
     until_with_container(&scenario, &["a"]);
-    let failed = until_status(&scenario, &json!({"phase": "Failed"}));
+    let failed = until_status(&scenario, "dump", &json!({"phase": "Failed"}));
     let conditions = failed["status"]["conditions"].as_array().unwrap();
     let reason = conditions.iter().find(|one| one["type"] == "JobFailed").unwrap();
     assert_eq!(reason["reason"], "DeadlineExceeded");
