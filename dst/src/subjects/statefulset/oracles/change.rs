@@ -46,7 +46,7 @@ pub fn judge(
     if write.method == Method::Delete && before.label(STATE) == "PreparingDelete" {
         return None;
     }
-    let pod = known.pod(super::known::ordinal(&before.name)?)?;
+    let pod = known.pod(before)?;
     let moves = act == Act::Updates && before.label(REVISION) != after.label(REVISION);
     let case = Case {
         act,

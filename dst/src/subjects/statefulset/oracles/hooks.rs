@@ -20,7 +20,7 @@ pub fn judge(
 ) -> Option<Violation> {
     let set = mirror.of(STATEFULSETS).objects.get(&*known.uid)?.last()?;
     let lifecycle = &set.value()["spec"]["lifecycle"];
-    let pod = known.pod(super::known::ordinal(&before.name)?)?;
+    let pod = known.pod(before)?;
     let violation = |oracle| {
         let (from, to) = (before.label(STATE), after.label(STATE));
         let what = format!("{} brought {} from {from} to {to}", write.process, before.name);

@@ -105,10 +105,10 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// The pod of an ordinal that may still be there.
-    pub fn pod(&self, ordinal: i64) -> Option<&Seen<'a>> {
+    /// The pod that a write is about, if it may still be there. An earlier pod of its name may be known, too.
+    pub fn pod(&self, written: &Object) -> Option<&Seen<'a>> {
         let mut pods = self.pods.iter();
-        pods.find(|pod| pod.ordinal == ordinal && pod.may_be(|object| !object.is_going()))
+        pods.find(|pod| pod.may_be(|object| object.uid == written.uid && !object.is_going()))
     }
 
     fn is_ours(&self, pod: &Object) -> bool {
