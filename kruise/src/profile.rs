@@ -20,6 +20,13 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// These kinds; all kinds if there are none.
+    pub(crate) fn of<'k>(kinds: impl IntoIterator<Item = &'k Kind>) -> Self {
+        Self {
+            only: kinds.into_iter().map(|kind| kind.plural).collect(),
+        }
+    }
+
     /// Whether it leaves kinds out.
     pub fn is_partial(&self) -> bool {
         !self.only.is_empty()

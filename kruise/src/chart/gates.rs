@@ -1,5 +1,6 @@
 //! The feature gates in a template: the same defaults, switches and dependencies as the manager has.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
@@ -11,13 +12,18 @@ use crate::manifests::{Conditions, Gate};
 /// Sets `$gates` at the start of a template.
 pub(super) const READ: &str = "{{- $gates := fromJson (include \"kruise.gates\" .) }}\n";
 
-/// The expression of a template that holds if all these conditions do; none if there are none.
-pub(super) fn condition(conditions: &Conditions) -> Option<String> {
-    let terms: Vec<String> = conditions.iter().map(term).collect();
-    match &terms[..] {
+/// The expressions of a template for these conditions.
+pub(super) fn terms(conditions: &Conditions) -> BTreeSet<String> {
+    conditions.iter().map(term).collect()
+}
+
+/// The expression of a template that holds if all these do; none if there are none.
+pub(super) fn all_of(terms: &BTreeSet<String>) -> Option<String> {
+    let terms: Vec<&str> = terms.iter().map(String::as_str).collect();
+    match terms[..] {
         [] => None,
-        [one] => Some(one.clone()),
-        more => Some(format!("and {}", more.join(" "))),
+        [one] => Some(one.to_owned()),
+        ref more => Some(format!("and {}", more.join(" "))),
     }
 }
 
@@ -135,10 +141,11 @@ mod tests {
     #[test]
     fn conditions_are_joined() {
         let on = Gate::On("A");
-        assert_eq!(condition(&Conditions::new()), None);
-        assert_eq!(condition(&[on].into()).unwrap(), "(index $gates `A`)");
+        let condition = |of: &[Gate]| all_of(&terms(&of.iter().copied().collect()));
+        assert_eq!(condition(&[]), None);
+        assert_eq!(condition(&[on]).unwrap(), "(index $gates `A`)");
         assert_eq!(
-            condition(&[on, Gate::Off("B")].into()).unwrap(),
+            condition(&[on, Gate::Off("B")]).unwrap(),
             "and (index $gates `A`) (not (index $gates `B`))"
         );
     }

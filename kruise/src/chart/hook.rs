@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::objects::{NAMESPACE, PLACEMENT, Templated, value};
 use super::yaml::{optional, put};
-use crate::manifests::rbac::{self, Role, named, rule};
+use crate::manifests::rbac::{self, Place, Role, named, rule};
 use crate::manifests::workload::{restricted, without_rights};
 use crate::uninstall::FINALIZERS;
 
@@ -18,7 +18,7 @@ pub(super) fn objects() -> Vec<Templated> {
     let role = Role {
         name: "kruise-helm-hook-role",
         binding: "kruise-helm-hook-rolebinding",
-        is_for_cluster: true,
+        place: Place::Cluster,
         rules: Vec::new(),
     };
     let [role, binding] = rbac::role_objects(&role, ACCOUNT, NAMESPACE, Value::Array(rules()));

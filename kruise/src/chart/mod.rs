@@ -6,8 +6,9 @@
 //! | module | what |
 //! |---|---|
 //! | [`values`] | the values: file, schema, notes, reference |
-//! | [`gates`] | the feature gates in a template |
-//! | [`objects`] | namespace, managers, rights, definitions, webhooks |
+//! | [`gates`], [`kinds`] | the feature gates and the wanted kinds in a template |
+//! | [`objects`] | namespace, managers, definitions, webhooks |
+//! | [`rights`] | rights |
 //! | [`hook`] | the check before the release is uninstalled |
 //! | [`observed`] | metrics, alerts, network policy |
 //! | [`dashboards`] | dashboards |
@@ -16,8 +17,10 @@
 mod dashboards;
 mod gates;
 mod hook;
+mod kinds;
 mod objects;
 mod observed;
+mod rights;
 mod values;
 mod yaml;
 
@@ -26,9 +29,9 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
+use kruise_api::kinds::ALL;
 use kruise_api::names::DATA_OF_THE_MANAGER;
 
-use crate::profile::Profile;
 use objects::Templated;
 
 pub use values::{ChartValue, Effect};
@@ -39,15 +42,11 @@ pub struct Options {
     /// Folder of the chart. Files of an older chart in it are replaced.
     #[arg(long)]
     dir: PathBuf,
-    /// Only these kinds, by their plural names, separated by commas: a chart with their definitions, rights and webhooks, for
-    /// managers that act on nothing else.
-    #[arg(long, value_name = "KINDS", default_value = "")]
-    only: Profile,
 }
 
 /// Writes the chart and returns a line about it.
 pub fn run(options: &Options) -> anyhow::Result<String> {
-    for (name, text) in files(&options.only) {
+    for (name, text) in files() {
         let path = options.dir.join(&name);
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
@@ -58,18 +57,21 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
 }
 
 /// The files of the chart by their paths.
-pub fn files(profile: &Profile) -> BTreeMap<String, String> {
+pub fn files() -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     let mut put = |name: &str, text: String| files.insert(name.to_owned(), text);
     put("Chart.yaml", CHART.replace("@VERSION", env!("CARGO_PKG_VERSION")));
     put("values.yaml", values::file());
     put("values.schema.json", format!("{:#}\n", values::schema()));
-    put("templates/_helpers.tpl", HELPERS.to_owned() + &gates::helper());
+    put(
+        "templates/_helpers.tpl",
+        HELPERS.to_owned() + &gates::helper() + "\n" + &kinds::helper(),
+    );
     put(
         "templates/NOTES.txt",
         NOTES.replace("@VALUES\n", &values::notes()),
     );
-    put("templates/checks.yaml", checks(profile));
+    put("templates/checks.yaml", checks());
     put(
         "templates/certificates.yaml",
         gates::READ.to_owned() + &SECRET.replace("@KEY", DATA_OF_THE_MANAGER),
@@ -79,7 +81,7 @@ pub fn files(profile: &Profile) -> BTreeMap<String, String> {
     for (name, text) in dashboards::ALL {
         put(&format!("dashboards/{name}.json"), text.to_owned());
     }
-    for (name, objects) in templates(profile) {
+    for (name, objects) in templates() {
         put(&format!("templates/{name}.yaml"), template(&objects));
     }
     files
@@ -92,9 +94,7 @@ pub fn table() -> String {
 
 /// Kind, name and condition of every object that has no template of its own text.
 pub fn objects_by_kind() -> Vec<(String, String, Option<String>, serde_json::Value)> {
-    let all = templates(&Profile::default())
-        .into_iter()
-        .flat_map(|(_, objects)| objects);
+    let all = templates().into_iter().flat_map(|(_, objects)| objects);
     let named = all.map(|one| {
         let text = |pointer: &str| {
             let found = one.object.pointer(pointer).and_then(serde_json::Value::as_str);
@@ -111,16 +111,16 @@ pub fn objects_by_kind() -> Vec<(String, String, Option<String>, serde_json::Val
 }
 
 /// The templates that are made of objects, by their names.
-fn templates(profile: &Profile) -> Vec<(String, Vec<Templated>)> {
+fn templates() -> Vec<(String, Vec<Templated>)> {
     let mut templates = vec![
         ("namespace".to_owned(), objects::namespace()),
-        ("manager".to_owned(), objects::manager(profile)),
-        ("rights".to_owned(), objects::rights(profile)),
-        ("webhooks".to_owned(), objects::configurations(profile)),
+        ("manager".to_owned(), objects::manager()),
+        ("rights".to_owned(), rights::objects()),
+        ("webhooks".to_owned(), objects::configurations()),
         ("uninstall".to_owned(), hook::objects()),
         ("observed".to_owned(), observed::objects()),
     ];
-    let definitions = profile.kinds().map(|kind| {
+    let definitions = ALL.into_iter().map(|kind| {
         (
             format!("definitions/{}", kind.name()),
             vec![objects::definition(kind)],
@@ -135,17 +135,16 @@ fn template(objects: &[Templated]) -> String {
         .iter()
         .map(|one| yaml::document(one.condition.as_deref(), &one.object));
     let text: String = documents.collect();
-    if text.contains("$gates") {
-        gates::READ.to_owned() + &text
-    } else {
-        text
-    }
+    let read = [("$gates", gates::READ), ("$kinds", kinds::READ)];
+    let needed = read.iter().filter(|(name, _)| text.contains(name));
+    let read: String = needed.map(|(_, read)| *read).collect();
+    read + &text
 }
 
 /// The names of the definitions, as a list of a template.
-fn checks(profile: &Profile) -> String {
-    let names: Vec<String> = profile.kinds().map(|kind| format!("`{}`", kind.name())).collect();
-    gates::READ.to_owned() + &CHECKS.replace("@DEFINITIONS", &names.join(" "))
+fn checks() -> String {
+    let names: Vec<String> = ALL.into_iter().map(|kind| format!("`{}`", kind.name())).collect();
+    gates::READ.to_owned() + kinds::READ + &CHECKS.replace("@DEFINITIONS", &names.join(" "))
 }
 
 const CHART: &str = "\
@@ -181,13 +180,13 @@ const CHECKS: &str = "\
 {{- if and (regexMatch \"(^|/)openkruise/kruise-manager$\" $repository) (ne $repository \"openkruise/kruise-manager\") }}
 {{- fail (printf \"manager.image.repository: %s is an image of OpenKruise, which needs the chart of OpenKruise; leave the value out, or give the place of your copy of this project's image\" $repository) }}
 {{- end }}
-{{- if not .Values.crds.managed }}
 {{- range $name := list @DEFINITIONS }}
+{{- if not (and $.Values.crds.managed (index $kinds (first (splitList \".\" $name)))) }}
 {{- $live := lookup \"apiextensions.k8s.io/v1\" \"CustomResourceDefinition\" \"\" $name }}
 {{- if $live }}
 {{- $annotations := default dict $live.metadata.annotations }}
 {{- if and (eq (default \"\" (get $annotations \"meta.helm.sh/release-name\")) $.Release.Name) (ne (default \"\" (get $annotations \"helm.sh/resource-policy\")) \"keep\") }}
-{{- fail (printf \"crds.managed: with false, Helm would delete %s with all its objects; first run: kubectl annotate crd %s helm.sh/resource-policy=keep\" $name $name) }}
+{{- fail (printf \"crds.managed, installation.only: Helm would delete %s with all its objects; first run: kubectl annotate crd %s helm.sh/resource-policy=keep\" $name $name) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -259,7 +258,7 @@ mod tests {
 
     #[test]
     fn every_value_that_a_template_reads_exists_and_every_value_that_has_an_effect_is_read() {
-        let files = files(&Profile::default());
+        let files = files();
         let templates = files.iter().filter(|(name, _)| name.starts_with("templates/"));
         let text: String = templates.map(|(_, text)| text.as_str()).collect();
         let all = values::all();
@@ -295,7 +294,7 @@ mod tests {
 
     #[test]
     fn conditions_open_and_close_in_pairs() {
-        for (name, text) in files(&Profile::default()) {
+        for (name, text) in files() {
             if !name.starts_with("templates/") {
                 continue;
             }

@@ -4,11 +4,10 @@ use kruise_admission::manifests as webhooks;
 use kruise_api::definition::Kind;
 use serde_json::{Value, json};
 
-use super::gates::condition;
+use super::kinds::{self, ONLY};
 use super::yaml::{action, each, optional, put, when};
-use crate::manifests::rbac::{self, ANY_GROUP, NeededRule, Role};
 use crate::manifests::workload::{self, DEPLOYMENT, Port, Workload};
-use crate::manifests::{self, Conditions, NEED_ALL_PODS, aggregate_roles};
+use crate::manifests::{self, NEED_ALL_PODS, reach};
 use crate::profile::Profile;
 
 /// An object, and the expression that says whether it exists; none if it always does.
@@ -39,6 +38,9 @@ pub(super) const NAMESPACE: &str = "{{ .Values.installation.namespace }}";
 /// The manager's image, in a text.
 pub(super) const IMAGE: &str = "{{ include `kruise.image` . }}";
 
+/// The only namespace that the manager watches, if there is one.
+pub(super) const WATCHED: &str = ".Values.installation.watchNamespace";
+
 /// An action that prints a value of the chart.
 pub(super) fn value(path: &str) -> Value {
     action(&format!("toJson .Values.{path}"))
@@ -65,16 +67,13 @@ pub(super) fn namespace() -> Vec<Templated> {
 }
 
 /// The managers: deployment, disruption budget, priority class, and the service of the webhooks.
-pub(super) fn manager(profile: &Profile) -> Vec<Templated> {
+pub(super) fn manager() -> Vec<Templated> {
     let replicas = number("manager.replicas");
     let workload = Workload {
         namespace: NAMESPACE,
         image: IMAGE,
         replicas,
-        more_arguments: arguments()
-            .into_iter()
-            .chain(workload::argument(profile))
-            .collect(),
+        more_arguments: arguments(),
         log_level: "{{ .Values.manager.log.level }}",
         webhooks: port("manager.webhook.port"),
         metrics: port("manager.metrics.port"),
@@ -106,6 +105,11 @@ fn arguments() -> Vec<Value> {
             ".Values.manager.loggingFormat",
             vec![json!("--logging-format={{ .Values.manager.loggingFormat }}")],
         ),
+        when(
+            &format!(".Values.{ONLY}"),
+            vec![json!(format!("--only={{{{ .Values.{ONLY} }}}}"))],
+        ),
+        when(WATCHED, vec![json!(format!("--namespace={{{{ {WATCHED} }}}}"))]),
         each(".Values.manager.extraArgs", vec![action("toJson .")]),
     ]
 }
@@ -142,81 +146,21 @@ pub(super) const PLACEMENT: [(&str, &str); 4] = [
     ("manager.tolerations", "tolerations"),
 ];
 
-/// Service account, roles and their bindings.
-pub(super) fn rights(profile: &Profile) -> Vec<Templated> {
-    let mut account = rbac::account(rbac::ACCOUNT, NAMESPACE);
-    let annotations = optional(".Values.serviceAccount.annotations", "annotations");
-    put(
-        &mut account,
-        "/metadata",
-        &annotations,
-        value("serviceAccount.annotations"),
-    );
-    let mut objects = vec![Templated::always(account)];
-    for role in rbac::roles(profile) {
-        objects.extend(of_role(&role));
-    }
-    objects.extend(aggregate_roles(profile).into_iter().map(Templated::always));
-    objects
-}
-
-/// A role, which exists if one of its rules does.
-fn of_role(role: &Role) -> Vec<Templated> {
-    let common = role.rules.iter().map(|needed| needed.conditions.clone());
-    let common: Conditions = common
-        .reduce(|one, other| one.intersection(&other).copied().collect())
-        .unwrap_or_default();
-    let mut rules: Vec<Value> = Vec::new();
-    let mut same: Option<(Conditions, Vec<Value>)> = None;
-    for NeededRule { conditions, rule } in &role.rules {
-        let own: Conditions = conditions.difference(&common).copied().collect();
-        match &mut same {
-            Some((of, items)) if *of == own => items.push(limited(rule)),
-            _ => {
-                rules.extend(same.take().into_iter().flat_map(under));
-                same = Some((own, vec![limited(rule)]));
-            }
-        }
-    }
-    rules.extend(same.into_iter().flat_map(under));
-    let objects = rbac::role_objects(role, rbac::ACCOUNT, NAMESPACE, Value::Array(rules));
-    let objects = objects.into_iter().map(|object| Templated {
-        condition: condition(&common),
-        object,
-    });
-    objects.collect()
-}
-
-fn under((conditions, rules): (Conditions, Vec<Value>)) -> Vec<Value> {
-    match condition(&conditions) {
-        Some(condition) => vec![when(&condition, rules)],
-        None => rules,
-    }
-}
-
-/// A rule for all resources of any group is for the groups that a value names.
-fn limited(rule: &Value) -> Value {
-    let mut rule = rule.clone();
-    let is_of_any = rule.get("apiGroups") == Some(&json!([ANY_GROUP]));
-    if is_of_any && rule.get("resources") == Some(&json!(["*"])) {
-        put(&mut rule, "", "apiGroups", value("installation.roleListGroups"));
-    }
-    rule
-}
-
 /// The definition of a kind, which stays when the release is uninstalled.
 pub(super) fn definition(kind: &Kind) -> Templated {
     let mut definition = kind.manifest(NAMESPACE);
     let annotations =
         "merge (dict `helm.sh/resource-policy` `keep`) .Values.externalCerts.annotations | toJson";
     put(&mut definition, "/metadata", "annotations", action(annotations));
-    Templated::with(".Values.crds.managed", definition)
+    let condition = format!("and .Values.crds.managed {}", kinds::is_wanted([kind]));
+    Templated::with(&condition, definition)
 }
 
 /// The webhook configurations.
-pub(super) fn configurations(profile: &Profile) -> Vec<Templated> {
-    let narrow = manifests::configurations(NAMESPACE, false, profile).into_iter();
-    let wide = manifests::configurations(NAMESPACE, true, profile);
+pub(super) fn configurations() -> Vec<Templated> {
+    let all = Profile::default();
+    let narrow = manifests::configurations(NAMESPACE, false, &all).into_iter();
+    let wide = manifests::configurations(NAMESPACE, true, &all);
     let both = narrow.zip(wide).map(|(mut narrow, wide)| {
         let annotations = "merge (dict `template` ``) .Values.externalCerts.annotations | toJson";
         put(&mut narrow, "/metadata", "annotations", action(annotations));
@@ -257,7 +201,11 @@ fn webhook(mut entry: Value, is_narrowed: bool) -> Value {
         let key = optional(&format!("not (or {})", gates.join(" ")), "matchConditions");
         put(&mut entry, "", &key, conditions);
     }
-    exclude_azure(&mut entry);
+    limit_namespaces(&mut entry);
+    let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
+    if let Some(kind) = kinds::of_webhook(name) {
+        return when(&kinds::is_wanted([kind]), vec![entry]);
+    }
     let path = entry
         .pointer("/clientConfig/service/path")
         .and_then(Value::as_str);
@@ -276,16 +224,18 @@ fn webhook(mut entry: Value, is_narrowed: bool) -> Value {
 /// Paths of the webhooks for pods.
 const OF_PODS: [&str; 2] = [webhooks::MUTATE_POD, "/validate-pod"];
 
-/// With the value for it, a webhook is not called for the namespaces of the provider.
-fn exclude_azure(entry: &mut Value) {
-    const ON: &str = ".Values.webhookConfiguration.aksIntegration";
+/// With the values for it, a webhook is not called for the namespaces of a provider, or only for the watched one.
+fn limit_namespaces(entry: &mut Value) {
+    const AZURE: &str = ".Values.webhookConfiguration.aksIntegration";
     let managed = json!({"key": "kubernetes.azure.com/managedby", "operator": "NotIn", "values": ["aks"]});
     let control_plane =
         |values: Value| json!({"key": webhooks::CONTROL_PLANE, "operator": "NotIn", "values": values});
+    let watched = when(WATCHED, vec![reach::selected(&format!("{{{{ {WATCHED} }}}}"))]);
     let terms = "/namespaceSelector/matchExpressions";
     let Some(terms) = entry.pointer_mut(terms).and_then(Value::as_array_mut) else {
-        let selector = json!({"matchExpressions": [control_plane(json!(["true"])), managed]});
-        put(entry, "", &optional(ON, "namespaceSelector"), selector);
+        let azure = when(AZURE, vec![control_plane(json!(["true"])), managed]);
+        let key = optional(&format!("or {AZURE} {WATCHED}"), "namespaceSelector");
+        put(entry, "", &key, json!({"matchExpressions": [azure, watched]}));
         return;
     };
     let own = terms
@@ -293,8 +243,9 @@ fn exclude_azure(entry: &mut Value) {
         .find(|term| term["key"] == webhooks::CONTROL_PLANE);
     let mut more = vec![managed];
     match own.and_then(|term| term["values"].as_array_mut()) {
-        Some(values) => values.push(when(ON, vec![json!("true")])),
+        Some(values) => values.push(when(AZURE, vec![json!("true")])),
         None => more.push(control_plane(json!(["true"]))),
     }
-    terms.push(when(ON, more));
+    terms.push(when(AZURE, more));
+    terms.push(watched);
 }

@@ -108,6 +108,19 @@ fn of_installation() -> Vec<ChartValue> {
              the webhook for pods",
         ),
         used(
+            super::kinds::ONLY,
+            json!(""),
+            TEXT,
+            "only these kinds, by their plural names, separated by commas: their definitions, rights and webhooks, for managers \
+             that act on nothing else",
+        ),
+        used(
+            "installation.watchNamespace",
+            json!(""),
+            TEXT,
+            "the only namespace that managers watch: they have rights in it only, and webhooks are called for it only",
+        ),
+        used(
             "installation.roleListGroups",
             json!(["*"]),
             LIST,

@@ -3,6 +3,7 @@
 mod aggregate;
 mod client_config;
 pub(crate) mod rbac;
+pub(crate) mod reach;
 pub(crate) mod workload;
 
 use anyhow::Context;
@@ -54,6 +55,9 @@ pub struct Options {
     /// that acts on nothing else.
     #[arg(long, value_name = "KINDS", default_value = "")]
     only: Profile,
+    /// Watch this namespace only: rights and webhooks for what is in it, and for what is in no namespace.
+    #[arg(long, value_name = "NAMESPACE", value_parser = reach::name)]
+    watch_namespace: Option<String>,
     /// Leave out the Deployment: for a manager that runs outside the cluster with `WEBHOOK_HOST` set.
     #[arg(long)]
     without_manager: bool,
@@ -89,6 +93,7 @@ pub(crate) fn of_a_manager_outside(webhook_url: &str) -> anyhow::Result<Vec<Valu
         replicas: 0,
         feature_gates: String::new(),
         only: Profile::default(),
+        watch_namespace: None,
         without_manager: true,
         webhook_url: Some(webhook_url.to_owned()),
     };
@@ -124,9 +129,9 @@ pub(crate) fn configurations(namespace: &str, all_pods: bool, profile: &Profile)
 fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
     let namespace = &options.namespace;
     let mut objects = vec![workload::namespace(namespace)];
-    let profile = &options.only;
+    let (profile, watched) = (&options.only, options.watch_namespace.as_deref());
     objects.extend(profile.kinds().map(|kind| kind.manifest(namespace)));
-    objects.extend(rbac::objects(namespace, gates, profile));
+    objects.extend(rbac::objects(namespace, gates, profile, watched));
     objects.extend(aggregate::roles(profile));
     objects.extend(workload::webhook_objects(namespace));
     if !options.without_manager {
@@ -135,11 +140,17 @@ fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
             &options.image,
             options.replicas,
             &options.feature_gates,
-            profile,
+            (profile, watched),
         )));
     }
     let all_pods = NEED_ALL_PODS.iter().any(|(gate, _)| gates.on(gate));
-    objects.extend(configurations(namespace, all_pods, profile));
+    let mut configurations = configurations(namespace, all_pods, profile);
+    if let Some(watched) = watched {
+        for configuration in &mut configurations {
+            reach::limit_webhooks(configuration, watched);
+        }
+    }
+    objects.extend(configurations);
     for object in &mut objects {
         client_config::settle(object, options.webhook_url.as_deref());
     }
@@ -159,6 +170,7 @@ mod tests {
             replicas: 2,
             feature_gates: String::new(),
             only: only.parse().unwrap(),
+            watch_namespace: None,
             without_manager: false,
             webhook_url: None,
         };
@@ -246,6 +258,7 @@ mod tests {
                 replicas: 2,
                 feature_gates: gates.to_owned(),
                 only: Profile::default(),
+                watch_namespace: None,
                 without_manager: false,
                 webhook_url: None,
             };

@@ -7,6 +7,7 @@ use kruise_api::definition::Kind;
 use kruise_plan_kit::ResourceId;
 use serde_json::{Value, json};
 
+use super::reach;
 use crate::gates::{BUDGET_DELETIONS, BUDGET_UPDATES, DEFINITIONS_PROTECTION, DELETION_PROTECTION, Gates};
 use crate::manager::Registration;
 use crate::profile::Profile;
@@ -58,14 +59,17 @@ pub(crate) struct NeededRule {
     pub(crate) rule: Value,
 }
 
-impl NeededRule {
-    fn always(rule: Value) -> Self {
+impl From<Value> for NeededRule {
+    /// A rule that is always needed.
+    fn from(rule: Value) -> Self {
         Self {
             conditions: Conditions::new(),
             rule,
         }
     }
+}
 
+impl NeededRule {
     fn with(gate: Gate, rule: Value) -> Self {
         Self {
             conditions: [gate].into(),
@@ -90,52 +94,66 @@ impl NeededRule {
     }
 }
 
+/// Where a role grants something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place<'n> {
+    /// In the whole cluster.
+    Cluster,
+    /// In a namespace.
+    Namespace(&'n str),
+}
+
 /// A role with its binding.
-pub(crate) struct Role {
+pub(crate) struct Role<'n> {
     /// Name of the role.
     pub(crate) name: &'static str,
     /// Name of its binding.
     pub(crate) binding: &'static str,
-    /// Whether it is for the whole cluster, or for the manager's namespace.
-    pub(crate) is_for_cluster: bool,
+    /// Where it grants its rights.
+    pub(crate) place: Place<'n>,
     /// The rights.
     pub(crate) rules: Vec<NeededRule>,
 }
 
-/// The manager's roles with these kinds.
-pub(crate) fn roles(profile: &Profile) -> Vec<Role> {
+/// The roles of a manager in a namespace, with these kinds.
+pub(crate) fn roles<'n>(namespace: &'n str, profile: &Profile) -> Vec<Role<'n>> {
     vec![
         Role {
             name: "kruise-manager-role",
             binding: "kruise-manager-rolebinding",
-            is_for_cluster: true,
+            place: Place::Cluster,
             rules: cluster_rules(profile),
         },
         Role {
             name: "kruise-certs-role",
             binding: "kruise-certs-rolebinding",
-            is_for_cluster: true,
+            place: Place::Cluster,
             rules: certificate_rules(profile),
         },
         Role {
             name: "kruise-leader-election-role",
             binding: "kruise-leader-election-rolebinding",
-            is_for_cluster: false,
+            place: Place::Namespace(namespace),
             rules: lease_rules(),
         },
         Role {
             name: "kruise-webhook-role",
             binding: "kruise-webhook-rolebinding",
-            is_for_cluster: false,
+            place: Place::Namespace(namespace),
             rules: webhook_rules(),
         },
     ]
 }
 
-/// Service account, roles and bindings in a namespace.
-pub fn objects(namespace: &str, gates: &Gates, profile: &Profile) -> Vec<Value> {
+/// Service account, roles and bindings of a manager in a namespace, which may watch one namespace only.
+pub fn objects(namespace: &str, gates: &Gates, profile: &Profile, watched: Option<&str>) -> Vec<Value> {
     let mut objects = vec![account(ACCOUNT, namespace)];
-    for role in roles(profile) {
+    let all = roles(namespace, profile);
+    let roles = match watched {
+        Some(watched) => reach::limited(all, watched),
+        None => all,
+    };
+    for role in roles {
         let needed = role.rules.iter().filter(|one| {
             let mut conditions = one.conditions.iter();
             conditions.all(|condition| condition.holds(gates))
@@ -153,19 +171,15 @@ pub(crate) fn account(name: &str, namespace: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}})
 }
 
-/// A role with these rules, and its binding to a service account.
-pub(crate) fn role_objects(role: &Role, account: &str, namespace: &str, rules: Value) -> [Value; 2] {
-    let metadata = |name: &str| {
-        if role.is_for_cluster {
-            json!({"name": name})
-        } else {
-            json!({"name": name, "namespace": namespace})
-        }
+/// A role with these rules, and its binding to a service account in a namespace.
+pub(crate) fn role_objects(role: &Role<'_>, account: &str, namespace: &str, rules: Value) -> [Value; 2] {
+    let metadata = |name: &str| match role.place {
+        Place::Cluster => json!({"name": name}),
+        Place::Namespace(namespace) => json!({"name": name, "namespace": namespace}),
     };
-    let kind = if role.is_for_cluster {
-        "ClusterRole"
-    } else {
-        "Role"
+    let kind = match role.place {
+        Place::Cluster => "ClusterRole",
+        Place::Namespace(_) => "Role",
     };
     [
         json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata(role.name),
@@ -181,7 +195,7 @@ pub(crate) fn role_objects(role: &Role, account: &str, namespace: &str, rules: V
 
 /// The lease may have any name, as `--leader-election-id` says.
 fn lease_rules() -> Vec<NeededRule> {
-    vec![NeededRule::always(rule(
+    vec![NeededRule::from(rule(
         "coordination.k8s.io",
         &["leases"],
         &["get", "create", "update"],
@@ -196,8 +210,8 @@ fn webhook_rules() -> Vec<NeededRule> {
     vec![
         NeededRule::with(is_ours, rule("", &["secrets"], &["create"])),
         NeededRule::with(is_ours, secret(&["update"])),
-        NeededRule::always(secret(READ)),
-        NeededRule::always(named(rule("", &["configmaps"], READ), &[CONFIGURATION])),
+        NeededRule::from(secret(READ)),
+        NeededRule::from(named(rule("", &["configmaps"], READ), &[CONFIGURATION])),
     ]
 }
 
@@ -238,8 +252,8 @@ fn cluster_rules(profile: &Profile) -> Vec<NeededRule> {
 
 /// The rules of a profile; some are for resources that it does not have.
 fn rules_of_all_kinds(profile: &Profile) -> Vec<NeededRule> {
-    let mut rules = needed_by_controllers(&profile.registrations());
-    rules.push(NeededRule::always(rule("", &["events"], &["create", "patch"])));
+    let mut rules = needed_by(&profile.registrations());
+    rules.push(NeededRule::from(rule("", &["events"], &["create", "patch"])));
     let about: Vec<_> = ABOUT_WORKLOADS
         .into_iter()
         .filter(|(group, plural)| profile.has(group, plural))
@@ -253,9 +267,9 @@ fn rules_of_all_kinds(profile: &Profile) -> Vec<NeededRule> {
             rule("apps", &["deployments", "replicasets", "statefulsets"], &["get"]),
             rule("batch", &["jobs"], &["get"]),
         ];
-        rules.extend(others.chain(workloads).map(NeededRule::always));
+        rules.extend(others.chain(workloads).map(NeededRule::from));
     }
-    rules.extend(registered(profile, READ).into_iter().map(NeededRule::always));
+    rules.extend(registered(profile, READ).into_iter().map(NeededRule::from));
     rules.extend([
         NeededRule::with(
             Gate::On(DELETION_PROTECTION),
@@ -293,7 +307,7 @@ const WORKLOADS: [ResourceId; 5] = [
 type Verbs = BTreeMap<(&'static str, String), BTreeSet<&'static str>>;
 
 /// The rights in these registrations by their conditions: one rule for each resource and subresource.
-fn needed_by_controllers(registrations: &[&Registration]) -> Vec<NeededRule> {
+pub(super) fn needed_by(registrations: &[&Registration]) -> Vec<NeededRule> {
     let mut by_conditions: BTreeMap<Conditions, Verbs> = BTreeMap::new();
     for registration in registrations {
         let own: Conditions = Gate::of(registration.gates()).into_iter().collect();
@@ -346,7 +360,7 @@ fn needed_by_controllers(registrations: &[&Registration]) -> Vec<NeededRule> {
 /// The rights in these registrations with these feature gates.
 #[cfg(test)]
 pub fn rules_of_controllers(registrations: &[&Registration], gates: &Gates) -> Vec<Value> {
-    let needed = needed_by_controllers(registrations).into_iter();
+    let needed = needed_by(registrations).into_iter();
     let needed = needed.filter(|one| one.conditions.iter().all(|condition| condition.holds(gates)));
     needed.map(|one| one.rule).collect()
 }
@@ -371,7 +385,7 @@ mod tests {
 
     /// The rights in the whole cluster, as text.
     fn rules_with(gates: &str) -> String {
-        let objects = objects("ns", &Gates::parse(gates, "").unwrap(), &Profile::default());
+        let objects = objects("ns", &Gates::parse(gates, "").unwrap(), &Profile::default(), None);
         let role = objects
             .iter()
             .find(|object| object["metadata"]["name"] == "kruise-manager-role");
@@ -402,7 +416,7 @@ mod tests {
     #[test]
     fn with_certificates_of_others_nothing_about_them_is_written() {
         let names = |gates: &str| -> Vec<String> {
-            let objects = objects("ns", &Gates::parse(gates, "").unwrap(), &Profile::default());
+            let objects = objects("ns", &Gates::parse(gates, "").unwrap(), &Profile::default(), None);
             let writes = objects.iter().filter(|object| {
                 let rules = object["rules"].as_array().into_iter().flatten();
                 let mut about = rules.filter(|rule| {

@@ -49,20 +49,25 @@ pub(crate) struct Workload<'a> {
 }
 
 impl<'a> Workload<'a> {
-    /// With the default of everything else. Empty feature gates leave the defaults.
+    /// With the default of everything else, for a manager of these kinds that may watch one namespace only. Empty feature
+    /// gates leave the defaults.
     pub(crate) fn new(
         namespace: &'a str,
         image: &'a str,
         replicas: i32,
         feature_gates: &str,
-        profile: &Profile,
+        (profile, watched): (&Profile, Option<&str>),
     ) -> Self {
         let gates = (!feature_gates.is_empty()).then(|| json!(format!("--feature-gates={feature_gates}")));
         Self {
             namespace,
             image,
             replicas: json!(replicas),
-            more_arguments: gates.into_iter().chain(argument(profile)).collect(),
+            more_arguments: gates
+                .into_iter()
+                .chain(only(profile))
+                .chain(watched.map(|namespace| json!(format!("--namespace={namespace}"))))
+                .collect(),
             log_level: "4",
             webhooks: Port::of(9876),
             metrics: Port::of(8080),
@@ -74,7 +79,7 @@ impl<'a> Workload<'a> {
 }
 
 /// The flag of a manager that acts on some kinds only.
-pub(crate) fn argument(profile: &Profile) -> Option<Value> {
+fn only(profile: &Profile) -> Option<Value> {
     profile.is_partial().then(|| json!(format!("--{FLAG}={profile}")))
 }
 
@@ -218,7 +223,7 @@ mod tests {
     use crate::manager::{Config, FLAGS, longest_end};
 
     fn installed() -> Vec<Value> {
-        deployment(&Workload::new("ns", "image", 2, "", &Profile::default()))
+        deployment(&Workload::new("ns", "image", 2, "", (&Profile::default(), None)))
     }
 
     #[test]

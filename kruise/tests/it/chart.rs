@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use kruise::{chart, profile::Profile};
+use kruise::chart;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -288,6 +288,10 @@ fn mistakes_in_values_are_refused_by_name() {
             "is an image of OpenKruise",
         ),
         ("webhookConfiguration.failurePolicy.pods=Maybe", "pods"),
+        (
+            "installation.only=deployments",
+            "installation.only: \"deployments\" is none of advancedcronjobs, ",
+        ),
     ] {
         let output = Command::new(&helm)
             .args([
@@ -326,30 +330,97 @@ fn chart_and_manifests_agree_about_rights_and_webhooks_with_every_gate() {
     );
     for gates in settings {
         let set = format!("featureGates={}", gates.replace(',', "\\,"));
-        let chart = rendered(&folder, &["--set", &set]);
-        let printed = folder.kruise(&["manifests", "--feature-gates", &gates]);
-        printed.assert(0, &[]);
-        let printed: Vec<Value> = printed
-            .output
-            .split("---\n")
-            .filter(|document| !document.is_empty())
-            .map(|document| serde_saphyr::from_str(document).unwrap())
-            .collect();
-        for kind in ["ClusterRole", "Role", "MutatingWebhookConfiguration"] {
-            let of_kind = |objects: &[Value]| -> BTreeMap<String, BTreeMap<String, Value>> {
-                let objects = objects.iter().filter(|object| object["kind"] == kind);
-                let named = objects.map(|object| (key(object), fields(object)));
-                let ours = named.filter(|(key, _)| !key.contains("helm-hook"));
-                // The manager drops what it does not serve; `url` is null for `kubectl apply`.
-                let without = |mut fields: BTreeMap<String, Value>| {
-                    fields.retain(|path, _| !path.contains("/mpod.kb.io/"));
-                    fields
-                };
-                ours.map(|(key, fields)| (key, without(fields))).collect()
-            };
-            assert_eq!(of_kind(&chart), of_kind(&printed), "{kind} with {gates:?}");
-        }
+        let kinds = ["ClusterRole", "Role", "MutatingWebhookConfiguration"];
+        agree(&folder, &[&set], &["--feature-gates", &gates], &kinds);
     }
+}
+
+#[test]
+#[ignore = "needs helm: HELM=/path/to/helm cargo test -p kruise --test it chart -- --ignored"]
+fn chart_and_manifests_agree_about_an_installation_of_some_kinds_or_for_one_namespace() {
+    let folder = Folder::new();
+    let kinds = [
+        "ClusterRole",
+        "Role",
+        "ClusterRoleBinding",
+        "RoleBinding",
+        "MutatingWebhookConfiguration",
+        "ValidatingWebhookConfiguration",
+    ];
+    let gates = "ImagePullJobGate=true,PreDownloadImageForInPlaceUpdate=true";
+    let set = format!("featureGates={}", gates.replace(',', "\\,"));
+    let mut profiles: Vec<String> = kruise_api::kinds::ALL
+        .into_iter()
+        .map(|kind| kind.plural.to_owned())
+        .collect();
+    profiles.extend(
+        [
+            "clonesets,imagepulljobs",
+            "advancedcronjobs,broadcastjobs",
+            "sidecarsets,podunavailablebudgets,statefulsets",
+        ]
+        .map(String::from),
+    );
+    for only in &profiles {
+        let value = format!("installation.only={}", only.replace(',', "\\,"));
+        let chart = agree(
+            &folder,
+            &[&set, &value],
+            &["--feature-gates", gates, "--only", only],
+            &kinds,
+        );
+        let definitions = chart.iter().filter(|object| is_definition(object)).count();
+        assert_eq!(definitions, only.split(',').count(), "{only}");
+        assert!(has_argument(&chart, &format!("--only={only}")));
+    }
+    let value = "installation.watchNamespace=shop";
+    let chart = agree(
+        &folder,
+        &[&set, value],
+        &["--feature-gates", gates, "--watch-namespace", "shop"],
+        &kinds,
+    );
+    assert!(has_argument(&chart, "--namespace=shop"));
+}
+
+/// Whether the manager has this argument.
+fn has_argument(objects: &[Value], argument: &str) -> bool {
+    let mut deployments = objects.iter().filter(|object| object["kind"] == "Deployment");
+    let arguments = &deployments.next().unwrap()["spec"]["template"]["spec"]["containers"][0]["args"];
+    arguments.as_array().unwrap().contains(&json!(argument))
+}
+
+/// Compares the objects of some kinds that the chart renders with what is printed, and returns all that it renders.
+fn agree(folder: &Folder, values: &[&str], options: &[&str], kinds: &[&str]) -> Vec<Value> {
+    let set: Vec<&str> = values.iter().flat_map(|value| ["--set", value]).collect();
+    let chart = rendered(folder, &set);
+    let printed = folder.kruise(&[&["manifests"], options].concat());
+    printed.assert(0, &[]);
+    let documents = printed
+        .output
+        .split("---\n")
+        .filter(|document| !document.is_empty());
+    let printed: Vec<Value> = documents
+        .map(|document| serde_saphyr::from_str(document).unwrap())
+        .collect();
+    for kind in kinds {
+        let of_kind = |objects: &[Value]| -> BTreeMap<String, BTreeMap<String, Value>> {
+            let objects = objects.iter().filter(|object| object["kind"] == *kind);
+            let named = objects.map(|object| {
+                let place = object["metadata"]["namespace"].as_str().unwrap_or_default();
+                (format!("{place} {}", key(object)), fields(object))
+            });
+            let ours = named.filter(|(key, _)| !key.contains("helm-hook"));
+            // The manager drops what it does not serve; `url` is null for `kubectl apply`.
+            let without = |mut fields: BTreeMap<String, Value>| {
+                fields.retain(|path, _| !path.contains("/mpod.kb.io/"));
+                fields
+            };
+            ours.map(|(key, fields)| (key, without(fields))).collect()
+        };
+        assert_eq!(of_kind(&chart), of_kind(&printed), "{kind} with {values:?}");
+    }
+    chart
 }
 
 /// Without Helm: what the chart is made of has upstream's names, kinds and selectors.
@@ -407,7 +478,7 @@ fn the_chart_is_written_to_a_folder_and_over_an_older_one() {
             .kruise(&["chart", "--dir", dir.to_str().unwrap()])
             .assert(0, &["charts/kruise"]);
     }
-    for (name, text) in chart::files(&Profile::default()) {
+    for (name, text) in chart::files() {
         assert_eq!(std::fs::read_to_string(dir.join(name)).unwrap(), text);
     }
     assert!(

@@ -190,7 +190,7 @@ pub(crate) fn until_webhooks_answer(kubeconfig: &Path) -> anyhow::Result<()> {
 }
 
 /// The program.
-fn kubectl() -> PathBuf {
+pub(crate) fn kubectl() -> PathBuf {
     std::env::var_os("KRUISE_E2E_KUBECTL").map_or_else(|| "kubectl".into(), PathBuf::from)
 }
 

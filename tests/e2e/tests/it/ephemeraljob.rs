@@ -108,7 +108,11 @@ fn an_ephemeral_job_adds_its_containers_to_the_oldest_pods_a_number_at_a_time() 
 
     end(&scenario, "a", 0);
     until_with_container(&scenario, &["a", "b", "c"]);
-    until_status(&scenario, "dump", &json!({"match": 3, "succeeded": 1, "failed": 0}));
+    until_status(
+        &scenario,
+        "dump",
+        &json!({"match": 3, "succeeded": 1, "failed": 0}),
+    );
     end(&scenario, "c", 0);
     end(&scenario, "b", 0);
     let ended = until_status(

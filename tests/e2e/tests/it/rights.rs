@@ -10,8 +10,8 @@ use kruise_e2e::wait;
 use serde_json::{Value, json};
 
 use crate::cluster::{
-    LEASE, LIMIT, Scenario, Stopped, audit_log, container, scenario_alone, text, until_webhooks_answer,
-    variable, web,
+    LEASE, LIMIT, Scenario, Stopped, audit_log, container, kubectl, scenario_alone, text,
+    until_webhooks_answer, variable, web,
 };
 use crate::{admission_lookups, claims, ephemeraljob, launch};
 
@@ -76,16 +76,13 @@ fn the_printed_rights_suffice_and_none_is_idle() {
     free_lease();
     // What the manifests install, then what an administrator may do to it.
     empty_certificates(&system);
-    drop(started(&system, &kubeconfig, &dir));
+    drop(started(&system, &kubeconfig, &dir, &[]));
     system.run(&["delete", "secret", "kruise-webhook-certs"]).unwrap();
     free_lease();
-    let manager = started(&system, &kubeconfig, &dir);
+    let manager = started(&system, &kubeconfig, &dir, &[]);
     live(&scenario);
     let mut requests = log.read_new(MANAGER).unwrap();
-    let refused: Vec<&Entry> = requests.iter().filter(|request| request.code == 403).collect();
-    assert!(refused.is_empty(), "{refused:#?}");
-    let lines = std::fs::read_to_string(dir.join("manager.log")).unwrap();
-    assert!(!lines.to_lowercase().contains("forbidden"), "{lines}");
+    none_refused(&requests, &dir);
 
     // A full quota answers 403 as well, so it comes after.
     repeat_an_event(&scenario);
@@ -101,6 +98,101 @@ fn the_printed_rights_suffice_and_none_is_idle() {
     }
     assert!(idle.is_empty(), "granted and never used: {idle:?}");
     drop(replaced);
+}
+
+#[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
+fn the_rights_of_a_manager_of_one_namespace_suffice_and_end_with_it() {
+    const WATCHED: &str = "granted-alone";
+    let scenario = scenario_alone(WATCHED);
+    let system = scenario.kubectl.in_namespace(SYSTEM);
+    let dir = PathBuf::from(variable("KRUISE_E2E_DIR")).join("rights-of-one");
+    let kubeconfig = of_service_account(&system, &dir);
+    let replaced = Stopped::shared(system.kubeconfig());
+    let everywhere = Everywhere(&system, WATCHED);
+    let lease = ["delete", "lease", LEASE, "--ignore-not-found"];
+    system.run(&lease).unwrap();
+    install(&system, &["--watch-namespace", WATCHED]);
+    empty_certificates(&system);
+    let mut log = audit_log();
+    let manager = started(&system, &kubeconfig, &dir, &[format!("--namespace={WATCHED}")]);
+    let mut refused = web(2);
+    refused["spec"]["updateStrategy"] = json!({"maxUnavailable": -1});
+    wait::until_true("the webhooks review the namespace", LIMIT, || {
+        let create = ["create", "--dry-run=server", "-f", "-"];
+        let (_, refusal) = scenario.kubectl.attempt(&create, &refused.to_string())?;
+        Ok(refusal.contains("maxUnavailable"))
+    })
+    .unwrap();
+    let elsewhere = system.in_namespace("default");
+    let mut set = refused;
+    set["metadata"]["name"] = json!("elsewhere");
+    elsewhere.apply(&set).unwrap();
+    live(&scenario);
+    let mine = [
+        "auth",
+        "can-i",
+        "--as=system:serviceaccount:kruise-system:kruise-manager",
+    ];
+    for (right, namespace, is_granted) in [
+        (["create", "pods"], WATCHED, true),
+        (["create", "pods"], "default", false),
+        (["list", "clonesets.apps.kruise.io"], "default", false),
+        (["list", "nodes"], "default", true),
+        (["create", "events"], "default", true),
+    ] {
+        let line = [&mine[..], &right, &["--namespace", namespace]].concat();
+        assert_eq!(system.run(&line).is_ok(), is_granted, "{right:?} in {namespace}");
+    }
+    let set = elsewhere.get("clonesets", "elsewhere").unwrap();
+    assert_eq!(set.get("status"), None, "nobody acts on it");
+    elsewhere.run(&["delete", "clonesets", "elsewhere"]).unwrap();
+    none_refused(&log.read_new(MANAGER).unwrap(), &dir);
+    drop(manager);
+    drop(everywhere);
+    drop(replaced);
+}
+
+/// Brings back the rights and webhooks of a manager of all namespaces, however the scenario ends.
+struct Everywhere<'k>(&'k Kubectl, &'static str);
+
+impl Drop for Everywhere<'_> {
+    fn drop(&mut self) {
+        let Self(system, watched) = self;
+        install(system, &[]);
+        empty_certificates(system);
+        for (namespace, role) in [
+            (*watched, "kruise-manager-role"),
+            (*watched, "kruise-certs-role"),
+            ("default", "kruise-manager-events-role"),
+        ] {
+            let binding = format!("rolebinding/{role}binding");
+            let delete = ["delete", &binding, &format!("role/{role}"), "--ignore-not-found"];
+            if let Err(error) = system.in_namespace(namespace).run(&delete) {
+                eprintln!("{role} in {namespace}: {error:#}");
+            }
+        }
+    }
+}
+
+/// Applies what is printed with these options.
+fn install(system: &Kubectl, options: &[&str]) {
+    let printed = std::process::Command::new(variable("KRUISE_E2E_BIN"))
+        .args([&["manifests", "--without-manager"], options].concat())
+        .output()
+        .unwrap();
+    let manifests = String::from_utf8(printed.stdout).unwrap();
+    Kubectl::new(kubectl(), system.kubeconfig())
+        .run_with_input(&["apply", "-f", "-"], &manifests)
+        .unwrap();
+}
+
+/// No request of the manager was refused for lack of a right.
+fn none_refused(requests: &[Entry], dir: &Path) {
+    let refused: Vec<&Entry> = requests.iter().filter(|request| request.code == 403).collect();
+    assert!(refused.is_empty(), "{refused:#?}");
+    let lines = std::fs::read_to_string(dir.join("manager.log")).unwrap();
+    assert!(!lines.to_lowercase().contains("forbidden"), "{lines}");
 }
 
 /// A kubeconfig of the manager's service account.
@@ -124,7 +216,7 @@ fn of_service_account(system: &Kubectl, dir: &Path) -> PathBuf {
 }
 
 /// A manager that keeps its certificates in the Secret, as it does inside a cluster.
-fn started(system: &Kubectl, kubeconfig: &Path, dir: &Path) -> Manager {
+fn started(system: &Kubectl, kubeconfig: &Path, dir: &Path, flags: &[String]) -> Manager {
     let command = [
         "env",
         "WEBHOOK_CERT_WRITER=secret",
@@ -135,7 +227,11 @@ fn started(system: &Kubectl, kubeconfig: &Path, dir: &Path) -> Manager {
         command: command.map(String::from).to_vec(),
         kubeconfig: kubeconfig.into(),
         dir: dir.into(),
-        flags: LONG_LEASE.iter().map(ToString::to_string).collect(),
+        flags: LONG_LEASE
+            .iter()
+            .map(ToString::to_string)
+            .chain(flags.iter().cloned())
+            .collect(),
     };
     let mut manager = launch.start().unwrap();
     manager.wait_ready(LIMIT).unwrap();
