@@ -17,7 +17,7 @@ use kruise_plan_kit::injected::{Bug, is_injected};
 use kruise_plan_kit::inplace::VerticalScaling;
 use kruise_runtime::{
     Client, Served,
-    caches::{Caches, Following, Jitter, Watches},
+    caches::{Caches, Following, Jitter, Reach, Watches},
     discovery,
     events::EventSink,
     freshness::{Followed, catch_up},
@@ -316,7 +316,7 @@ pub(crate) async fn server_facts(
         if !gates.on(gate) {
             continue;
         }
-        let namespace = namespace.filter(|_| !grant.is_cluster_scoped);
+        let namespace = namespace.filter(|_| grant.reach != Reach::Cluster);
         let Ok(path) = served.collection(grant.resource, namespace) else {
             continue;
         };

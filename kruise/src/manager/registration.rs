@@ -14,7 +14,7 @@ use kruise_api::definition::Kind;
 use kruise_plan_kit::{ResourceId, inplace::VerticalScaling};
 use kruise_runtime::{
     Client, Served,
-    caches::{CacheId, Caches, Held},
+    caches::{CacheId, Caches, Held, Reach},
     events::EventSink,
     metrics::{Metrics, objects::Spec},
     shutdown,
@@ -77,8 +77,8 @@ pub struct Grant {
     pub verbs: &'static [&'static str],
     /// The right is needed only if one of these feature gates is on; always if there are none.
     pub gates: &'static [&'static str],
-    /// Whether objects of the resource are in no namespace.
-    pub is_cluster_scoped: bool,
+    /// Where the objects are.
+    pub reach: Reach,
 }
 
 impl Grant {
@@ -89,7 +89,7 @@ impl Grant {
             subresource: "",
             verbs,
             gates: &[],
-            is_cluster_scoped: false,
+            reach: Reach::Watched,
         }
     }
 
@@ -103,7 +103,16 @@ impl Grant {
     #[must_use]
     pub const fn cluster_scoped(self) -> Self {
         Self {
-            is_cluster_scoped: true,
+            reach: Reach::Cluster,
+            ..self
+        }
+    }
+
+    /// The same right on objects in the manager's namespace only.
+    #[must_use]
+    pub const fn in_own_namespace(self) -> Self {
+        Self {
+            reach: Reach::Own,
             ..self
         }
     }

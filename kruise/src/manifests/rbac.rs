@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use kruise_admission::manifests::{MUTATING, VALIDATING};
 use kruise_api::definition::Kind;
 use kruise_plan_kit::ResourceId;
+use kruise_runtime::caches::Reach;
 use serde_json::{Value, json};
 
 use super::reach;
 use crate::gates::{BUDGET_DELETIONS, BUDGET_UPDATES, DEFINITIONS_PROTECTION, DELETION_PROTECTION, Gates};
-use crate::manager::Registration;
+use crate::manager::{Grant, Registration};
 use crate::profile::Profile;
 use crate::settings::CONFIGURATION;
 
@@ -131,6 +132,12 @@ pub(crate) fn roles<'n>(namespace: &'n str, profile: &Profile) -> Vec<Role<'n>> 
             rules: certificate_rules(profile),
         },
         Role {
+            name: "kruise-manager-own-role",
+            binding: "kruise-manager-own-rolebinding",
+            place: Place::Namespace(namespace),
+            rules: own_rules(profile),
+        },
+        Role {
             name: "kruise-leader-election-role",
             binding: "kruise-leader-election-rolebinding",
             place: Place::Namespace(namespace),
@@ -193,13 +200,11 @@ pub(crate) fn role_objects(role: &Role<'_>, account: &str, namespace: &str, rule
     ]
 }
 
-/// The lease may have any name, as `--leader-election-id` says.
+/// The lease may have any name, as `--leader-election-id` says. Events say who leads.
 fn lease_rules() -> Vec<NeededRule> {
-    vec![NeededRule::from(rule(
-        "coordination.k8s.io",
-        &["leases"],
-        &["get", "create", "update"],
-    ))]
+    let leases = rule("coordination.k8s.io", &["leases"], &["get", "create", "update"]);
+    let events = rule("", &["events"], &["create", "patch"]);
+    vec![leases.into(), events.into()]
 }
 
 /// The Secret of the certificates and no other one (a watch of one name is granted like a read of it), and the ConfigMap
@@ -244,6 +249,15 @@ const ABOUT_WORKLOADS: [(&str, &str); 3] = [
     ("apps.kruise.io", "workloadspreads"),
     ("apps.kruise.io", "persistentpodstates"),
 ];
+
+/// What controllers keep in the manager's namespace.
+fn own_rules(profile: &Profile) -> Vec<NeededRule> {
+    let rules = kept_by(&profile.registrations());
+    rules
+        .into_iter()
+        .filter_map(|needed| needed.limited(profile))
+        .collect()
+}
 
 fn cluster_rules(profile: &Profile) -> Vec<NeededRule> {
     let rules = rules_of_all_kinds(profile).into_iter();
@@ -306,61 +320,106 @@ const WORKLOADS: [ResourceId; 5] = [
 /// Verbs by group and resource.
 type Verbs = BTreeMap<(&'static str, String), BTreeSet<&'static str>>;
 
-/// The rights in these registrations by their conditions: one rule for each resource and subresource.
-pub(super) fn needed_by(registrations: &[&Registration]) -> Vec<NeededRule> {
-    let mut by_conditions: BTreeMap<Conditions, Verbs> = BTreeMap::new();
+/// Rights by the conditions under which they are needed.
+#[derive(Default)]
+struct Rights(BTreeMap<Conditions, Verbs>);
+
+impl Rights {
+    fn allow(
+        &mut self,
+        conditions: Conditions,
+        group: &'static str,
+        resource: String,
+        verbs: &[&'static str],
+    ) {
+        let of_conditions = self.0.entry(conditions).or_default();
+        of_conditions.entry((group, resource)).or_default().extend(verbs);
+    }
+
+    fn grant(&mut self, registration: &Registration, grant: &Grant) {
+        let ResourceId { group, plural } = grant.resource;
+        let mut conditions = conditions_of(registration);
+        conditions.extend(Gate::of(grant.gates));
+        if grant.subresource.is_empty() {
+            self.allow(conditions.clone(), group, plural.to_owned(), READ);
+            self.allow(conditions, group, plural.to_owned(), grant.verbs);
+        } else {
+            self.allow(
+                conditions,
+                group,
+                format!("{plural}/{}", grant.subresource),
+                grant.verbs,
+            );
+        }
+    }
+
+    /// One rule for each resource and subresource.
+    fn rules(self) -> Vec<NeededRule> {
+        let of_conditions = self.0.into_iter().flat_map(|(conditions, verbs)| {
+            verbs.into_iter().map(move |((group, resource), verbs)| {
+                let verbs: Vec<&str> = verbs.into_iter().collect();
+                NeededRule {
+                    conditions: conditions.clone(),
+                    rule: rule(group, &[&resource], &verbs),
+                }
+            })
+        });
+        of_conditions.collect()
+    }
+}
+
+fn conditions_of(registration: &Registration) -> Conditions {
+    Gate::of(registration.gates()).into_iter().collect()
+}
+
+/// What these registrations keep in the manager's namespace.
+fn kept_by(registrations: &[&Registration]) -> Vec<NeededRule> {
+    let mut rights = Rights::default();
     for registration in registrations {
-        let own: Conditions = Gate::of(registration.gates()).into_iter().collect();
-        let mut allow = |gate: Option<Gate>, group, plural: String, more: &[&'static str]| {
-            let conditions = own.iter().copied().chain(gate).collect();
-            let verbs = by_conditions.entry(conditions).or_default();
-            verbs.entry((group, plural)).or_default().extend(more);
+        let grants = registration.grants.iter();
+        for grant in grants.filter(|grant| grant.reach == Reach::Own) {
+            rights.grant(registration, grant);
+        }
+    }
+    rights.rules()
+}
+
+/// The rights in these registrations, but for those in the manager's namespace.
+pub(super) fn needed_by(registrations: &[&Registration]) -> Vec<NeededRule> {
+    let mut rights = Rights::default();
+    for registration in registrations {
+        let mut allow = |group, resource, verbs: &[&'static str]| {
+            rights.allow(conditions_of(registration), group, resource, verbs);
         };
         if let Some(ResourceId { group, plural }) = registration.resource() {
-            allow(None, group, plural.to_owned(), READ);
-            allow(None, group, format!("{plural}/status"), &["patch"]);
+            allow(group, plural.to_owned(), READ);
+            allow(group, format!("{plural}/status"), &["patch"]);
             // Required by the admission plugin OwnerReferencesPermissionEnforcement.
-            allow(None, group, format!("{plural}/finalizers"), &["update"]);
+            allow(group, format!("{plural}/finalizers"), &["update"]);
         }
         if registration.finds_workloads {
             for ResourceId { group, plural } in WORKLOADS {
-                allow(None, group, plural.to_owned(), READ);
+                allow(group, plural.to_owned(), READ);
             }
-            allow(None, "", "replicationcontrollers".to_owned(), &["get"]);
+            allow("", "replicationcontrollers".to_owned(), &["get"]);
             // Workloads of any kind say here how many pods they want.
-            allow(None, ANY_GROUP, "*/scale".to_owned(), &["get"]);
+            allow(ANY_GROUP, "*/scale".to_owned(), &["get"]);
         }
         for ResourceId { group, plural } in registration.watches {
-            allow(None, group, (*plural).to_owned(), READ);
+            allow(group, (*plural).to_owned(), READ);
         }
-        for grant in registration.grants {
-            let ResourceId { group, plural } = grant.resource;
-            let gate = Gate::of(grant.gates);
-            if grant.subresource.is_empty() {
-                allow(gate, group, plural.to_owned(), READ);
-                allow(gate, group, plural.to_owned(), grant.verbs);
-            } else {
-                let part = format!("{plural}/{}", grant.subresource);
-                allow(gate, group, part, grant.verbs);
-            }
+        let grants = registration.grants.iter();
+        for grant in grants.filter(|grant| grant.reach != Reach::Own) {
+            rights.grant(registration, grant);
         }
     }
-    let of_conditions = by_conditions.into_iter().flat_map(|(conditions, verbs)| {
-        verbs.into_iter().map(move |((group, resource), verbs)| {
-            let verbs: Vec<&str> = verbs.into_iter().collect();
-            NeededRule {
-                conditions: conditions.clone(),
-                rule: rule(group, &[&resource], &verbs),
-            }
-        })
-    });
-    of_conditions.collect()
+    rights.rules()
 }
 
 /// The rights in these registrations with these feature gates.
 #[cfg(test)]
 pub fn rules_of_controllers(registrations: &[&Registration], gates: &Gates) -> Vec<Value> {
-    let needed = needed_by(registrations).into_iter();
+    let needed = needed_by(registrations).into_iter().chain(kept_by(registrations));
     let needed = needed.filter(|one| one.conditions.iter().all(|condition| condition.holds(gates)));
     needed.map(|one| one.rule).collect()
 }

@@ -3,6 +3,8 @@
 //! What is in namespaces is granted by a Role in the watched one. What is in none, such as nodes, definitions and
 //! SidecarSets, is granted by the ClusterRole as in every installation. Webhooks are called for objects of the watched
 //! namespace. They are called for objects that are in no namespace, too: a selector of namespaces does not exclude those.
+//! What the manager keeps in its own namespace, such as its lease and the revisions of SidecarSets, is granted there in every
+//! installation.
 
 use kruise_api::definition::Scope;
 use kruise_api::kinds;
@@ -126,6 +128,7 @@ mod tests {
     use crate::manifests::rbac::{needed_by, roles};
     use crate::profile::Profile;
     use crate::{controllers, manager::Registration};
+    use kruise_runtime::caches::Reach;
 
     #[test]
     fn all_that_a_manager_of_one_namespace_may_do_elsewhere_is_about_objects_in_no_namespace_and_its_own() {
@@ -164,7 +167,7 @@ mod tests {
         let cluster_scoped = controllers::ALL
             .into_iter()
             .flat_map(|registration: &Registration| registration.grants)
-            .filter(|grant| grant.is_cluster_scoped);
+            .filter(|grant| grant.reach == Reach::Cluster);
         for grant in cluster_scoped {
             let rule = rule(grant.resource.group, &[grant.resource.plural], &["get"]);
             assert!(!is_in_namespaces(&rule), "{}", grant.resource);

@@ -50,7 +50,7 @@ pub static REGISTRATION: Registration = Registration::of::<SidecarSets>("sidecar
         Grant::on(ResourceId::PODS, &["patch"]).part("status"),
         budgets::READ,
         budgets::CHARGE,
-        Grant::on(ResourceId::REVISIONS, &["create", "patch", "delete"]),
+        Grant::on(ResourceId::REVISIONS, &["create", "patch", "delete"]).in_own_namespace(),
     ])
     .measured(&OVERDUE, &[&UNINJECTED])
     .explained(explain::sidecarset::explain);

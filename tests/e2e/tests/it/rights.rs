@@ -538,7 +538,12 @@ fn repeat_an_event(scenario: &Scenario) {
 
 /// Every verb with its resource that the installed roles grant.
 fn granted(system: &Kubectl) -> BTreeSet<(String, String)> {
-    let roles = ["kruise-leader-election-role", "kruise-webhook-role"].map(|name| ("role", name));
+    let roles = [
+        "kruise-leader-election-role",
+        "kruise-manager-own-role",
+        "kruise-webhook-role",
+    ]
+    .map(|name| ("role", name));
     let mut granted = BTreeSet::new();
     let of_cluster = ["kruise-manager-role", "kruise-certs-role"].map(|name| ("clusterrole", name));
     for (kind, name) in roles.into_iter().chain(of_cluster) {
