@@ -79,7 +79,7 @@ impl Needs {
         Self(needs)
     }
 
-    /// The kinds that need a right, and the expressions that must hold for it.
+    /// The expressions that must hold for a right.
     fn of(&self, conditions: &Conditions, [group, resource, verb, name]: [&str; 4]) -> BTreeSet<String> {
         let plural = resource.split('/').next().unwrap_or_default();
         let mut ours = kinds::ALL.into_iter();
