@@ -107,7 +107,7 @@ fn orphaned_pods_stay_and_have_no_owner() {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn while_no_manager_runs_a_namespace_finishes_deleting_and_a_protected_set_stays() {
-    let scenario = scenario_alone("delete-unmanaged");
+    let scenario = scenario_alone("delete-without-manager");
     let mut protected = web(0);
     protected["metadata"] = json!({"name": "protected", "labels": {PROTECTION: "Always"}});
     let elsewhere = scenario.kubectl.in_namespace("delete-protected");
@@ -122,7 +122,7 @@ fn while_no_manager_runs_a_namespace_finishes_deleting_and_a_protected_set_stays
     let stopped = Stopped::shared(scenario.kubectl.kubeconfig());
     scenario
         .kubectl
-        .run(&["delete", "namespace", "delete-unmanaged", "--timeout=600s"])
+        .run(&["delete", "namespace", "delete-without-manager", "--timeout=600s"])
         .unwrap();
     let refusal = elsewhere
         .refused(&["delete", "clonesets", "protected"], "")
