@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::source::Source;
+use super::toolchain::Toolchain;
 use crate::workspace;
 
 /// The target that is built without being asked for. Its C library, musl, is linked in and has a permissive licence.
@@ -20,9 +21,11 @@ pub(super) fn build(target: &str, source: &Source, folder: &Path) -> Result<Vec<
         .collect();
     // The folder of the build may be outside of the workspace.
     let c = paths.iter().map(|(path, name)| (path.as_path(), *name));
+    let toolchain = Toolchain::of(target)?;
     let c: Vec<String> = c
         .chain([(folder, "/target")])
         .map(|(path, name)| format!("-ffile-prefix-map={}={name}", path.display()))
+        .chain(toolchain.flags)
         .collect();
     let status = Command::new(env!("CARGO"))
         .args([
@@ -37,6 +40,7 @@ pub(super) fn build(target: &str, source: &Source, folder: &Path) -> Result<Vec<
         .arg(folder)
         .env("CARGO_ENCODED_RUSTFLAGS", rust.join("\u{1f}"))
         .env(format!("CFLAGS_{}", target.replace('-', "_")), c.join(" "))
+        .envs(toolchain.variables)
         .env("KRUISE_COMMIT", &source.commit)
         .env("SOURCE_DATE_EPOCH", source.seconds.to_string())
         .current_dir(workspace::root())

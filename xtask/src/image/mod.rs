@@ -13,6 +13,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`executable`] | builds it and checks it |
+//! | [`toolchain`] | C compiler and linker for another processor |
 //! | [`packages`] | what it consists of |
 //! | [`sbom`] | that as a bill of materials |
 //! | [`licences`] | the texts of the licences |
@@ -22,6 +23,7 @@ mod licences;
 mod packages;
 mod sbom;
 mod source;
+mod toolchain;
 
 use std::path::{Path, PathBuf};
 
