@@ -1,4 +1,4 @@
-//! EphemeralJobs above pods whose nodes run no ephemeral containers: the tests report how they end.
+//! EphemeralJobs above pods whose nodes end no ephemeral containers: the tests report how they end.
 
 use kruise_e2e::wait;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ pub(crate) fn job(spec: &Value) -> Value {
     let mut whole = json!({
         "selector": {"matchLabels": {"app": "cart"}},
         "template": {"ephemeralContainers": [{"name": "dumper", "image": "example/dump:1", "imagePullPolicy": "IfNotPresent",
-            "terminationMessagePolicy": "File", "targetContainerName": "main", "command": ["sleep", "5"]}]},
+            "terminationMessagePolicy": "File", "targetContainerName": "main", "command": ["sleep", "86400"]}]},
     });
     let members = whole.as_object_mut().unwrap();
     members.extend(spec.as_object().unwrap().clone());
