@@ -77,6 +77,12 @@ async fn migrate(options: &Options) -> anyhow::Result<String> {
         refused.extend(failures);
     }
     if refused.is_empty() {
+        if options.to.is_some() {
+            output::report(format_args!(
+                "pods, revisions and claims may name their owners in another version. Before a definition loses that \
+                 version, change them as docs/migration.md says; otherwise the garbage collector may delete them"
+            ));
+        }
         return Ok(text);
     }
     output::print(&text)?;
