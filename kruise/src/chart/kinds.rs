@@ -23,27 +23,23 @@ pub(super) const ONLY: &str = "installation.only";
 pub(super) const READ: &str = "{{- $kinds := fromJson (include \"kruise.kinds\" .) }}\n";
 
 /// Kinds by their plural names.
-type Kinds = BTreeSet<&'static str>;
+pub(super) type Kinds = BTreeSet<&'static str>;
+
+/// The expression of a template that holds if this kind is wanted.
+pub(super) fn is_wanted(plural: &str) -> String {
+    format!("(index $kinds `{plural}`)")
+}
 
 /// The expression of a template that holds if one of these kinds is wanted; none if they are all kinds.
-fn term(of: &Kinds) -> Option<String> {
+pub(super) fn one_is_wanted(of: &Kinds) -> Option<String> {
     if of.len() == kinds::ALL.len() {
         return None;
     }
-    let terms: Vec<String> = of
-        .iter()
-        .map(|plural| format!("(index $kinds `{plural}`)"))
-        .collect();
+    let terms: Vec<String> = of.iter().map(|plural| is_wanted(plural)).collect();
     match &terms[..] {
         [one] => Some(one.clone()),
         more => Some(format!("(or {})", more.join(" "))),
     }
-}
-
-/// The expression of a template that holds if one of these kinds is wanted.
-pub(super) fn is_wanted<'k>(of: impl IntoIterator<Item = &'k Kind>) -> String {
-    let of: Kinds = of.into_iter().map(|kind| kind.plural).collect();
-    term(&of).unwrap_or_else(|| "true".to_owned())
 }
 
 /// The kind that a webhook is for; none for those of pods, deletions and labels.
@@ -59,24 +55,27 @@ type Right = (Conditions, String, String, String, String);
 
 /// Which kinds need which rights of a role. A right on a resource of ours is needed only if its kind is wanted, too, so that
 /// it is looked for in profiles of two kinds.
+#[derive(Default)]
 pub(super) struct Needs(BTreeMap<(Option<&'static str>, Right), Kinds>);
 
 impl Needs {
-    /// Of the role with this name.
-    pub(super) fn of_role(name: &str) -> Self {
-        let mut needs: BTreeMap<(Option<&'static str>, Right), Kinds> = BTreeMap::new();
+    /// Of each role, by its name.
+    pub(super) fn by_role() -> BTreeMap<&'static str, Self> {
+        let mut by_role: BTreeMap<&'static str, Self> = BTreeMap::new();
         let others = kinds::ALL.into_iter().map(Some);
         for other in others.chain([None]) {
             for kind in kinds::ALL {
                 let profile = Profile::of([kind].into_iter().chain(other));
-                let roles = rbac::roles("", &profile);
-                for right in roles.iter().filter(|role| role.name == name).flat_map(rights) {
-                    let key = (other.map(|kind| kind.plural), right);
-                    needs.entry(key).or_default().insert(kind.plural);
+                for role in rbac::roles("", &profile) {
+                    let Self(needs) = by_role.entry(role.name).or_default();
+                    for right in rights(&role) {
+                        let key = (other.map(|kind| kind.plural), right);
+                        needs.entry(key).or_default().insert(kind.plural);
+                    }
                 }
             }
         }
-        Self(needs)
+        by_role
     }
 
     /// The expressions that must hold for a right.
@@ -93,8 +92,8 @@ impl Needs {
             text(name),
         );
         let needed_by = self.0.get(&(own.map(|kind| kind.plural), right));
-        let of_others = needed_by.and_then(term);
-        own.map(|kind| is_wanted([kind]))
+        let of_others = needed_by.and_then(one_is_wanted);
+        own.map(|kind| is_wanted(kind.plural))
             .into_iter()
             .chain(of_others)
             .collect()
@@ -208,8 +207,9 @@ mod tests {
 
     #[test]
     fn every_right_is_needed_by_a_kind() {
+        let by_role = Needs::by_role();
         for role in rbac::roles("", &Profile::default()) {
-            let needs = Needs::of_role(role.name);
+            let needs = &by_role[role.name];
             let keys: BTreeSet<&Right> = needs.0.keys().map(|(_, right)| right).collect();
             for right in rights(&role) {
                 assert!(keys.contains(&right), "{right:?}");
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_right_on_a_resource_of_ours_is_needed_only_if_its_kind_is_wanted() {
-        let needs = Needs::of_role("kruise-manager-role");
+        let needs = &Needs::by_role()["kruise-manager-role"];
         let terms = needs.of(
             &Conditions::new(),
             ["apps.kruise.io", "broadcastjobs", "create", ""],
@@ -242,10 +242,10 @@ mod tests {
     #[test]
     fn a_term_names_the_kinds_unless_they_are_all() {
         let all: Kinds = kinds::ALL.into_iter().map(|kind| kind.plural).collect();
-        assert_eq!(term(&all), None);
-        assert_eq!(term(&["a"].into()).unwrap(), "(index $kinds `a`)");
+        assert_eq!(one_is_wanted(&all), None);
+        assert_eq!(one_is_wanted(&["a"].into()).unwrap(), "(index $kinds `a`)");
         assert_eq!(
-            term(&["a", "b"].into()).unwrap(),
+            one_is_wanted(&["a", "b"].into()).unwrap(),
             "(or (index $kinds `a`) (index $kinds `b`))"
         );
     }

@@ -152,7 +152,7 @@ pub(super) fn definition(kind: &Kind) -> Templated {
     let annotations =
         "merge (dict `helm.sh/resource-policy` `keep`) .Values.externalCerts.annotations | toJson";
     put(&mut definition, "/metadata", "annotations", action(annotations));
-    let condition = format!("and .Values.crds.managed {}", kinds::is_wanted([kind]));
+    let condition = format!("and .Values.crds.managed {}", kinds::is_wanted(kind.plural));
     Templated::with(&condition, definition)
 }
 
@@ -204,7 +204,7 @@ fn webhook(mut entry: Value, is_narrowed: bool) -> Value {
     limit_namespaces(&mut entry);
     let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
     if let Some(kind) = kinds::of_webhook(name) {
-        return when(&kinds::is_wanted([kind]), vec![entry]);
+        return when(&kinds::is_wanted(kind.plural), vec![entry]);
     }
     let path = entry
         .pointer("/clientConfig/service/path")

@@ -7,7 +7,7 @@ use kruise_api::kinds as all_kinds;
 use serde_json::{Value, json};
 
 use super::gates::{all_of, terms};
-use super::kinds::{Needs, is_wanted};
+use super::kinds::{Kinds, Needs, is_wanted, one_is_wanted};
 use super::objects::{NAMESPACE, Templated, WATCHED, value};
 use super::yaml::{optional, put, when};
 use crate::manifests::rbac::{self, ANY_GROUP, NeededRule, Place, Role};
@@ -28,8 +28,9 @@ pub(super) fn objects() -> Vec<Templated> {
         value("serviceAccount.annotations"),
     );
     let mut objects = vec![Templated::always(account)];
+    let mut needs = Needs::by_role();
     for role in rbac::roles(NAMESPACE, &Profile::default()) {
-        let needs = Needs::of_role(role.name);
+        let needs = needs.remove(role.name).unwrap_or_default();
         let rules = role.rules.iter().flat_map(|needed| conditional(&needs, needed));
         let rules: Vec<Conditional> = rules.collect();
         if role.place != Place::Cluster {
@@ -128,7 +129,7 @@ fn limited(mut rule: Value) -> Value {
 fn aggregated() -> Vec<Templated> {
     let mut aggregated = Vec::new();
     for role in aggregate_roles(&Profile::default()) {
-        let mut of_role = Vec::new();
+        let mut of_role = Kinds::new();
         let mut rules = Vec::new();
         for kind in all_kinds::ALL {
             let own = aggregate_roles(&Profile::of([kind])).into_iter();
@@ -136,13 +137,16 @@ fn aggregated() -> Vec<Templated> {
             let own = own.filter_map(|own| own.get("rules")?.as_array().cloned());
             let own: Vec<Value> = own.flatten().collect();
             if !own.is_empty() {
-                of_role.push(kind);
-                rules.push(when(&is_wanted([kind]), own));
+                of_role.insert(kind.plural);
+                rules.push(when(&is_wanted(kind.plural), own));
             }
         }
         let mut role = role;
         put(&mut role, "", "rules", Value::Array(rules));
-        aggregated.push(Templated::with(&is_wanted(of_role), role));
+        aggregated.push(Templated {
+            condition: one_is_wanted(&of_role),
+            object: role,
+        });
     }
     aggregated
 }

@@ -384,7 +384,7 @@ fn kept_by(registrations: &[&Registration]) -> Vec<NeededRule> {
     rights.rules()
 }
 
-/// The rights in these registrations, but for those in the manager's namespace.
+/// The rights in these registrations, except those in the manager's own namespace.
 pub(super) fn needed_by(registrations: &[&Registration]) -> Vec<NeededRule> {
     let mut rights = Rights::default();
     for registration in registrations {

@@ -21,7 +21,7 @@ use crate::interrupt;
 use crate::lab::binaries::Binaries;
 use crate::lab::folder;
 
-/// Longest time of a phase: 15,000 pods on 5,000 simulated nodes take two processors 20 minutes.
+/// Longest time of a phase: 15,000 pods on 5,000 simulated nodes take two processors more than 15 minutes.
 const LIMIT: Duration = Duration::from_mins(40);
 
 /// What happens, and what it may cost.

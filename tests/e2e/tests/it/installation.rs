@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Scenario, crash_manager, scenario, scenario_alone, text, variable, web};
 
-fn manifests(more: &[&str]) -> String {
+/// What is printed for a manager outside the cluster with these options.
+pub(crate) fn manifests(more: &[&str]) -> String {
     let mut command = Command::new(variable("KRUISE_E2E_BIN"));
     let output = command
         .args(["manifests", "--without-manager"])

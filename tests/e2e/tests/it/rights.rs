@@ -13,7 +13,7 @@ use crate::cluster::{
     LEASE, LIMIT, Scenario, Stopped, audit_log, container, kubectl, scenario_alone, text,
     until_webhooks_answer, variable, web,
 };
-use crate::{admission_lookups, claims, ephemeraljob, launch};
+use crate::{admission_lookups, claims, ephemeraljob, installation, launch};
 
 /// Namespace of the manager.
 const SYSTEM: &str = "kruise-system";
@@ -69,16 +69,12 @@ fn the_printed_rights_suffice_and_none_is_idle() {
     let mut log = audit_log();
 
     let replaced = Stopped::shared(system.kubeconfig());
-    let free_lease = || {
-        let lease = ["delete", "lease", LEASE, "--ignore-not-found"];
-        system.run(&lease).unwrap()
-    };
-    free_lease();
+    free_lease(&system);
     // What the manifests install, then what an administrator may do to it.
     empty_certificates(&system);
     drop(started(&system, &kubeconfig, &dir, &[]));
     system.run(&["delete", "secret", "kruise-webhook-certs"]).unwrap();
-    free_lease();
+    free_lease(&system);
     let manager = started(&system, &kubeconfig, &dir, &[]);
     live(&scenario);
     let mut requests = log.read_new(MANAGER).unwrap();
@@ -110,8 +106,7 @@ fn the_rights_of_a_manager_of_one_namespace_suffice_and_end_with_it() {
     let kubeconfig = of_service_account(&system, &dir);
     let replaced = Stopped::shared(system.kubeconfig());
     let everywhere = Everywhere(&system, WATCHED);
-    let lease = ["delete", "lease", LEASE, "--ignore-not-found"];
-    system.run(&lease).unwrap();
+    free_lease(&system);
     install(&system, &["--watch-namespace", WATCHED]);
     empty_certificates(&system);
     let mut log = audit_log();
@@ -145,12 +140,18 @@ fn the_rights_of_a_manager_of_one_namespace_suffice_and_end_with_it() {
         assert_eq!(system.run(&line).is_ok(), is_granted, "{right:?} in {namespace}");
     }
     let set = elsewhere.get("clonesets", "elsewhere").unwrap();
-    assert_eq!(set.get("status"), None, "nobody acts on it");
+    assert_eq!(set.get("status"), None, "no controller acts on it");
     elsewhere.run(&["delete", "clonesets", "elsewhere"]).unwrap();
     none_refused(&log.read_new(MANAGER).unwrap(), &dir);
     drop(manager);
     drop(everywhere);
     drop(replaced);
+}
+
+/// Deletes the lease, so that the next manager leads at once.
+fn free_lease(system: &Kubectl) {
+    let lease = ["delete", "lease", LEASE, "--ignore-not-found"];
+    system.run(&lease).unwrap();
 }
 
 /// Brings back the rights and webhooks of a manager of all namespaces, however the scenario ends.
@@ -163,7 +164,6 @@ impl Drop for Everywhere<'_> {
         empty_certificates(system);
         for (namespace, role) in [
             (*watched, "kruise-manager-role"),
-            (*watched, "kruise-certs-role"),
             ("default", "kruise-manager-events-role"),
         ] {
             let binding = format!("rolebinding/{role}binding");
@@ -177,13 +177,8 @@ impl Drop for Everywhere<'_> {
 
 /// Applies what is printed with these options.
 fn install(system: &Kubectl, options: &[&str]) {
-    let printed = std::process::Command::new(variable("KRUISE_E2E_BIN"))
-        .args([&["manifests", "--without-manager"], options].concat())
-        .output()
-        .unwrap();
-    let manifests = String::from_utf8(printed.stdout).unwrap();
     Kubectl::new(kubectl(), system.kubeconfig())
-        .run_with_input(&["apply", "-f", "-"], &manifests)
+        .run_with_input(&["apply", "-f", "-"], &installation::manifests(options))
         .unwrap();
 }
 
