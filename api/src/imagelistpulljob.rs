@@ -1,10 +1,16 @@
 //! ImageListPullJob: pulls several images, by one ImagePullJob for each.
+//!
+//! [`ImageListPullJob`] is read from raw JSON with [`ImageListPullJob::from_value`] and never written back.
+
+mod types;
 
 use crate::convert::Conversion;
 use crate::definition::{Kind, Scope, Version, columns};
 use crate::imagepulljob::{job_fields, job_status};
 use crate::names::APPS_GROUP;
 use crate::schema::Object;
+
+pub use types::{FailedImage, ImageListPullJob, ImageListPullJobSpec, ImageListPullJobStatus};
 
 /// ImageListPullJob.
 pub const KIND: Kind = Kind {

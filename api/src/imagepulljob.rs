@@ -1,4 +1,8 @@
 //! ImagePullJob: pulls one image on many nodes. ImageListPullJob shares most of its fields.
+//!
+//! [`ImagePullJob`] is read from raw JSON with [`ImagePullJob::from_value`] and never written back.
+
+mod types;
 
 use serde_json::Value;
 
@@ -7,6 +11,10 @@ use crate::definition::{Kind, Scope, Version, columns};
 use crate::names::APPS_GROUP;
 use crate::schema::shared::{pull_policy, sandbox_config};
 use crate::schema::{Object, int_or_string, label_selector, string};
+
+pub use types::{
+    CompletionPolicy, ImagePullJob, ImagePullJobSpec, ImagePullJobStatus, NodeSelector, PullPolicy,
+};
 
 /// ImagePullJob.
 pub const KIND: Kind = Kind {

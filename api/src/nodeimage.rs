@@ -1,10 +1,19 @@
 //! NodeImage: the images that one node holds, and how pulling them goes.
+//!
+//! [`NodeImage`] is read from raw JSON with [`NodeImage::from_value`]. What is written back is made from the stored entries.
+
+mod types;
 
 use crate::convert::{Conversion, Rule};
 use crate::definition::{Kind, Scope, Version, columns};
 use crate::names::APPS_GROUP;
 use crate::schema::shared::{object_reference, pull_policy, sandbox_config};
 use crate::schema::{Object, list, map, time};
+
+pub use types::{
+    Image, ImageStatus, ImageTag, NodeImage, NodeImageStatus, ObjectReference, SecretReference,
+    TagPullPolicy, TagStatus,
+};
 
 /// NodeImage.
 pub const KIND: Kind = Kind {

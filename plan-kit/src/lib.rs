@@ -36,8 +36,8 @@ pub use kruise_api::names::events::{self, EventKind};
 pub use memory::{Attempts, Holder, Memory};
 pub use owner::Owner;
 pub use plan::{
-    Batching, EventNote, Explain, FailureNote, Need, ObjectWrites, Phase, Plan, PodRef, StatusPatch, Step,
-    Why,
+    Batching, EventNote, Explain, FailureNote, Involved, Need, ObjectWrites, Phase, Plan, PodRef,
+    StatusPatch, Step, Why,
 };
 pub use put::put;
 pub use resource::ResourceId;

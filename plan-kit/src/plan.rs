@@ -131,11 +131,28 @@ pub struct EventNote {
     pub reason: &'static Reason,
     /// A sentence for people.
     pub message: String,
-    /// The pod that it is about; `None` if that is the owner.
-    pub pod: Option<Box<PodRef>>,
+    /// The object that it is about; `None` if that is the owner.
+    pub about: Option<Box<Involved>>,
 }
 
-/// A pod that an event is about.
+/// An object that an event is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Involved {
+    /// Group and version.
+    pub api_version: Box<str>,
+    /// Kind.
+    pub kind: Box<str>,
+    /// Namespace; empty for cluster-scoped objects.
+    pub namespace: Box<str>,
+    /// Name.
+    pub name: Box<str>,
+    /// UID.
+    pub uid: Box<str>,
+    /// Version of the stored object; empty if it is not known.
+    pub resource_version: Box<str>,
+}
+
+/// A pod, as an event names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodRef {
     /// Namespace.
@@ -160,21 +177,40 @@ impl PodRef {
     }
 }
 
+impl From<PodRef> for Involved {
+    fn from(pod: PodRef) -> Self {
+        Self {
+            api_version: "v1".into(),
+            kind: "Pod".into(),
+            namespace: pod.namespace,
+            name: pod.name,
+            uid: pod.uid,
+            resource_version: pod.resource_version,
+        }
+    }
+}
+
 impl EventNote {
     /// An event on the owner.
     pub fn new(reason: &'static Reason, message: impl Into<String>) -> Self {
         Self {
             reason,
             message: message.into(),
-            pod: None,
+            about: None,
         }
     }
 
     /// The same event on a pod.
     #[must_use]
     pub fn on(self, pod: &PodView) -> Self {
+        self.about(PodRef::of(pod).into())
+    }
+
+    /// The same event on another object.
+    #[must_use]
+    pub fn about(self, object: Involved) -> Self {
         Self {
-            pod: Some(Box::new(PodRef::of(pod))),
+            about: Some(Box::new(object)),
             ..self
         }
     }

@@ -47,9 +47,12 @@ impl ResourceId {
     pub const SIDECARSETS: Self = Self::kruise("sidecarsets");
     /// BroadcastJobs.
     pub const BROADCAST_JOBS: Self = Self::kruise("broadcastjobs");
+    /// Secrets.
+    pub const SECRETS: Self = Self::core("secrets");
+    /// NodeImages. They are in no namespace.
+    pub const NODE_IMAGES: Self = Self::kruise("nodeimages");
     /// ImagePullJobs.
     pub const IMAGE_PULL_JOBS: Self = Self::kruise("imagepulljobs");
-
     /// ImageListPullJobs.
     pub const IMAGE_LIST_PULL_JOBS: Self = Self::kruise("imagelistpulljobs");
     /// AdvancedCronJobs.

@@ -102,9 +102,9 @@ pub enum Intent {
     OwnClaim,
     /// A claim requests more storage.
     ResizeClaim,
-    /// A job that pulls an image ahead of a rollout.
+    /// A job that pulls an image, ahead of a rollout or as one of a list.
     CreatePullJob,
-    /// Such a job is deleted: the rollout is over, or another took its place.
+    /// Such a job is deleted: the rollout is over, another took its place, or its image left the list.
     DeletePullJob,
     /// A job is deleted: it ended long enough ago.
     DeleteJob,
@@ -126,6 +126,26 @@ pub enum Intent {
     AddContainers,
     /// A job that is being deleted is not held back any more.
     ReleaseJob,
+    /// A job that is deleted is held back until what was made for it is gone.
+    HoldJob,
+    /// The label of a job records which template its jobs have.
+    LabelJob,
+    /// A node gets the object that lists its images.
+    CreateNodeImage,
+    /// The list of images of a node that is gone is deleted.
+    DeleteNodeImage,
+    /// What nobody wants any more is removed from the images of a node, and labels follow the node's.
+    TidyNodeImage,
+    /// A node is to pull an image.
+    RequestPull,
+    /// A pull secret is copied to where node agents can read it.
+    CopySecret,
+    /// The copy of a pull secret gets the data of the original, or another job that needs it.
+    UpdateSecret,
+    /// One job less needs the copy of a pull secret.
+    ReleaseSecret,
+    /// The copy of a pull secret is deleted: no job needs it.
+    DeleteSecret,
 }
 
 impl Intent {
@@ -171,6 +191,16 @@ impl Intent {
             Self::RecordActivation => "record-activation",
             Self::AddContainers => "add-containers",
             Self::ReleaseJob => "release-job",
+            Self::HoldJob => "hold-job",
+            Self::LabelJob => "label-job",
+            Self::CreateNodeImage => "create-node-image",
+            Self::DeleteNodeImage => "delete-node-image",
+            Self::TidyNodeImage => "tidy-node-image",
+            Self::RequestPull => "request-pull",
+            Self::CopySecret => "copy-secret",
+            Self::UpdateSecret => "update-secret",
+            Self::ReleaseSecret => "release-secret",
+            Self::DeleteSecret => "delete-secret",
         }
     }
 }

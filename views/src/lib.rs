@@ -15,6 +15,7 @@ mod owner;
 mod pod;
 mod revision;
 mod scheduled_job;
+mod secret;
 mod storage_class;
 mod workload;
 mod written;
@@ -34,6 +35,7 @@ pub use pod::{
 };
 pub use revision::RevisionView;
 pub use scheduled_job::{JobEnd, ScheduledJobView};
+pub use secret::SecretView;
 pub use storage_class::StorageClassView;
 pub use workload::WorkloadView;
 pub use written::WrittenView;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use kube_cache::Cached;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -28,6 +29,10 @@ pub struct NodeView {
     pub unschedulable: bool,
     /// Is its condition `Ready` True?
     pub ready: bool,
+    /// Since when it is ready, or is not.
+    pub ready_since: Option<Timestamp>,
+    /// Being deleted?
+    pub deleting: bool,
     /// What it has for pods, by resource, in thousandths; sorted.
     pub allocatable: Box<[(Box<str>, i64)]>,
 }
@@ -56,6 +61,8 @@ impl NodeView {
         self.uid == other.uid
             && self.unschedulable == other.unschedulable
             && self.ready == other.ready
+            && self.ready_since == other.ready_since
+            && self.deleting == other.deleting
             && self.taints == other.taints
             && self.labels == other.labels
             && self.allocatable == other.allocatable
@@ -102,6 +109,7 @@ struct Meta {
     uid: Box<str>,
     resource_version: Box<str>,
     labels: Labels,
+    deletion_timestamp: Option<Timestamp>,
 }
 
 #[derive(Default, Deserialize)]
@@ -124,6 +132,8 @@ struct Condition {
     #[serde(rename = "type")]
     kind: Box<str>,
     status: Box<str>,
+    #[serde(rename = "lastTransitionTime")]
+    since: Option<Timestamp>,
 }
 
 impl<'de> Deserialize<'de> for NodeView {
@@ -134,6 +144,7 @@ impl<'de> Deserialize<'de> for NodeView {
             status,
         } = Wire::deserialize(deserializer)?;
         let mut conditions = status.conditions.iter().flatten();
+        let ready = conditions.find(|condition| &*condition.kind == "Ready");
         let room = status.allocatable.unwrap_or_default().into_iter();
         Ok(Self {
             name: metadata.name,
@@ -142,7 +153,9 @@ impl<'de> Deserialize<'de> for NodeView {
             labels: metadata.labels,
             taints: spec.taints.unwrap_or_default(),
             unschedulable: spec.unschedulable.unwrap_or_default(),
-            ready: conditions.any(|condition| &*condition.kind == "Ready" && &*condition.status == "True"),
+            ready: ready.is_some_and(|condition| &*condition.status == "True"),
+            ready_since: ready.and_then(|condition| condition.since),
+            deleting: metadata.deletion_timestamp.is_some(),
             allocatable: room
                 .filter_map(|(resource, quantity)| Some((resource, amount(&quantity)?)))
                 .collect(),
@@ -206,7 +219,9 @@ mod tests {
     #[test]
     fn whatever_is_read_makes_a_difference() {
         let before = node(|_| ());
-        let changes: [fn(&mut Value); 7] = [
+        let changes: [fn(&mut Value); 9] = [
+            |node| node["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"),
+            |node| node["status"]["conditions"][1]["lastTransitionTime"] = json!("2026-01-01T00:00:00Z"),
             |node| node["metadata"]["uid"] = json!("v"),
             |node| node["metadata"]["labels"]["zone"] = json!("b"),
             |node| node["spec"]["taints"] = Value::Null,

@@ -66,7 +66,7 @@ macro_rules! reasons {
 
 reasons! {
     SUCCESSFUL_CREATE = "SuccessfulCreate", Normal, ["AdvancedCronJob", "BroadcastJob", "CloneSet", "DaemonSet", "StatefulSet"], "A pod, or a job of a schedule, was created.";
-    FAILED_CREATE = "FailedCreate", Warning, ["AdvancedCronJob", "BroadcastJob", "CloneSet", "DaemonSet", "StatefulSet"], "A pod, a claim or a job of a schedule could not be created; the message ends with the error of the API server.";
+    FAILED_CREATE = "FailedCreate", Warning, ["AdvancedCronJob", "BroadcastJob", "CloneSet", "DaemonSet", "ImageListPullJob", "StatefulSet"], "A pod, a claim, or a job of a schedule or a list of images could not be created; the message ends with the error of the API server.";
     SUCCESSFUL_DELETE = "SuccessfulDelete", Normal, ["AdvancedCronJob", "BroadcastJob", "CloneSet", "DaemonSet", "StatefulSet"], "A pod, or a job of a schedule, was deleted.";
     FAILED_DELETE = "FailedDelete", Warning, ["AdvancedCronJob", "BroadcastJob", "CloneSet", "DaemonSet", "StatefulSet"], "A pod, a claim or a job of a schedule could not be deleted.";
     FAILED_DAEMON_POD = "FailedDaemonPod", Warning, ["DaemonSet"], "A pod has failed on its node and is replaced.";
@@ -86,7 +86,7 @@ reasons! {
     FAILED_PULL_JOB = "FailedCreateImagePullJob", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A job that pulls an image ahead of a rollout could not be created.";
     RESIZE_INFEASIBLE = "ResizeInfeasible", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A node can never give a pod the resources that an update asks for.";
     STALLED = "Stalled", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A rollout is past its deadline or, without a deadline, made no progress for ten minutes; the message says what it waits for.";
-    INVALID_SPEC = "InvalidSpec", Warning, ["AdvancedCronJob", "BroadcastJob", "CloneSet", "DaemonSet", "EphemeralJob", "PodUnavailableBudget", "SidecarSet", "StatefulSet"], "The specification cannot be read; nothing is done.";
+    INVALID_SPEC = "InvalidSpec", Warning, ["AdvancedCronJob", "BroadcastJob", "CloneSet", "DaemonSet", "EphemeralJob", "ImageListPullJob", "ImagePullJob", "NodeImage", "PodUnavailableBudget", "SidecarSet", "StatefulSet"], "The specification cannot be read; nothing is done.";
     INVALID_POD_METADATA = "InvalidPodMetadata", Warning, ["SidecarSet"], "A pod annotation that the SidecarSet patches cannot be merged; the pod is not upgraded.";
     NOT_UPGRADABLE = "NotUpgradablePods", Normal, ["SidecarSet"], "Pods cannot be upgraded in place; written when their number changes.";
     UNINJECTED = "UninjectedPods", Warning, ["SidecarSet"], "Pods that the SidecarSet matches were created without its sidecars; written when their number changes.";
@@ -116,6 +116,12 @@ reasons! {
     SAW_COMPLETED_JOB = "SawCompletedJob", Normal, ["AdvancedCronJob"], "A job has ended; the message says how.";
     MISSING_JOB = "MissingJob", Normal, ["AdvancedCronJob"], "A job that ran was deleted by somebody else.";
     UNKNOWN_TIME_ZONE = "UnknownTimeZone", Warning, ["AdvancedCronJob"], "The time zone is not known; the schedule follows the zone of the manager.";
+    PULL_IMAGE_FAILED = "PullImageFailed", Warning, ["ImagePullJob", "NodeImage"], "A node did not pull an image, and its agent does not respond.";
+    PULL_SECRET_MISSING = "PullSecretMissing", Warning, ["ImagePullJob"], "A pull secret that the job names does not exist; nodes pull without it.";
+    FAILED_SECRET_COPY = "FailedCopyPullSecret", Warning, ["ImagePullJob"], "A pull secret could not be copied for the node agents; the job waits for it.";
+    CHANGE_IGNORED = "ChangeIgnored", Warning, ["ImagePullJob"], "The job had ended before its specification was changed; nothing is pulled for the change.";
+    CREATED_LISTED_JOB = "Successful create ImagePullJob", Normal, ["ImageListPullJob"], "A job was created for an image of the list.";
+    DELETED_LISTED_JOB = "Successful delete ImagePullJob", Normal, ["ImageListPullJob"], "A job whose image left the list, or whose template changed, was deleted.";
     LEADER_ELECTION = "LeaderElection", Normal, ["Lease"], "A manager became the leader.";
 }
 

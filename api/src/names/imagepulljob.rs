@@ -8,5 +8,3 @@ pub const SECRET_SOURCE: &str = "imagepulljobs.kruise.io/source-key";
 pub const SECRET_REFERENCES: &str = "imagepulljobs.kruise.io/references";
 /// Annotation of a copied pull secret: `batch`, one copy for all jobs.
 pub const SECRET_MODE: &str = "imagepulljobs.kruise.io/mode";
-/// Environment variable of the manager: the namespace of copied pull secrets.
-pub const DAEMON_NAMESPACE: &str = "KRUISE_DAEMON_CONFIG_NS";

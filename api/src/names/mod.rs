@@ -29,6 +29,11 @@ pub const APPS_GROUP: &str = "apps.kruise.io";
 /// Field manager of all writes, as the API server records it in `managedFields`.
 pub const MANAGER: &str = "kruise-manager";
 
+/// Environment variable: the namespace of the Secrets that node agents may read.
+pub const AGENT_NAMESPACE_VARIABLE: &str = "KRUISE_DAEMON_CONFIG_NS";
+/// Namespace of the Secrets that node agents may read, unless the environment names another one.
+pub const AGENT_NAMESPACE: &str = "kruise-daemon-config";
+
 /// Annotation of the Secret of the certificates: a release of our chart created it, so that its data is not in the release.
 pub const DATA_OF_THE_MANAGER: &str = "kruise.io/data-of-the-manager";
 

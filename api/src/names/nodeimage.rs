@@ -2,3 +2,7 @@
 
 /// NodeImage label: the object has no node and is not deleted.
 pub const FAKE_NODE_IMAGE: &str = "apps.kruise.io/fake-nodeimage";
+/// Node label with the kind of the node.
+pub const NODE_TYPE: &str = "type";
+/// Value of [`NODE_TYPE`]: no kubelet runs there, and no agent.
+pub const VIRTUAL_NODE: &str = "virtual-kubelet";

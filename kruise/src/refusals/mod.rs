@@ -121,7 +121,7 @@ impl Refusals {
         }
         if let (Some(events), Some(pod)) = (&self.events, &refused.pod) {
             let note = EventNote::new(&PREVENTED_DELETION, "openkruise pub prevents pod deletion");
-            events.emit(ObjectRef::of_pod(pod), note);
+            events.emit(ObjectRef::of_involved(&pod.clone().into()), note);
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::{
 
 use jiff::Timestamp;
 use kruise_api::path::segment;
-use kruise_plan_kit::{EventNote, PodRef};
+use kruise_plan_kit::{EventNote, Involved};
 use kube_cache::Cached;
 use serde::de::IgnoredAny;
 use serde_json::json;
@@ -51,15 +51,15 @@ impl ObjectRef {
         }
     }
 
-    /// A pod that an event names.
-    pub fn of_pod(pod: &PodRef) -> Self {
+    /// The object that an event names.
+    pub fn of_involved(object: &Involved) -> Self {
         Self {
-            api_version: "v1".to_owned(),
-            kind: "Pod".to_owned(),
-            namespace: pod.namespace.to_string(),
-            name: pod.name.to_string(),
-            uid: pod.uid.to_string(),
-            resource_version: pod.resource_version.to_string(),
+            api_version: object.api_version.to_string(),
+            kind: object.kind.to_string(),
+            namespace: object.namespace.to_string(),
+            name: object.name.to_string(),
+            uid: object.uid.to_string(),
+            resource_version: object.resource_version.to_string(),
         }
     }
 }

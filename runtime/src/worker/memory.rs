@@ -31,8 +31,8 @@ pub(super) fn purposes(writes: &[ObjectWrites]) -> Vec<Purpose> {
 const REFUSED: usize = 10_000;
 
 /// The condition that reports a failure of this kind of write: 0 is `FailedScale`, 1 `FailedUpdate`. A failure to pull
-/// images in advance blocks no pod, so only its event reports it, and nor does a failure to annotate a revision. Schedules
-/// have no conditions.
+/// images in advance blocks no pod, so only its event reports it, and nor does a failure to annotate a revision. Schedules,
+/// jobs that pull images and the images of nodes have no conditions.
 fn condition_of(intent: Intent) -> Option<usize> {
     match intent {
         Intent::CreatePod
@@ -49,7 +49,17 @@ fn condition_of(intent: Intent) -> Option<usize> {
         | Intent::NoteImages
         | Intent::NoteTemplate
         | Intent::CreateJob
-        | Intent::RecordActivation => None,
+        | Intent::RecordActivation
+        | Intent::HoldJob
+        | Intent::LabelJob
+        | Intent::CreateNodeImage
+        | Intent::DeleteNodeImage
+        | Intent::TidyNodeImage
+        | Intent::RequestPull
+        | Intent::CopySecret
+        | Intent::UpdateSecret
+        | Intent::ReleaseSecret
+        | Intent::DeleteSecret => None,
         _ => Some(1),
     }
 }

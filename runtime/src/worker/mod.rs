@@ -42,7 +42,7 @@ use std::{
 
 use futures::FutureExt;
 use kruise_plan_kit::injected::{Bug, is_injected};
-use kruise_plan_kit::{EventNote, Memory, Plan, PodRef, ResourceId, Target};
+use kruise_plan_kit::{EventNote, Involved, Memory, Plan, ResourceId, Target};
 use kube_cache::{CacheState, Expectations, ObjectKey, Verdict};
 use kube_queue::{Priority, Queue};
 use tokio::{sync::Notify, task::JoinSet, time::Instant};
@@ -93,8 +93,8 @@ enum Phase {
     Stopping,
 }
 
-/// Reason and message of an event, and the pod that it is about.
-type Announced = (&'static str, String, Option<Box<PodRef>>);
+/// Reason and message of an event, and the object that it is about.
+type Announced = (&'static str, String, Option<Box<Involved>>);
 
 #[derive(Default)]
 struct Owner {
@@ -416,7 +416,7 @@ impl<R: Reconciler> Controller<R> {
 
     /// Emits the events that the last plan did not contain.
     fn announce(&self, key: &ObjectKey, events: &[EventNote]) {
-        let identity = |note: &EventNote| (note.reason.name, note.message.clone(), note.pod.clone());
+        let identity = |note: &EventNote| (note.reason.name, note.message.clone(), note.about.clone());
         let current: BTreeSet<_> = events.iter().map(identity).collect();
         let new: Vec<EventNote> = {
             let mut inner = self.lock();
@@ -430,10 +430,10 @@ impl<R: Reconciler> Controller<R> {
         }
     }
 
-    /// Emits an event on the pod that it names, or on the object of this key, if the object still exists.
+    /// Emits an event on the object that it names, or on the object of this key, if the object still exists.
     fn emit(&self, key: &ObjectKey, note: EventNote) {
-        let about = match &note.pod {
-            Some(pod) => Some(ObjectRef::of_pod(pod)),
+        let about = match &note.about {
+            Some(object) => Some(ObjectRef::of_involved(object)),
             None => self.reconciler.about(key),
         };
         if let Some((events, about)) = self.settings.events.as_ref().zip(about) {
