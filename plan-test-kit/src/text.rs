@@ -65,7 +65,13 @@ fn details(write: &Write) -> String {
                 Some("Pod") if volumes.is_null() => of_pod.to_string(),
                 Some("Pod") => format!("{of_pod} {volumes}"),
                 Some(
-                    "PersistentVolumeClaim" | "ImagePullJob" | "ImageListPullJob" | "BroadcastJob" | "Job",
+                    "PersistentVolumeClaim"
+                    | "ImagePullJob"
+                    | "ImageListPullJob"
+                    | "BroadcastJob"
+                    | "Job"
+                    | "Secret"
+                    | "NodeImage",
                 ) => object.to_string(),
                 _ => of_revision.to_string(),
             }

@@ -20,6 +20,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("plan-kit", PLAN),
     ("plan-workloads", PLAN),
     ("plan-sidecars", PLAN),
+    ("plan-nodes", PLAN),
     ("admission", PLAN),
     ("sim", LIBS),
     ("tour", &[]),
@@ -36,7 +37,7 @@ const PLAN: &[&str] = &[
 ];
 
 /// Crates whose folders are one controller each; a controller knows nothing of its neighbours.
-const CONTROLLERS: &[&str] = &["plan-workloads/src/"];
+const CONTROLLERS: &[&str] = &["plan-workloads/src/", "plan-nodes/src/"];
 /// Crates that hold a client.
 const SHELLS: &[&str] = &["runtime/src/", "server/src/", "kruise/src/"];
 /// The only files that call the client's write verbs.

@@ -22,6 +22,7 @@ const CORES: &[&str] = &[
     "plan-kit/",
     "plan-workloads/",
     "plan-sidecars/",
+    "plan-nodes/",
     "admission/",
     "sim/",
 ];

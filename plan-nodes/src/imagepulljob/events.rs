@@ -1,0 +1,27 @@
+//! The words of events.
+
+use kruise_plan_kit::{
+    EventNote,
+    events::{CHANGE_IGNORED, FAILED_SECRET_COPY, INVALID_SPEC, PULL_SECRET_MISSING},
+};
+
+pub(super) fn missing_secret(name: &str) -> EventNote {
+    let message = format!("pull secret {name} does not exist; nodes pull without it");
+    EventNote::new(&PULL_SECRET_MISSING, message)
+}
+
+pub(super) fn hidden_copies(name: &str, namespace: &str) -> EventNote {
+    let message = format!(
+        "pull secret {name} is not copied, because the manager does not watch namespace {namespace}; nodes pull without it"
+    );
+    EventNote::new(&FAILED_SECRET_COPY, message)
+}
+
+pub(super) fn change_ignored() -> EventNote {
+    let message = "the job had ended before its specification was changed; create another job to pull again";
+    EventNote::new(&CHANGE_IGNORED, message)
+}
+
+pub(super) fn invalid(problem: &str) -> EventNote {
+    EventNote::new(&INVALID_SPEC, format!("no node is asked to pull: {problem}"))
+}

@@ -1,0 +1,215 @@
+//! The order of decisions.
+
+use std::time::Duration;
+
+use go_compat::IntOrString;
+use jiff::Timestamp;
+use kruise_api::{
+    imagelistpulljob,
+    imagepulljob::{ImagePullJob, KIND},
+    names::imagepulljob::PULL_JOB_PROTECTION,
+};
+use kruise_plan_kit::{
+    Explain, Intent, ObjectWrites, Owner, Part, Patch, Phase, Plan, ResourceId, Why, Write, jobs,
+};
+use serde_json::json;
+
+use super::{
+    events, explain,
+    progress::{Node, Progress, State, Wanted},
+    request::request,
+    secrets,
+    snapshot::Snapshot,
+    status::{self, Course},
+};
+
+/// A node that could not be asked so often comes after the others.
+const ATTEMPTS: u32 = 3;
+
+/// Decides what a job needs now.
+pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
+    let job = snapshot.job;
+    let owner = Owner::new(snapshot.api_version, KIND.kind, &job.metadata);
+    let mut plan = if job.metadata.deletion_timestamp.is_some() {
+        release(snapshot, &owner, "the job is being deleted")
+    } else if let Some(ended) = job.status.completion_time {
+        end(snapshot, &owner, ended, now)
+    } else {
+        run(snapshot, &owner, now)
+    };
+    if snapshot.explain == Explain::No {
+        plan.why.clear();
+    }
+    plan
+}
+
+/// Releases the copies of secrets, and then the job itself.
+fn release(snapshot: &Snapshot<'_>, owner: &Owner<'_>, why: &str) -> Plan {
+    let mut writes = secrets::release(snapshot);
+    if writes.is_empty() {
+        writes.extend(finalizers(snapshot.job, owner, false));
+    }
+    Plan {
+        writes,
+        why: vec![Why::of_set(format!("{why}: no node is asked to pull"))],
+        ..Plan::default()
+    }
+}
+
+/// Makes the job wait for the controller when it is deleted, or not any more; `None` if that is so already.
+fn finalizers(job: &ImagePullJob, owner: &Owner<'_>, holds: bool) -> Option<ObjectWrites> {
+    let stored = &job.metadata.finalizers;
+    let mut finalizers: Vec<&str> = stored.iter().map(String::as_str).collect();
+    finalizers.retain(|one| *one != PULL_JOB_PROTECTION);
+    let is_held = finalizers.len() < stored.len();
+    if is_held == holds {
+        return None;
+    }
+    let (intent, reason) = if holds {
+        finalizers.push(PULL_JOB_PROTECTION);
+        (
+            Intent::HoldJob,
+            "copies of its secrets are deleted before the job is",
+        )
+    } else {
+        (Intent::ReleaseJob, "no copy of a secret is there for the job")
+    };
+    let write = Write::Patch {
+        intent,
+        target: owner.target(ResourceId::IMAGE_PULL_JOBS, owner.name),
+        part: Part::Main,
+        patch: Patch::Merge(json!({"metadata": {"finalizers": finalizers}})),
+        precondition: jobs::unchanged(&job.metadata),
+    };
+    Some(ObjectWrites::alone(Phase::Cleanup, write, reason))
+}
+
+/// Releases what an ended job had, and deletes it when its time to live is over.
+fn end(snapshot: &Snapshot<'_>, owner: &Owner<'_>, ended: Timestamp, now: Timestamp) -> Plan {
+    let job = snapshot.job;
+    let mut plan = release(snapshot, owner, "the job has ended");
+    if snapshot.changed_after_end {
+        plan.events.push(events::change_ignored());
+    }
+    // A list of images would create the job of an image anew. It deletes its jobs when it goes.
+    let controller = job.metadata.controller();
+    let is_listed = controller.is_some_and(|owner| {
+        owner.group() == imagelistpulljob::KIND.group && owner.kind == imagelistpulljob::KIND.kind
+    });
+    let ttl = job.spec.completion_policy.ttl_seconds_after_finished;
+    let Some(seconds) = ttl.filter(|_| !is_listed && plan.writes.is_empty()) else {
+        return plan;
+    };
+    match jobs::left(ended, i64::from(seconds), now) {
+        None => {
+            let delete = jobs::delete(owner, ResourceId::IMAGE_PULL_JOBS, jobs::unchanged(&job.metadata));
+            plan.writes.push(delete);
+        }
+        left => plan.requeue_after(left),
+    }
+    plan
+}
+
+fn run(snapshot: &Snapshot<'_>, owner: &Owner<'_>, now: Timestamp) -> Plan {
+    let job = snapshot.job;
+    let mut plan = Plan::default();
+    let parallelism = match parallelism(job) {
+        Ok(_) if job.spec.image.is_empty() => Err("it names no image".to_owned()),
+        parsed => parsed,
+    };
+    let parallelism = match parallelism {
+        Ok(parallelism) => parallelism,
+        Err(problem) => {
+            plan.events.push(events::invalid(&problem));
+            plan.why.push(Why::of_set(format!("asks no node: {problem}")));
+            return plan;
+        }
+    };
+    if let Some(hold) = finalizers(job, owner, true).filter(|_| secrets::are_copied(snapshot)) {
+        // First: a job that is deleted in between would leave copies behind.
+        plan.writes.push(hold);
+        plan.why
+            .push(Why::of_set("is held before its secrets are copied"));
+        return plan;
+    }
+    let secrets = secrets::sync(snapshot, &mut plan);
+    let wanted = Wanted::new(&job.spec.image, &job.metadata.uid, secrets.references);
+    let progress = Progress::new(snapshot.nodes, &wanted);
+    let course = course(job, &progress, now);
+    if course == Course::Runs && secrets.are_ready {
+        ask(snapshot, &wanted, &progress, parallelism, &mut plan, now);
+    }
+    let report = status::of(job, &progress, course, now);
+    plan.status = status::patch(job, owner, &report);
+    if course == Course::Runs {
+        plan.requeue_after(until_deadline(job, now));
+    }
+    if snapshot.explain == Explain::Yes {
+        explain::explain(
+            snapshot,
+            &progress,
+            (course, secrets.are_ready, parallelism),
+            &mut plan,
+            now,
+        );
+    }
+    plan
+}
+
+/// Asks the next nodes, and names their secrets to nodes that were asked without. Nodes that could not be asked several times
+/// keep no other ones waiting.
+fn ask(
+    snapshot: &Snapshot<'_>,
+    wanted: &Wanted<'_>,
+    progress: &Progress<'_>,
+    parallelism: usize,
+    plan: &mut Plan,
+    now: Timestamp,
+) {
+    let in_state = |state| progress.nodes.iter().filter(move |node| node.state == state);
+    let room = parallelism.saturating_sub(in_state(State::Active).count());
+    let tried = |node: &Node<'_>| {
+        let attempts = snapshot.memory.attempts.get(&node.view.metadata.uid);
+        attempts.is_some_and(|attempts| attempts.count >= ATTEMPTS)
+    };
+    let mut waiting: Vec<&Node<'_>> = in_state(State::Waiting).collect();
+    waiting.sort_by_key(|node| tried(node));
+    waiting.truncate(room);
+    let uids = waiting.iter().map(|node| node.view.metadata.uid.clone());
+    plan.attempts.extend(uids);
+    let lacking = progress.nodes.iter().filter(|node| node.lacks_secrets);
+    let nodes = lacking.chain(waiting);
+    let writes = nodes.map(|node| request(snapshot, wanted, node.view, now));
+    plan.writes.extend(writes);
+}
+
+/// How many nodes may pull at a time.
+fn parallelism(job: &ImagePullJob) -> Result<usize, String> {
+    let number = match &job.spec.parallelism {
+        None => Some(1),
+        Some(IntOrString::Int(number)) => usize::try_from(*number).ok(),
+        Some(IntOrString::String(text)) => text.parse().ok(),
+    };
+    number.ok_or_else(|| "parallelism is not a number, or negative".to_owned())
+}
+
+fn course(job: &ImagePullJob, progress: &Progress<'_>, now: Timestamp) -> Course {
+    let policy = &job.spec.completion_policy;
+    if policy.is_never() {
+        return Course::Runs;
+    }
+    if progress.is_done() {
+        return Course::Done;
+    }
+    if policy.active_deadline_seconds.is_some() && until_deadline(job, now).is_none() {
+        return Course::Late;
+    }
+    Course::Runs
+}
+
+/// How long it is until the deadline, if the job has one that is to come.
+fn until_deadline(job: &ImagePullJob, now: Timestamp) -> Option<Duration> {
+    let policy = &job.spec.completion_policy;
+    let seconds = policy.active_deadline_seconds.filter(|_| !policy.is_never())?;
+    jobs::left(job.status.start_time.unwrap_or(jobs::stored(now)), seconds, now)
+}

@@ -1,0 +1,168 @@
+//! Copies of the pull secrets of jobs.
+
+use kruise_plan_kit::{Patch, ResourceId, Write};
+use serde_json::{Value, json};
+
+use crate::world::{AGENT, World, tags, world};
+
+const JOBS: ResourceId = ResourceId::IMAGE_PULL_JOBS;
+const SECRETS: ResourceId = ResourceId::SECRETS;
+
+#[test]
+fn the_copy_of_a_pull_secret_is_shared_follows_its_original_and_goes_with_the_last_job() {
+    let mut world = world(&["n1"]);
+    world.secret("shop", "reg", "a");
+    let last_applied = json!({"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "old", "x": "y"}}});
+    world.edit(SECRETS, "shop", "reg", &last_applied);
+    let spec = json!({"pullSecrets": ["reg"], "completionPolicy": {"type": "Never"}});
+    world.job("one", &spec);
+    world.job("two", &spec);
+    world.settle();
+    let copies = |world: &World| -> Vec<Value> {
+        let all = world
+            .all(SECRETS)
+            .filter(|secret| secret["metadata"]["namespace"] == AGENT);
+        all.cloned().collect()
+    };
+    let [copy] = copies(&world).try_into().unwrap();
+    assert_eq!(
+        copy["metadata"]["annotations"],
+        json!({"x": "y", "imagepulljobs.kruise.io/source-key": "shop/reg",
+            "imagepulljobs.kruise.io/references": "shop/one,shop/two", "imagepulljobs.kruise.io/mode": "batch"})
+    );
+    assert_eq!(copy["metadata"]["labels"], json!({"team": "shop"}));
+    assert_eq!(
+        (&copy["type"], &copy["data"][".dockerconfigjson"]),
+        (&json!("kubernetes.io/dockerconfigjson"), &json!("a"))
+    );
+    let name = copy["metadata"]["name"].as_str().unwrap();
+    let digits = name.strip_prefix("reg-").unwrap();
+    assert!(
+        digits.len() == 6 && digits.chars().all(|digit| digit.is_ascii_hexdigit()),
+        "{name}"
+    );
+    let named = &world.image("n1")["spec"]["images"]["app"]["pullSecrets"];
+    assert_eq!(
+        *named,
+        json!([{"namespace": AGENT, "name": name, "mode": "batch"}])
+    );
+    world.edit(
+        SECRETS,
+        "shop",
+        "reg",
+        &json!({"data": {".dockerconfigjson": null, ".other": "b"}}),
+    );
+    world.settle();
+    assert_eq!(copies(&world)[0]["data"], json!({".other": "b"}));
+    world.delete(JOBS, "shop", "one");
+    world.settle();
+    assert_eq!(
+        copies(&world)[0]["metadata"]["annotations"]["imagepulljobs.kruise.io/references"],
+        "shop/two"
+    );
+    world.delete(JOBS, "shop", "two");
+    world.settle();
+    assert!(copies(&world).is_empty() && world.names(JOBS).is_empty());
+}
+
+#[test]
+fn a_reference_that_another_job_adds_meanwhile_is_not_lost() {
+    let mut world = world(&["n1"]);
+    world.secret("shop", "reg", "a");
+    let spec = json!({"pullSecrets": ["reg"], "completionPolicy": {"type": "Never"}});
+    world.job("one", &spec);
+    world.settle();
+    world.job("two", &spec);
+    world.delete(JOBS, "shop", "one");
+    let release = world.plan_job("one");
+    world.settle_job("two");
+    let late = &release.writes[0].steps[0].write;
+    assert!(matches!(late, Write::Delete { .. }));
+    assert!(
+        world.apply(late, &mut None).is_err(),
+        "the copy has another owner now"
+    );
+    world.settle();
+    assert_eq!(world.names(JOBS), ["two"]);
+    assert_eq!(world.names(SECRETS).len(), 2);
+}
+
+#[test]
+fn a_missing_pull_secret_is_reported_and_the_job_goes_on() {
+    let mut world = world(&["n1"]);
+    world.secret("shop", "reg", "a");
+    world.job("warm", &json!({"pullSecrets": ["reg", "lost"]}));
+    world.settle();
+    assert_eq!(
+        world.events,
+        ["PullSecretMissing: pull secret lost does not exist; nodes pull without it"]
+    );
+    let named = world.image("n1")["spec"]["images"]["app"]["pullSecrets"].clone();
+    assert_eq!(named.as_array().unwrap().len(), 1);
+    // It appears while the node pulls.
+    world.secret("shop", "lost", "b");
+    world.settle();
+    let named = world.image("n1")["spec"]["images"]["app"]["pullSecrets"].clone();
+    assert_eq!(named.as_array().unwrap().len(), 2);
+    assert_eq!(
+        tags(&world, "n1", "app")[0].get("version"),
+        None,
+        "the round stays as it is"
+    );
+}
+
+#[test]
+fn jobs_in_the_namespace_of_the_agents_use_their_secrets_themselves() {
+    let mut world = world(&["n1"]);
+    world.secret(AGENT, "reg", "a");
+    world.job("warm", &json!({"pullSecrets": ["reg"]}));
+    let mut job = world.the_job("warm").clone();
+    job["metadata"]["namespace"] = json!(AGENT);
+    let job = kruise_api::imagepulljob::ImagePullJob::from_value(job).unwrap();
+    let plan = world.plan_of(&job);
+    let Write::Patch {
+        patch: Patch::Merge(patch),
+        ..
+    } = &plan.writes[0].steps[0].write
+    else {
+        panic!("{plan:#?}")
+    };
+    let secrets = &patch["spec"]["images"]["app"]["pullSecrets"];
+    assert_eq!(*secrets, json!([{"namespace": AGENT, "name": "reg"}]));
+}
+
+#[test]
+fn a_manager_that_does_not_see_copies_reports_that_and_nodes_pull_without_secrets() {
+    let mut world = world(&["n1"]);
+    world.sees_copies = false;
+    world.secret("shop", "reg", "a");
+    world.job("warm", &json!({"pullSecrets": ["reg"]}));
+    world.settle();
+    assert_eq!(world.active("warm"), ["n1"]);
+    assert_eq!(world.names(SECRETS), ["reg"]);
+    assert!(world.the_job("warm")["metadata"]["finalizers"].is_null());
+    let [event] = &world.events[..] else {
+        panic!("{:?}", world.events)
+    };
+    assert!(
+        event.starts_with("FailedCopyPullSecret: pull secret reg is not copied"),
+        "{event}"
+    );
+}
+
+#[test]
+fn a_deleted_job_goes_although_the_namespace_of_the_copies_is_gone() {
+    let mut world = world(&["n1"]);
+    world.secret("shop", "reg", "a");
+    world.job(
+        "warm",
+        &json!({"pullSecrets": ["reg"], "completionPolicy": {"type": "Never"}}),
+    );
+    world.settle();
+    let copy = world.names(SECRETS).remove(0);
+    world.delete(SECRETS, AGENT, &copy);
+    world.delete(JOBS, "shop", "warm");
+    assert_eq!(world.names(JOBS), ["warm"], "its finalizer holds it");
+    world.settle();
+    assert!(world.names(JOBS).is_empty());
+}
