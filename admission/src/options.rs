@@ -27,6 +27,8 @@ pub struct Options {
     pub start_ordinal: bool,
     /// Nodes have a daemon of ours: gate `KruiseDaemon`.
     pub daemon: bool,
+    /// Jobs may have nodes pull images: gate `ImagePullJobGate`.
+    pub pull_jobs: bool,
     /// Probes may mark pods: gate `PodProbeMarkerGate`.
     pub probe_markers: bool,
     /// Without a whitelist SidecarSets may patch any annotation: gate `SidecarSetPatchPodMetadataDefaultsAllowed`.
@@ -56,6 +58,7 @@ impl Options {
         claims_resized: false,
         start_ordinal: false,
         daemon: true,
+        pull_jobs: false,
         probe_markers: true,
         patch_metadata_by_default: false,
         workload_spread: true,

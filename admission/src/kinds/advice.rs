@@ -87,7 +87,7 @@ pub(super) fn large_partition(spec: &Value, partition: Option<&Value>, path: &st
 mod tests {
     use serde_json::json;
 
-    use super::super::testing::{put, sample, samples};
+    use super::super::testing::{OPTIONS, put, sample, samples};
     use super::*;
     use crate::Options;
 
@@ -97,7 +97,7 @@ mod tests {
     fn an_object_of_a_kind_without_a_controller_is_created_with_a_warning_that_says_so() {
         let options = Options {
             without_controller: IDLE,
-            ..Options::DEFAULT
+            ..OPTIONS
         };
         for (case, object) in samples() {
             let case = case.with(options);

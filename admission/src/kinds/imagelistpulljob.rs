@@ -1,12 +1,13 @@
 //! ImageListPullJobs, each a list of images. They leave the policy of pulls to the ImagePullJobs that are made of them.
 
 use super::KindWebhooks;
-use super::imagepulljob::{common_defaults, rules};
+use super::imagepulljob::{common_defaults, gate_of_new, rules};
 
 pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("mimagelistpulljob-v1beta1.kb.io"),
     validating: Some("vimagelistpulljob-v1beta1.kb.io"),
     codes: (400, 400),
+    gate_of_new,
     defaults: common_defaults,
     rules: rules::list,
     ..KindWebhooks::of(&kruise_api::imagelistpulljob::KIND)

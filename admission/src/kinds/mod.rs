@@ -67,6 +67,8 @@ pub struct KindWebhooks {
     path_has_version: bool,
     /// The gate without which nothing of the kind is taken.
     gate: fn(Options) -> Option<&'static str>,
+    /// The gate without which no new object of the kind is taken. What is stored can be changed.
+    gate_of_new: fn(Options) -> Option<&'static str>,
     /// Parts that the schema does not describe.
     parts: &'static [parts::Part],
     /// Refuses what the controller could not read, though all types are right.
@@ -122,6 +124,7 @@ impl KindWebhooks {
             newest: false,
             path_has_version: false,
             gate: |_| None,
+            gate_of_new: |_| None,
             parts: &[],
             decode: |_| Ok(()),
             defaults: |_, _| {},
@@ -244,7 +247,9 @@ impl KindWebhooks {
                 Response::ALLOW.into()
             });
         }
-        if let Some(gate) = (self.gate)(options) {
+        let is_new = request.operation == Operation::Create;
+        let of_new = is_new.then(|| (self.gate_of_new)(options)).flatten();
+        if let Some(gate) = (self.gate)(options).or(of_new) {
             return Err(Response::denied(403, format!("feature-gate {gate} is not enabled")).into());
         }
         request.specified()?;

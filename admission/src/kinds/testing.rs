@@ -101,14 +101,20 @@ pub(crate) fn quiet(lookup: &Lookup) -> LookupResult {
     }
 }
 
-/// A case under the defaults of gates and flags.
+/// A case under the defaults of gates and flags, but with every gate without which a kind is not taken.
 pub(crate) const fn case(kind: &'static str, good: fn() -> Value) -> Case {
     Case {
         kind,
         good,
-        options: Options::DEFAULT,
+        options: OPTIONS,
     }
 }
+
+/// Options of a [`case`].
+pub(crate) const OPTIONS: Options = Options {
+    pull_jobs: true,
+    ..Options::DEFAULT
+};
 
 impl Case {
     /// The same under other gates and flags.

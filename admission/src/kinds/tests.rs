@@ -7,19 +7,19 @@ use kruise_api::convert::convert_as;
 use serde_json::{Map, Value, json};
 
 use super::KINDS;
-use super::testing::{Case, case, decided, quiet, webhooks_of};
+use super::testing::{Case, OPTIONS, case, decided, quiet, webhooks_of};
 use crate::table::Phase;
-use crate::{Options, Request, Response};
+use crate::{Request, Response};
 
 /// Reviews in a cluster where nothing is in the way.
 fn mutated(request: &Request) -> Response {
     let webhooks = webhooks_of(&request.kind);
-    decided(webhooks, Phase::Mutating, request, Options::DEFAULT, &quiet)
+    decided(webhooks, Phase::Mutating, request, OPTIONS, &quiet)
 }
 
 fn validated(request: &Request) -> Response {
     let webhooks = webhooks_of(&request.kind);
-    decided(webhooks, Phase::Validating, request, Options::DEFAULT, &quiet)
+    decided(webhooks, Phase::Validating, request, OPTIONS, &quiet)
 }
 
 fn root() -> PathBuf {
@@ -262,7 +262,7 @@ fn other_kinds_versions_and_subresources_are_told_apart() {
         }));
         let webhooks = webhooks_of(webhooks);
         let request = request.unwrap();
-        decided(webhooks, Phase::Validating, &request, Options::DEFAULT, &quiet)
+        decided(webhooks, Phase::Validating, &request, OPTIONS, &quiet)
     };
     let scale = review("StatefulSet", "StatefulSet", "v1beta1", "scale");
     assert_eq!(scale, Response::ALLOW);

@@ -29,6 +29,7 @@ pub fn options(config: &Config) -> Options {
         claims_resized: config.gates.on("StatefulSetAutoResizePVCGate"),
         start_ordinal: config.gates.on("StatefulSetStartOrdinal"),
         daemon: config.gates.on("KruiseDaemon"),
+        pull_jobs: config.gates.on("ImagePullJobGate"),
         probe_markers: config.gates.on("PodProbeMarkerGate"),
         patch_metadata_by_default: config.gates.on("SidecarSetPatchPodMetadataDefaultsAllowed"),
         workload_spread: config.gates.on("WorkloadSpread"),

@@ -1,7 +1,7 @@
 //! ImagePullJobs, and what they have in common with ImageListPullJobs. Their versions say the same in the same places.
 //!
-//! The finalizer that OpenKruise's webhook puts on a new `v1alpha1` job is not: who removes it is the controller, and a
-//! job that waits for a controller which does not run could never be deleted.
+//! The finalizer that OpenKruise's webhook puts on a new `v1alpha1` job is not: the controller adds it to the jobs that
+//! need it.
 
 mod reference;
 pub(super) mod rules;
@@ -9,17 +9,30 @@ pub(super) mod rules;
 use serde_json::Value;
 
 use super::{KindWebhooks, Scope};
-use crate::json::{fill, made};
+use crate::{
+    Options,
+    json::{fill, made},
+};
 
 pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("mimagepulljob-v1beta1.kb.io"),
     validating: Some("vimagepulljob-v1beta1.kb.io"),
     codes: (400, 400),
+    gate_of_new,
     defaults,
     rules: rules::job,
     changes: rules::job_changes,
     ..KindWebhooks::of(&kruise_api::imagepulljob::KIND)
 };
+
+/// The gate without which there are no new jobs.
+pub(super) fn gate_of_new(options: Options) -> Option<&'static str> {
+    match (options.daemon, options.pull_jobs) {
+        (false, _) => Some("KruiseDaemon"),
+        (true, false) => Some("ImagePullJobGate"),
+        (true, true) => None,
+    }
+}
 
 const TIMEOUT_SECONDS: i64 = 600;
 const ATTEMPTS: i64 = 3;

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::super::testing::{decided, quiet, webhooks_of};
+use super::super::testing::{OPTIONS, decided, quiet, webhooks_of};
 use crate::table::Phase;
 use crate::{Options, Request, Response};
 
@@ -33,7 +33,7 @@ fn with(mut spec: Value, changes: &Value) -> Value {
 fn refusal(kind: &str, operation: &str, spec: &Value, old: &Value) -> String {
     let request = request(kind, operation, spec, old);
     let webhooks = webhooks_of(kind);
-    match decided(webhooks, Phase::Validating, &request, Options::DEFAULT, &quiet) {
+    match decided(webhooks, Phase::Validating, &request, OPTIONS, &quiet) {
         Response::Allow { .. } => String::new(),
         Response::Deny { code, message, .. } => {
             assert_eq!(code, 400);
@@ -47,7 +47,7 @@ fn what_is_left_out_is_filled_in_and_nothing_else_changes() {
     let filled = |kind: &str, spec: &Value| {
         let request = request(kind, "CREATE", spec, &Value::Null);
         let webhooks = webhooks_of(kind);
-        let response = decided(webhooks, Phase::Mutating, &request, Options::DEFAULT, &quiet);
+        let response = decided(webhooks, Phase::Mutating, &request, OPTIONS, &quiet);
         response.applied_to(&request.object)["spec"].clone()
     };
     let policies = json!({"completionPolicy": {"type": "Always"}, "pullPolicy": {"timeoutSeconds": 600, "backoffLimit": 3}});
@@ -167,4 +167,36 @@ fn secrets_of_a_job_stay_as_they_are_and_those_of_a_list_may_change() {
         refusal("ImageListPullJob", "UPDATE", &with(jobs(), &change), &jobs()),
         ""
     );
+}
+
+#[test]
+fn without_their_gates_no_new_job_is_taken_and_stored_ones_can_be_changed() {
+    for (options, gate) in [
+        (Options::DEFAULT, "ImagePullJobGate"),
+        (
+            Options {
+                daemon: false,
+                ..Options::DEFAULT
+            },
+            "KruiseDaemon",
+        ),
+    ] {
+        for (kind, spec) in [("ImagePullJob", job()), ("ImageListPullJob", jobs())] {
+            let answer = |operation: &str, old: &Value| {
+                let request = request(kind, operation, &spec, old);
+                decided(webhooks_of(kind), Phase::Validating, &request, options, &quiet)
+            };
+            let Response::Deny { code, message, .. } = answer("CREATE", &Value::Null) else {
+                panic!("{kind} without {gate}")
+            };
+            assert_eq!(
+                (code, message),
+                (403, format!("feature-gate {gate} is not enabled"))
+            );
+            assert!(
+                matches!(answer("UPDATE", &spec), Response::Allow { .. }),
+                "{kind}"
+            );
+        }
+    }
 }

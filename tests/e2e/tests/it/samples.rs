@@ -6,7 +6,7 @@ use kruise_e2e::kubectl::Kubectl;
 use serde_json::{Map, Value};
 
 use crate::admission_lookups::running_pod;
-use crate::cluster::scenario;
+use crate::cluster::{Flagged, scenario, scenario_alone};
 
 /// A version of a kind as upstream publishes it.
 struct Published {
@@ -70,8 +70,9 @@ fn shown(kubectl: &Kubectl, resource: &str, name: &str) -> (Vec<String>, String)
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn samples_of_every_kind_and_version_are_taken_and_shown_in_upstreams_columns() {
-    let scenario = scenario("samples");
+    let scenario = scenario_alone("samples");
     let kubectl = &scenario.kubectl;
+    let _flagged = Flagged::shared(kubectl.kubeconfig(), &["--feature-gates=ImagePullJobGate=true"]);
     // whose containers a sample starts anew
     running_pod(kubectl, "web-0", &["web", "cache"]);
     for published in published() {
