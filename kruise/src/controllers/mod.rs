@@ -12,8 +12,12 @@ pub mod cloneset;
 pub mod daemonset;
 pub mod ephemeraljob;
 pub mod fits;
+pub mod imagelistpulljob;
+pub mod imagepulljob;
+pub mod images;
 mod invalid_spec;
 pub mod launch;
+pub mod nodeimage;
 mod not_yet;
 pub mod parsed;
 pub mod placing;
@@ -28,12 +32,15 @@ use go_compat::flags::Flag;
 use kruise_api::definition::Kind;
 use kruise_runtime::metrics::objects::Spec;
 
-use crate::{manager::Registration, refusals};
+use crate::{
+    manager::{Limit, Registration},
+    refusals,
+};
 
 pub use webhook_caches::WebhookCaches;
 
 /// All controllers, in the order in which they start.
-pub static ALL: [&Registration; 10] = [
+pub static ALL: [&Registration; 13] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
     &daemonset::REGISTRATION,
@@ -44,6 +51,9 @@ pub static ALL: [&Registration; 10] = [
     &podunavailablebudget::REGISTRATION,
     &advancedcronjob::REGISTRATION,
     &ephemeraljob::REGISTRATION,
+    &nodeimage::REGISTRATION,
+    &imagepulljob::REGISTRATION,
+    &imagelistpulljob::REGISTRATION,
 ];
 
 /// The kinds with a controller.
@@ -72,6 +82,11 @@ pub fn flags() -> Vec<Flag> {
         .filter(|flag| !ours.iter().any(|have| have.name == flag.name))
         .collect();
     ours.into_iter().chain(others).collect()
+}
+
+/// The limits of the flags of all controllers.
+pub fn limits() -> impl Iterator<Item = &'static Limit> {
+    ALL.into_iter().flat_map(|registration| registration.limits)
 }
 
 /// The metrics that controllers and guards declare.

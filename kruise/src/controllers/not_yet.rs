@@ -9,8 +9,6 @@ use crate::manager::flag;
 /// Accepted and ignored.
 pub(super) const FLAGS: &[Flag] = &[
     flag("crr-workers", Kind::Int, "3", IGNORED),
-    flag("imagepulljob-workers", Kind::Int, "3", IGNORED),
-    flag("nodeimage-workers", Kind::Int, "3", IGNORED),
     flag("nodepodprobe-workers", Kind::Int, "3", IGNORED),
     flag("persistentpodstate-workers", Kind::Int, "3", IGNORED),
     flag("podprobemarker-workers", Kind::Int, "3", IGNORED),
@@ -18,13 +16,6 @@ pub(super) const FLAGS: &[Flag] = &[
     flag("sidecarterminator-workers", Kind::Int, "3", IGNORED),
     flag("uniteddeployment-workers", Kind::Int, "3", IGNORED),
     flag("workloadspread-workers", Kind::Int, "3", IGNORED),
-    flag("nodeimage-creation-delay", Kind::Duration, "30s", IGNORED),
-    flag(
-        "default-ttlseconds-for-always-nodeimage",
-        Kind::Int,
-        "300",
-        IGNORED,
-    ),
     flag(
         "ws-enabled-versioned-status",
         Kind::String,

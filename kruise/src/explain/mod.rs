@@ -6,6 +6,8 @@ pub(crate) mod cloneset;
 pub(crate) mod daemonset;
 pub(crate) mod ephemeraljob;
 mod events;
+pub(crate) mod imagelistpulljob;
+pub(crate) mod imagepulljob;
 mod nodes;
 mod pods;
 pub(crate) mod podunavailablebudget;
@@ -38,9 +40,9 @@ use crate::{
 /// What to explain.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// `clone/NAME`, `sts/NAME`, `daemon/NAME`, `bcj/NAME`, `sidecarset/NAME`, `pub/NAME`, `acj/NAME` or `ejob/NAME`.
+    /// `clone/NAME`, `sts/NAME`, `daemon/NAME`, `bcj/NAME`, `sidecarset/NAME`, `pub/NAME`, `acj/NAME`, `ejob/NAME`, `imagepulljob/NAME` or `imagelistpulljob/NAME`.
     target: String,
-    /// Only this pod; of a DaemonSet or a BroadcastJob, a pod or a node; of a SidecarSet, `NAMESPACE/NAME` where the name alone is not enough.
+    /// Only this pod; of a DaemonSet or a BroadcastJob, a pod or a node; of an ImagePullJob a node; of a SidecarSet, `NAMESPACE/NAME` where the name alone is not enough.
     pod: Option<String>,
     /// Namespace of the object; without it that of the kubeconfig's context.
     #[arg(short, long)]
@@ -343,7 +345,7 @@ mod tests {
             .collect();
         assert_eq!(
             super::enumeration(&targets),
-            "clone, sts, daemon, bcj, sidecarset, pub, acj and ejob"
+            "clone, sts, daemon, bcj, sidecarset, pub, acj, ejob, imagepulljob and imagelistpulljob"
         );
         let has_name = |name: &str| super::explainers().any(|(kind, _)| super::has_name(kind, name));
         assert!(

@@ -8,9 +8,11 @@ use std::{
 
 use anyhow::{Context, anyhow, bail};
 use go_compat::{flags::Values, schedule::local_zone};
-use jiff::tz::TimeZone;
+use jiff::{SignedDuration, tz::TimeZone};
+use kruise_api::names::{AGENT_NAMESPACE, AGENT_NAMESPACE_VARIABLE};
 
 use crate::{
+    controllers,
     gates::Gates,
     profile::{FLAG, Profile},
 };
@@ -48,6 +50,8 @@ pub struct Config {
     pub retries: kube_queue::Config,
     /// Whether templates with privileged containers are accepted.
     pub allow_privileged: bool,
+    /// Namespace of the Secrets that node agents may read.
+    pub agent_namespace: String,
     /// Directory of the protection log.
     pub protection_log: PathBuf,
     /// Log plans and write nothing.
@@ -103,6 +107,13 @@ impl Config {
         )
         .context("--feature-gates")?;
         let set = |name: &str| Some(values.get_string(name).to_owned()).filter(|text| !text.is_empty());
+        for limit in controllers::limits() {
+            let (flag, value) = (limit.flag, values.get_int(limit.flag));
+            if !(limit.least..=limit.most).contains(&value) {
+                bail!("--{flag} is {value}; it may be {} to {}", limit.least, limit.most);
+            }
+        }
+        let agent_namespace = env(AGENT_NAMESPACE_VARIABLE).filter(|name| !name.is_empty());
         let only = values.get_string(FLAG);
         let profile = only.parse().map_err(|error| anyhow!("--{FLAG}: {error}"))?;
         Ok(Self {
@@ -129,6 +140,7 @@ impl Config {
                 ..kube_queue::Config::CLIENT_GO
             },
             allow_privileged: values.get_bool("allow-privileged"),
+            agent_namespace: agent_namespace.unwrap_or_else(|| AGENT_NAMESPACE.to_owned()),
             protection_log: values.get_string("protection-log-path").into(),
             dry_run: values.get_bool("dry-run"),
             time_zone: TimeZone::UTC,
@@ -153,6 +165,16 @@ impl Config {
     /// The verbosity of the log, and that of single controllers.
     pub fn verbosity(&self) -> (i64, &str) {
         (self.flags.get_int("v"), self.flags.get_string("vmodule"))
+    }
+
+    /// The value of an integer flag of a controller.
+    pub fn int_flag(&self, flag: &'static str) -> i64 {
+        self.flags.get_int(flag)
+    }
+
+    /// The value of a flag of a controller that is a length of time.
+    pub fn duration_flag(&self, flag: &'static str) -> SignedDuration {
+        self.flags.get_duration(flag)
     }
 
     /// The value of a boolean flag of a controller.
@@ -305,6 +327,30 @@ mod tests {
         );
         assert_eq!(config.workers("cloneset-workers"), 3);
         assert_eq!(config.retries, kube_queue::Config::CLIENT_GO);
+    }
+
+    #[test]
+    fn a_flag_beyond_its_limits_is_refused_with_them() {
+        let ttl = |value: &str| {
+            let line = format!("--default-ttlseconds-for-always-nodeimage={value}");
+            config(&[&line], &[]).map(drop)
+        };
+        assert_eq!([ttl("0"), ttl("300"), ttl("2678400")], [Ok(()), Ok(()), Ok(())]);
+        for value in ["-1", "2678401"] {
+            let error = ttl(value).unwrap_err();
+            assert_eq!(
+                error,
+                format!("--default-ttlseconds-for-always-nodeimage is {value}; it may be 0 to 2678400")
+            );
+        }
+    }
+
+    #[test]
+    fn the_environment_names_the_namespace_of_pull_secrets() {
+        let of = |env: &[(&str, &str)]| config(&[], env).unwrap().agent_namespace;
+        assert_eq!(of(&[]), "kruise-daemon-config");
+        assert_eq!(of(&[("KRUISE_DAEMON_CONFIG_NS", "")]), "kruise-daemon-config");
+        assert_eq!(of(&[("KRUISE_DAEMON_CONFIG_NS", "pulls")]), "pulls");
     }
 
     #[test]

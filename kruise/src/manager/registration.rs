@@ -38,6 +38,8 @@ pub struct Registration {
     workers: Workers,
     /// Its flags, beside the one of its workers.
     flags: &'static [Flag],
+    /// Limits of its flags.
+    pub limits: &'static [Limit],
     /// Rights on resources beside the status of its kind. It also watches these resources.
     pub grants: &'static [Grant],
     /// Resources that it watches only.
@@ -64,6 +66,17 @@ enum Workers {
     Flag(Flag),
     /// A fixed number; upstream has no flag for it either.
     Fixed(usize),
+}
+
+/// Limits of the values of a flag. The manager does not start with another value.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// Name of the flag, whose values are integers.
+    pub flag: &'static str,
+    /// Least value.
+    pub least: i64,
+    /// Largest value.
+    pub most: i64,
 }
 
 /// A right on a resource, beside the rights to watch it.
@@ -133,6 +146,7 @@ impl Registration {
             gates: &[],
             workers: Workers::Fixed(workers),
             flags: &[],
+            limits: &[],
             grants: &[],
             watches: &[],
             metrics: &[],
@@ -206,6 +220,12 @@ impl Registration {
     #[must_use]
     pub const fn flagged(self, flags: &'static [Flag]) -> Self {
         Self { flags, ..self }
+    }
+
+    /// Its flags have these limits.
+    #[must_use]
+    pub const fn limited(self, limits: &'static [Limit]) -> Self {
+        Self { limits, ..self }
     }
 
     /// It watches these resources only.

@@ -459,7 +459,11 @@ mod tests {
         let rules = rules_with("");
         assert!(rules.contains("podunavailablebudgets/status\""));
         for (gate, resource) in [
-            ("PreDownloadImageForInPlaceUpdate=true", "imagepulljobs\""),
+            (
+                "PreDownloadImageForInPlaceUpdate=true",
+                r#"["imagepulljobs"],"verbs":["create""#,
+            ),
+            ("ImagePullJobGate=true", r#"["secrets"]"#),
             ("StatefulSetAutoResizePVCGate=true", "storageclasses\""),
             (
                 "ResourcesDeletionProtection=true,DeletionProtectionForCRDCascadingGate=true",

@@ -292,7 +292,7 @@ fn every_kind_flag_and_gate_is_described_in_the_reference() {
         "`controller_runtime_webhook_latency_seconds`",
         "`certwatcher_read_certificate_errors_total`",
         "`webhook_controller_last_success_timestamp_seconds`",
-        "| `FailedCreate` | Warning | AdvancedCronJob, BroadcastJob, CloneSet, DaemonSet, StatefulSet |",
+        "| `FailedCreate` | Warning | AdvancedCronJob, BroadcastJob, CloneSet, DaemonSet, ImageListPullJob, StatefulSet |",
         "| `LeaderElection` | Normal | Lease |",
     ] {
         assert!(manager.contains(text), "{text}");

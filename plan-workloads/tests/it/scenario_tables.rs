@@ -29,6 +29,7 @@ fn known() -> Known {
         "kruise",
         "lib",
         "plan-kit",
+        "plan-nodes",
         "plan-sidecars",
         "plan-workloads",
         "runtime",
@@ -129,6 +130,12 @@ fn every_named_test_exists_and_every_scenario_has_one_or_says_why_not() {
         ("advancedcronjob.md", 'M', 13),
         ("ephemeraljob.md", 'J', 16),
         ("ephemeraljob.md", 'M', 10),
+        ("nodeimage.md", 'N', 7),
+        ("nodeimage.md", 'M', 5),
+        ("imagepulljob.md", 'P', 12),
+        ("imagepulljob.md", 'M', 11),
+        ("imagelistpulljob.md", 'L', 7),
+        ("imagelistpulljob.md", 'M', 3),
     ] {
         let rows = rows(document, letter);
         let numbers: Vec<String> = rows.iter().map(|row| row[0].clone()).collect();
@@ -234,6 +241,9 @@ fn every_case_stands_in_a_table_and_every_case_there_exists() {
         "podunavailablebudget.md",
         "advancedcronjob.md",
         "ephemeraljob.md",
+        "nodeimage.md",
+        "imagepulljob.md",
+        "imagelistpulljob.md",
     ];
     let text: String = documents
         .iter()
@@ -241,7 +251,9 @@ fn every_case_stands_in_a_table_and_every_case_there_exists() {
         .collect();
     let mentioned: BTreeSet<&str> = names_in(&text).into_iter().collect();
     let mut known = Known::default();
-    collect(&root().join("plan-workloads/tests/cases"), &mut known);
+    for cases in ["plan-workloads/tests/cases", "plan-nodes/tests/cases"] {
+        collect(&root().join(cases), &mut known);
+    }
     for name in &known.run {
         assert!(mentioned.contains(&**name), "{name} is in no table");
     }

@@ -105,6 +105,7 @@ async fn a_resource_of_a_gate_is_asked_for_once_and_without_a_namespace_if_it_is
     let mut requested = requested.lock().unwrap().clone();
     requested.sort();
     let expected = [
+        "/api/v1/namespaces/shop/secrets",
         "/apis/apps.kruise.io/v1beta1/namespaces/shop/imagepulljobs",
         "/apis/storage.k8s.io/v1/storageclasses",
     ];

@@ -128,8 +128,12 @@ fn cache(caches: controllers::WebhookCaches) -> ReviewCache {
 
 fn measured_reviews(server: Server, cache: ReviewCache, metrics: PodMetrics) -> Arc<Reviews> {
     let budgets = cache.webhook_caches.budgets.clone();
+    let options = Options {
+        pull_jobs: true,
+        ..Options::default()
+    };
     Arc::new(Reviews::new(
-        Options::default(),
+        options,
         cache,
         client(server),
         metrics,

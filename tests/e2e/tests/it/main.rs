@@ -24,6 +24,7 @@ mod ephemeraljob;
 mod from_nothing;
 mod gates;
 mod hooks;
+mod images;
 mod in_place;
 mod injection;
 mod installation;

@@ -13,6 +13,7 @@ use crate::cluster::{
     LEASE, LIMIT, Scenario, Stopped, audit_log, container, kubectl, scenario_alone, text,
     until_webhooks_answer, variable, web,
 };
+use crate::own_nodes::Nodes;
 use crate::{admission_lookups, claims, ephemeraljob, installation, launch};
 
 /// Namespace of the manager.
@@ -55,6 +56,15 @@ const RARE: &[(&str, &str)] = &[
     ("get", "jobs"),
     ("get", "broadcastjobs"),
     ("get", "imagelistpulljobs"),
+    // Only with gate ImagePullJobGate: without it no list of images is taken.
+    ("create", "imagelistpulljobs"),
+    ("delete", "imagelistpulljobs"),
+    // NodeImages and what their images are wanted by are in their caches.
+    ("get", "nodeimages"),
+    ("get", "imagepulljobs"),
+    ("update", "nodeimages/finalizers"),
+    // No agent of a node reports for ten minutes.
+    ("patch", "nodeimages/status"),
     // A budget is in its cache.
     ("get", "podunavailablebudgets"),
 ];
@@ -272,6 +282,7 @@ fn live(scenario: &Scenario) {
     live_with_a_broadcast(scenario);
     live_with_schedules(scenario);
     live_with_ephemeral_containers(scenario);
+    live_with_a_node(scenario);
     refer_to_others(scenario);
 }
 
@@ -332,22 +343,36 @@ fn live_with_ephemeral_containers(scenario: &Scenario) {
     .unwrap();
 }
 
-/// Schedules of all kinds of jobs, each of which is replaced by the next.
+/// A node gets a NodeImage, which follows its labels and goes with it.
+fn live_with_a_node(scenario: &Scenario) {
+    let nodes = Nodes::new(scenario, 1);
+    let (kubectl, node) = (&scenario.kubectl, &nodes.names[0]);
+    wait::until_true("the node has a NodeImage", LIMIT, || {
+        Ok(kubectl.get("nodeimages", node).is_ok())
+    })
+    .unwrap();
+    nodes.run(&["label", "node", node, "pool=web"]);
+    wait::until_true("it has the label", LIMIT, || {
+        Ok(kubectl.get("nodeimages", node)?["metadata"]["labels"]["pool"] == "web")
+    })
+    .unwrap();
+    nodes.run(&["delete", "node", node]);
+    wait::until_true("it is gone", LIMIT, || {
+        Ok(kubectl.get("nodeimages", node).is_err())
+    })
+    .unwrap();
+}
+
+/// Schedules of the kinds of jobs that need no feature gate, each of which is replaced by the next.
 fn live_with_schedules(scenario: &Scenario) {
     let pod =
         json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "nginx:1"}]}});
-    let pulls = json!({"images": ["nginx:1"], "completionPolicy": {"type": "Always"}});
     let kinds = [
         ("jobTemplate", json!({"template": pod}), "jobs.batch"),
         (
             "broadcastJobTemplate",
             json!({"template": pod}),
             "broadcastjobs.apps.kruise.io",
-        ),
-        (
-            "imageListPullJobTemplate",
-            pulls,
-            "imagelistpulljobs.apps.kruise.io",
         ),
     ];
     for (template, spec, resource) in kinds {
