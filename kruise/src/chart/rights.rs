@@ -10,7 +10,7 @@ use super::gates::{all_of, terms};
 use super::kinds::{Kinds, Needs, is_wanted, one_is_wanted};
 use super::objects::{NAMESPACE, Templated, WATCHED, value};
 use super::yaml::{optional, put, when};
-use crate::manifests::rbac::{self, ANY_GROUP, NeededRule, Place, Role};
+use crate::manifests::rbac::{self, ANY_GROUP, COPIES, NeededRule, Place, Role};
 use crate::manifests::{aggregate_roles, reach};
 use crate::profile::Profile;
 
@@ -32,7 +32,12 @@ pub(super) fn objects() -> Vec<Templated> {
     for role in rbac::roles(NAMESPACE, &Profile::default()) {
         let needs = needs.remove(role.name).unwrap_or_default();
         let rules = role.rules.iter().flat_map(|needed| conditional(&needs, needed));
-        let rules: Vec<Conditional> = rules.collect();
+        let mut rules: Vec<Conditional> = rules.collect();
+        if role.name == COPIES {
+            for (terms, _) in &mut rules {
+                terms.insert(everywhere());
+            }
+        }
         if role.place != Place::Cluster {
             objects.extend(of_role(&role, rules));
             continue;
@@ -40,11 +45,11 @@ pub(super) fn objects() -> Vec<Templated> {
         let (inside, outside): (Vec<Conditional>, Vec<Conditional>) = rules
             .into_iter()
             .partition(|(_, rule)| reach::is_in_namespaces(rule));
-        let everywhere = inside.iter().cloned().map(|(mut terms, rule)| {
-            terms.insert(format!("(not {WATCHED})"));
+        let in_all = inside.iter().cloned().map(|(mut terms, rule)| {
+            terms.insert(everywhere());
             (terms, rule)
         });
-        objects.extend(of_role(&role, outside.into_iter().chain(everywhere).collect()));
+        objects.extend(of_role(&role, outside.into_iter().chain(in_all).collect()));
         objects.extend(in_watched(&role, &format!("{{{{ {WATCHED} }}}}"), inside));
     }
     let events = reach::of_events();
@@ -65,6 +70,11 @@ fn conditional(needs: &Needs, needed: &NeededRule) -> Vec<Conditional> {
         (of_kinds, limited(rule))
     });
     with_gates.collect()
+}
+
+/// The expression that holds if all namespaces are watched.
+fn everywhere() -> String {
+    format!("(not {WATCHED})")
 }
 
 /// What a role grants in a namespace, if one is watched.

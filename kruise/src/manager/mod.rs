@@ -33,7 +33,7 @@ pub(crate) use flags::flag;
 pub(crate) use logging::{start as to_stderr, to_file};
 pub(crate) use process::server_facts;
 pub use process::{Host, MatchConditions, Routes, process};
-pub use registration::{Controls, Grant, Limit, Registration, Runnable, ServerFacts, Setup, Wiring};
+pub use registration::{Area, Controls, Grant, Limit, Registration, Runnable, ServerFacts, Setup, Wiring};
 #[cfg(test)]
 pub(crate) use run::longest_end;
 pub use run::{Embedding, run};

@@ -17,7 +17,7 @@ use kruise_plan_kit::injected::{Bug, is_injected};
 use kruise_plan_kit::inplace::VerticalScaling;
 use kruise_runtime::{
     Client, Served,
-    caches::{Caches, Following, Jitter, Reach, Watches},
+    caches::{Caches, Following, Jitter, Watches},
     discovery,
     events::EventSink,
     freshness::{Followed, catch_up},
@@ -47,7 +47,7 @@ use super::{
     admission,
     config::Config,
     elsewhere, narrow,
-    registration::{Built, Parts, ServerFacts, agent, build_all, find_workloads},
+    registration::{Area, Built, Parts, ServerFacts, agent, build_all, find_workloads},
     reviews::{Effects, Reviews},
     widening::Widener,
 };
@@ -316,7 +316,7 @@ pub(crate) async fn server_facts(
         if !gates.on(gate) {
             continue;
         }
-        let namespace = namespace.filter(|_| grant.reach != Reach::Cluster);
+        let namespace = namespace.filter(|_| grant.area != Area::Cluster);
         let Ok(path) = served.collection(grant.resource, namespace) else {
             continue;
         };

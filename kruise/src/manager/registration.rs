@@ -14,7 +14,7 @@ use kruise_api::definition::Kind;
 use kruise_plan_kit::{ResourceId, inplace::VerticalScaling};
 use kruise_runtime::{
     Client, Served,
-    caches::{CacheId, Caches, Held, Reach},
+    caches::{CacheId, Caches, Held},
     events::EventSink,
     metrics::{Metrics, objects::Spec},
     shutdown,
@@ -91,7 +91,21 @@ pub struct Grant {
     /// The right is needed only if one of these feature gates is on; always if there are none.
     pub gates: &'static [&'static str],
     /// Where the objects are.
-    pub reach: Reach,
+    pub area: Area,
+}
+
+/// Where the objects of a right are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Area {
+    /// In the namespace that the manager is limited to, otherwise in all.
+    Watched,
+    /// In no namespace.
+    Cluster,
+    /// In the manager's namespace.
+    Own,
+    /// In the namespace of the Secrets that node agents read. A manager that is limited to a namespace has no right there. The
+    /// right to watch the resource is granted apart from it.
+    Agents,
 }
 
 impl Grant {
@@ -102,7 +116,7 @@ impl Grant {
             subresource: "",
             verbs,
             gates: &[],
-            reach: Reach::Watched,
+            area: Area::Watched,
         }
     }
 
@@ -116,7 +130,7 @@ impl Grant {
     #[must_use]
     pub const fn cluster_scoped(self) -> Self {
         Self {
-            reach: Reach::Cluster,
+            area: Area::Cluster,
             ..self
         }
     }
@@ -125,7 +139,16 @@ impl Grant {
     #[must_use]
     pub const fn in_own_namespace(self) -> Self {
         Self {
-            reach: Reach::Own,
+            area: Area::Own,
+            ..self
+        }
+    }
+
+    /// The same right on objects in the namespace of node agents only.
+    #[must_use]
+    pub const fn in_agent_namespace(self) -> Self {
+        Self {
+            area: Area::Agents,
             ..self
         }
     }

@@ -10,7 +10,8 @@ use anyhow::Context;
 use clap::Args;
 use kruise_admission::manifests as webhooks;
 use kruise_admission::table::{self, Subject};
-use serde_json::Value;
+use kruise_api::names::AGENT_NAMESPACE;
+use serde_json::{Value, json};
 
 use crate::profile::Profile;
 use workload::Workload;
@@ -130,6 +131,9 @@ fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
     let namespace = &options.namespace;
     let mut objects = vec![workload::namespace(namespace)];
     let (profile, watched) = (&options.only, options.watch_namespace.as_deref());
+    if rbac::makes_copies(gates, profile, watched) && namespace != AGENT_NAMESPACE {
+        objects.push(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": AGENT_NAMESPACE}}));
+    }
     objects.extend(profile.kinds().map(|kind| kind.manifest(namespace)));
     objects.extend(rbac::objects(namespace, gates, profile, watched));
     objects.extend(aggregate::roles(profile));

@@ -4,18 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kruise_admission::manifests::{MUTATING, VALIDATING};
 use kruise_api::definition::Kind;
+use kruise_api::names::AGENT_NAMESPACE;
 use kruise_plan_kit::ResourceId;
-use kruise_runtime::caches::Reach;
 use serde_json::{Value, json};
 
 use super::reach;
 use crate::gates::{BUDGET_DELETIONS, BUDGET_UPDATES, DEFINITIONS_PROTECTION, DELETION_PROTECTION, Gates};
-use crate::manager::{Grant, Registration};
+use crate::manager::{Area, Grant, Registration};
 use crate::profile::Profile;
 use crate::settings::CONFIGURATION;
 
 /// Name of the manager's service account.
 pub(crate) const ACCOUNT: &str = "kruise-manager";
+
+/// Name of the role with the rights in the namespace of node agents.
+pub(crate) const COPIES: &str = "kruise-manager-copies-role";
 
 /// The manager may write no certificates and configurations with this feature gate.
 const EXTERNAL_CERTIFICATES: &str = "EnableExternalCerts";
@@ -78,6 +81,10 @@ impl NeededRule {
         }
     }
 
+    fn holds(&self, gates: &Gates) -> bool {
+        self.conditions.iter().all(|condition| condition.holds(gates))
+    }
+
     /// The same rule without the resources that a profile does not have; `None` if none is left.
     fn limited(mut self, profile: &Profile) -> Option<Self> {
         let group = self
@@ -135,7 +142,13 @@ pub(crate) fn roles<'n>(namespace: &'n str, profile: &Profile) -> Vec<Role<'n>> 
             name: "kruise-manager-own-role",
             binding: "kruise-manager-own-rolebinding",
             place: Place::Namespace(namespace),
-            rules: own_rules(profile),
+            rules: rules_in(Area::Own, profile),
+        },
+        Role {
+            name: COPIES,
+            binding: "kruise-manager-copies-rolebinding",
+            place: Place::Namespace(AGENT_NAMESPACE),
+            rules: rules_in(Area::Agents, profile),
         },
         Role {
             name: "kruise-leader-election-role",
@@ -161,16 +174,19 @@ pub fn objects(namespace: &str, gates: &Gates, profile: &Profile, watched: Optio
         None => all,
     };
     for role in roles {
-        let needed = role.rules.iter().filter(|one| {
-            let mut conditions = one.conditions.iter();
-            conditions.all(|condition| condition.holds(gates))
-        });
+        let needed = role.rules.iter().filter(|one| one.holds(gates));
         let rules: Vec<Value> = needed.map(|one| one.rule.clone()).collect();
         if !rules.is_empty() {
             objects.extend(role_objects(&role, ACCOUNT, namespace, Value::Array(rules)));
         }
     }
     objects
+}
+
+/// Whether the manager copies pull secrets to the namespace of node agents.
+pub(crate) fn makes_copies(gates: &Gates, profile: &Profile, watched: Option<&str>) -> bool {
+    let rules = rules_in(Area::Agents, profile);
+    watched.is_none() && rules.iter().any(|needed| needed.holds(gates))
 }
 
 /// A service account.
@@ -250,9 +266,9 @@ const ABOUT_WORKLOADS: [(&str, &str); 3] = [
     ("apps.kruise.io", "persistentpodstates"),
 ];
 
-/// What controllers keep in the manager's namespace.
-fn own_rules(profile: &Profile) -> Vec<NeededRule> {
-    let rules = kept_by(&profile.registrations());
+/// What controllers may do in the manager's namespace or that of node agents.
+fn rules_in(area: Area, profile: &Profile) -> Vec<NeededRule> {
+    let rules = granted_in(area, &profile.registrations());
     rules
         .into_iter()
         .filter_map(|needed| needed.limited(profile))
@@ -341,7 +357,9 @@ impl Rights {
         let mut conditions = conditions_of(registration);
         conditions.extend(Gate::of(grant.gates));
         if grant.subresource.is_empty() {
-            self.allow(conditions.clone(), group, plural.to_owned(), READ);
+            if grant.area != Area::Agents {
+                self.allow(conditions.clone(), group, plural.to_owned(), READ);
+            }
             self.allow(conditions, group, plural.to_owned(), grant.verbs);
         } else {
             self.allow(
@@ -372,19 +390,19 @@ fn conditions_of(registration: &Registration) -> Conditions {
     Gate::of(registration.gates()).into_iter().collect()
 }
 
-/// What these registrations keep in the manager's namespace.
-fn kept_by(registrations: &[&Registration]) -> Vec<NeededRule> {
+/// The rights in these registrations in the manager's namespace or that of node agents.
+fn granted_in(area: Area, registrations: &[&Registration]) -> Vec<NeededRule> {
     let mut rights = Rights::default();
     for registration in registrations {
         let grants = registration.grants.iter();
-        for grant in grants.filter(|grant| grant.reach == Reach::Own) {
+        for grant in grants.filter(|grant| grant.area == area) {
             rights.grant(registration, grant);
         }
     }
     rights.rules()
 }
 
-/// The rights in these registrations, except those in the manager's own namespace.
+/// The rights in these registrations, except those in the manager's namespace and in that of node agents.
 pub(super) fn needed_by(registrations: &[&Registration]) -> Vec<NeededRule> {
     let mut rights = Rights::default();
     for registration in registrations {
@@ -409,7 +427,7 @@ pub(super) fn needed_by(registrations: &[&Registration]) -> Vec<NeededRule> {
             allow(group, (*plural).to_owned(), READ);
         }
         let grants = registration.grants.iter();
-        for grant in grants.filter(|grant| grant.reach != Reach::Own) {
+        for grant in grants.filter(|grant| matches!(grant.area, Area::Watched | Area::Cluster)) {
             rights.grant(registration, grant);
         }
     }
@@ -419,8 +437,11 @@ pub(super) fn needed_by(registrations: &[&Registration]) -> Vec<NeededRule> {
 /// The rights in these registrations with these feature gates.
 #[cfg(test)]
 pub fn rules_of_controllers(registrations: &[&Registration], gates: &Gates) -> Vec<Value> {
-    let needed = needed_by(registrations).into_iter().chain(kept_by(registrations));
-    let needed = needed.filter(|one| one.conditions.iter().all(|condition| condition.holds(gates)));
+    let apart = [Area::Own, Area::Agents].map(|area| granted_in(area, registrations));
+    let needed = needed_by(registrations)
+        .into_iter()
+        .chain(apart.into_iter().flatten());
+    let needed = needed.filter(|one| one.holds(gates));
     needed.map(|one| one.rule).collect()
 }
 
@@ -438,9 +459,48 @@ pub(crate) fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::objects;
     use crate::gates::Gates;
     use crate::profile::Profile;
+
+    /// Secrets are written only where copies of them are, and only by a manager of the whole cluster.
+    #[test]
+    fn secrets_of_users_are_read_and_only_their_copies_are_written() {
+        let written = |gates: &str, watched: Option<&str>| -> Vec<String> {
+            let gates = Gates::parse(gates, "").unwrap();
+            let objects = objects("ns", &gates, &Profile::default(), watched);
+            let has = |list: &Value, text: &str| list.as_array().unwrap().contains(&json!(text));
+            let writes = |rule: &Value| {
+                has(&rule["resources"], "secrets")
+                    && rule["resourceNames"].is_null()
+                    && (has(&rule["verbs"], "patch") || has(&rule["verbs"], "delete"))
+            };
+            let roles = objects.iter().filter(|object| {
+                let mut rules = object["rules"].as_array().into_iter().flatten();
+                rules.any(writes)
+            });
+            roles
+                .map(|role| {
+                    let text = |field: &str| role["metadata"][field].as_str().unwrap_or_default().to_owned();
+                    format!(
+                        "{} {}/{}",
+                        role["kind"].as_str().unwrap(),
+                        text("namespace"),
+                        text("name")
+                    )
+                })
+                .collect()
+        };
+        let on = "ImagePullJobGate=true";
+        assert_eq!(
+            written(on, None),
+            ["Role kruise-daemon-config/kruise-manager-copies-role"]
+        );
+        assert!(written("", None).is_empty());
+        assert!(written(on, Some("shop")).is_empty());
+    }
 
     /// The rights in the whole cluster, as text.
     fn rules_with(gates: &str) -> String {

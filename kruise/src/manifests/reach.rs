@@ -4,7 +4,8 @@
 //! SidecarSets, is granted by the ClusterRole as in every installation. Webhooks are called for objects of the watched
 //! namespace. They are called for objects that are in no namespace, too: a selector of namespaces does not exclude those.
 //! What the manager keeps in its own namespace, such as its lease and the revisions of SidecarSets, is granted there in every
-//! installation.
+//! installation. Copies of pull secrets are for all nodes, and such a manager makes none: it has no right in the namespace of
+//! node agents, and reads secrets in the watched one.
 
 use kruise_api::definition::Scope;
 use kruise_api::kinds;
@@ -13,7 +14,7 @@ use kruise_plan_kit::sidecars::names::NAMESPACE_NAME;
 use kube_schema::validate::not_a_dns_label;
 use serde_json::{Value, json};
 
-use super::rbac::{ANY_GROUP, Place, Role, rule};
+use super::rbac::{ANY_GROUP, COPIES, Place, Role, rule};
 
 /// Namespace of the events about objects that are in none.
 const DEFAULT: &str = "default";
@@ -71,7 +72,7 @@ fn is_cluster_scoped(group: &str, resource: &str) -> bool {
 /// The same rights where the manager watches this namespace only.
 pub(crate) fn limited<'n>(roles: Vec<Role<'n>>, watched: &'n str) -> Vec<Role<'n>> {
     let mut limited = Vec::new();
-    for mut role in roles {
+    for mut role in roles.into_iter().filter(|role| role.name != COPIES) {
         if !matches!(role.place, Place::Cluster) {
             limited.push(role);
             continue;
@@ -125,15 +126,16 @@ pub(crate) fn limit_webhooks(configuration: &mut Value, watched: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controllers;
+    use crate::manager::{Area, Registration};
     use crate::manifests::rbac::{needed_by, roles};
     use crate::profile::Profile;
-    use crate::{controllers, manager::Registration};
-    use kruise_runtime::caches::Reach;
 
     #[test]
     fn all_that_a_manager_of_one_namespace_may_do_elsewhere_is_about_objects_in_no_namespace_and_its_own() {
         let all = roles("system", &Profile::default());
-        let before: usize = all.iter().map(|role| role.rules.len()).sum();
+        let granted = all.iter().filter(|role| role.name != COPIES);
+        let before: usize = granted.map(|role| role.rules.len()).sum();
         let limited = limited(all, "shop");
         let after: usize = limited.iter().map(|role| role.rules.len()).sum();
         assert_eq!(
@@ -167,7 +169,7 @@ mod tests {
         let cluster_scoped = controllers::ALL
             .into_iter()
             .flat_map(|registration: &Registration| registration.grants)
-            .filter(|grant| grant.reach == Reach::Cluster);
+            .filter(|grant| grant.area == Area::Cluster);
         for grant in cluster_scoped {
             let rule = rule(grant.resource.group, &[grant.resource.plural], &["get"]);
             assert!(!is_in_namespaces(&rule), "{}", grant.resource);

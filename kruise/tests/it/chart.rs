@@ -420,6 +420,11 @@ fn agree(folder: &Folder, values: &[&str], options: &[&str], kinds: &[&str]) -> 
         };
         assert_eq!(of_kind(&chart), of_kind(&printed), "{kind} with {values:?}");
     }
+    let has_copies = |objects: &[Value]| {
+        let mut keys = objects.iter().map(key);
+        keys.any(|key| key == "Namespace kruise-daemon-config")
+    };
+    assert_eq!(has_copies(&chart), has_copies(&printed), "{values:?}");
     chart
 }
 

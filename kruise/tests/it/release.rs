@@ -13,6 +13,7 @@ use crate::process::{Playground, Scratch};
 
 const SYSTEM: &str = "/api/v1/namespaces/kruise-system";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const AGENTS: &str = "/api/v1/namespaces/kruise-daemon-config";
 const DAEMON: &str = "/apis/apps/v1/namespaces/kruise-system/daemonsets/kruise-daemon";
 
 /// A playground with a folder for charts.
@@ -71,6 +72,27 @@ impl Lab {
         assert_eq!(code, 200, "{answer}");
     }
 
+    /// Creates a secret in the namespace of node agents.
+    fn add_secret_of_others(&self) {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "others"}});
+        let path = format!("{AGENTS}/secrets");
+        let (code, answer) = self
+            .playground
+            .request("POST", &path, "application/json", &secret.to_string());
+        assert_eq!(code, 201, "{answer}");
+    }
+
+    /// The namespace of node agents, with the secret of others, which Helm does not delete.
+    fn kept(&self) -> Value {
+        let namespace = self.playground.get(AGENTS);
+        assert_eq!(namespace["status"]["phase"], "Active");
+        let policy = &namespace["metadata"]["annotations"]["helm.sh/resource-policy"];
+        assert_eq!(*policy, "keep");
+        let secret = self.playground.get(&format!("{AGENTS}/secrets/others"));
+        assert_eq!(secret["metadata"]["name"], "others");
+        namespace["metadata"]["uid"].clone()
+    }
+
     fn definitions(&self) -> Vec<Value> {
         let list = self.playground.get(DEFINITIONS);
         list["items"].as_array().unwrap().clone()
@@ -123,6 +145,8 @@ fn a_release_of_openkruise_is_upgraded_with_its_values_and_keeps_secret_daemon_a
         }
         lab.must(&["upgrade", "kruise", &lab.theirs(&objects)]);
 
+        lab.add_secret_of_others();
+        let agents = lab.playground.get(AGENTS)["metadata"]["uid"].clone();
         let daemon = lab.playground.get(DAEMON);
         let before = lab.definitions();
         let values = values().display().to_string();
@@ -132,6 +156,7 @@ fn a_release_of_openkruise_is_upgraded_with_its_values_and_keeps_secret_daemon_a
                 .playground
                 .get(&format!("{SYSTEM}/secrets/kruise-webhook-certs"));
             assert_eq!(secret["data"], data["data"]);
+            assert_eq!(lab.kept(), agents);
         }
         let after = lab.playground.get(DAEMON);
         for part in ["/spec", "/metadata/uid", "/metadata/generation"] {
@@ -176,6 +201,46 @@ fn definitions_of_a_release_are_not_deleted_by_the_value_that_leaves_them_out() 
     lab.must(&["upgrade", "kruise", &ours]);
     lab.must(&without);
     assert_eq!(lab.definitions().len(), kinds::ALL.len());
+}
+
+#[test]
+#[ignore = "needs helm: HELM=/path/to/helm cargo test -p kruise --test it release -- --ignored"]
+fn the_namespace_of_copied_secrets_outlives_its_gate_and_its_release() {
+    let lab = Lab::new("copies");
+    let ours = lab.ours();
+    lab.must(&["install", "kruise", &ours]);
+    lab.add_secret_of_others();
+    let namespace = lab.kept();
+    let roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/kruise-daemon-config/roles";
+    let granted = || lab.playground.get(roles)["items"].as_array().unwrap().len();
+    assert_eq!(granted(), 1);
+    lab.must(&["upgrade", "kruise", &ours, "--set=featureGates="]);
+    assert_eq!((lab.kept(), granted()), (namespace.clone(), 0));
+    lab.must(&["upgrade", "kruise", &ours]);
+    assert_eq!((lab.kept(), granted()), (namespace.clone(), 1));
+    lab.must(&["uninstall", "kruise", "--no-hooks"]);
+    assert_eq!(lab.kept(), namespace);
+}
+
+#[test]
+#[ignore = "needs helm: HELM=/path/to/helm cargo test -p kruise --test it release -- --ignored"]
+fn a_namespace_of_copied_secrets_that_others_created_stays_as_it_is() {
+    let lab = Lab::new("copies-of-others");
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kruise-daemon-config"}});
+    let (code, answer) = lab.playground.request(
+        "POST",
+        "/api/v1/namespaces",
+        "application/json",
+        &namespace.to_string(),
+    );
+    assert_eq!(code, 201, "{answer}");
+    let before = lab.playground.get(AGENTS);
+    let ours = lab.ours();
+    lab.must(&["install", "kruise", &ours]);
+    lab.must(&["upgrade", "kruise", &ours]);
+    lab.must(&["uninstall", "kruise", "--no-hooks"]);
+    assert_eq!(lab.playground.get(AGENTS), before);
 }
 
 #[test]

@@ -61,7 +61,8 @@ pub static REGISTRATION: Registration = Registration::of::<ImagePullJobs>("image
         // `patch` for the finalizer.
         Grant::on(ResourceId::IMAGE_PULL_JOBS, &["delete", "patch"]),
         Grant::on(ResourceId::NODE_IMAGES, &["patch"]),
-        Grant::on(ResourceId::SECRETS, &["create", "delete", "patch"]),
+        Grant::on(ResourceId::SECRETS, &[]),
+        Grant::on(ResourceId::SECRETS, &["create", "delete", "patch"]).in_agent_namespace(),
     ])
     .measured(&OVERDUE, &[])
     .explained(explain::imagepulljob::explain);

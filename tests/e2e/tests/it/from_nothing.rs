@@ -16,6 +16,8 @@ use crate::nodes::{WEB, containers, identity, server_and_neighbour, web_of};
 const SYSTEM: &str = "kruise-system";
 const MANAGERS: &str = "control-plane=controller-manager";
 const DEPLOYMENT: &str = "deployment/kruise-controller-manager";
+/// Where pull secrets are copied to.
+const COPIES: &str = "namespace/kruise-daemon-config";
 
 /// A cluster, and the chart as the executable writes it.
 struct Lab {
@@ -82,12 +84,14 @@ impl Lab {
         pods
     }
 
-    /// Names of what a release leaves in the cluster, beside definitions.
+    /// Names of what a release leaves in the cluster, beside definitions and the namespace of copied secrets.
     fn leftovers(&self) -> Vec<String> {
         let kinds = "clusterroles,clusterrolebindings,priorityclasses,namespaces,mutatingwebhookconfigurations,\
                      validatingwebhookconfigurations";
         let listed = self.kubectl.run(&["get", kinds, "--output=name"]).unwrap();
-        let ours = listed.lines().filter(|name| name.contains("kruise"));
+        let ours = listed
+            .lines()
+            .filter(|name| name.contains("kruise") && *name != COPIES);
         ours.map(str::to_owned).collect()
     }
 
@@ -140,6 +144,8 @@ fn helm_installs_managers_that_update_a_pod_in_place_and_uninstalls_them_when_no
     })
     .unwrap();
     assert_eq!(lab.definitions().len(), 18);
+    // Helm leaves it, because secrets of others may be in it.
+    lab.kubectl.run(&["delete", COPIES]).unwrap();
     lab.delete_definitions();
 }
 
