@@ -117,11 +117,19 @@ pub enum Bug {
     MixedResultsUnended,
     /// An EphemeralJob takes more pods than its replicas.
     ReplicasIgnored,
+    /// An ImagePullJob has one node more pull than its parallelism allows.
+    NodesAtOnceOffByOne,
+    /// The first ImagePullJob that ends deletes the copy of a secret, whoever else needs it.
+    NeededCopyDeleted,
+    /// An ImagePullJob writes the images of a node as they were when it planned.
+    PullsOverwritten,
+    /// A tag is removed from a node with the first of the jobs that want it.
+    SharedTagRemoved,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 55] = [
+    pub const ALL: [Self; 59] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -177,6 +185,10 @@ impl Bug {
         Self::EndedContainersAdded,
         Self::MixedResultsUnended,
         Self::ReplicasIgnored,
+        Self::NodesAtOnceOffByOne,
+        Self::NeededCopyDeleted,
+        Self::PullsOverwritten,
+        Self::SharedTagRemoved,
     ];
 }
 

@@ -39,7 +39,8 @@ pub const REVISIONS: Resource = Resource {
 };
 
 impl Resource {
-    const fn core(plural: &'static str, kind: &'static str) -> Self {
+    /// One of the core group.
+    pub const fn core(plural: &'static str, kind: &'static str) -> Self {
         Self {
             group: "",
             version: "v1",

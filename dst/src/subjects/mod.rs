@@ -8,6 +8,7 @@ pub mod deployment;
 pub mod ephemeraljob;
 pub mod fit;
 pub mod hooks;
+pub mod imagepulljob;
 pub mod knowledge;
 pub mod labels;
 pub mod nodes;
@@ -32,6 +33,7 @@ pub const ALL: Subjects = Subjects(&[
     &broadcastjob::BroadcastJob,
     &advancedcronjob::AdvancedCronJob,
     &ephemeraljob::EphemeralJob,
+    &imagepulljob::ImagePullJob,
 ]);
 
 /// The subject whose scenarios show an injected bug; none if those of several do.
@@ -77,6 +79,9 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         | Bug::EndedContainersAdded
         | Bug::MixedResultsUnended
         | Bug::ReplicasIgnored => Some("ephemeraljob"),
+        Bug::NodesAtOnceOffByOne | Bug::NeededCopyDeleted | Bug::PullsOverwritten | Bug::SharedTagRemoved => {
+            Some("imagepulljob")
+        }
         _ => None,
     }
 }

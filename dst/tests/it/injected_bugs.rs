@@ -99,6 +99,9 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::EndedContainersAdded => &["an ended job adds nothing", "a paused job adds nothing"],
         Bug::MixedResultsUnended => &["a job whose pods have their results ends"],
         Bug::ReplicasIgnored => &["pods of a job"],
+        Bug::NodesAtOnceOffByOne => &["nodes at a time"],
+        Bug::NeededCopyDeleted => &["copies stay while jobs need them"],
+        Bug::PullsOverwritten | Bug::SharedTagRemoved => &["nothing of others is lost"],
         Bug::InPlaceForgotten => &["in place where possible"],
     }
 }

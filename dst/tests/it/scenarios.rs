@@ -20,6 +20,9 @@ const SCHEDULES: u64 = 40;
 /// And with ephemeral containers.
 const ADDITIONS: u64 = 40;
 
+/// And with nodes that pull.
+const PULLS: u64 = 40;
+
 /// `KRUISE_DST_SECONDS` plays as many as fit into that time.
 fn limits() -> campaign::Limits {
     let given = std::env::var("KRUISE_DST_SECONDS")
@@ -114,6 +117,22 @@ fn no_pod_gets_the_container_of_a_job_twice_and_every_job_ends_whatever_fails() 
         of: Some("ephemeraljob".into()),
         time: Duration::from_mins(1),
         scenarios: ADDITIONS,
+        failures: 1,
+        once: false,
+    };
+    let tally = campaign::run(ALL, 1, 2, limits).unwrap();
+    println!("{tally}");
+    assert!(tally.failures.is_empty(), "{tally}");
+    assert!(tally.rich > 0 || tally.scenarios < 10, "{tally}");
+}
+
+/// `kruise-dst run --of imagepulljob` takes more of them.
+#[test]
+fn no_more_nodes_pull_than_a_job_allows_and_nothing_of_it_is_left_whatever_fails() {
+    let limits = campaign::Limits {
+        of: Some("imagepulljob".into()),
+        time: Duration::from_mins(1),
+        scenarios: PULLS,
         failures: 1,
         once: false,
     };

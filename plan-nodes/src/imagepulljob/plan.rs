@@ -10,7 +10,9 @@ use kruise_api::{
     names::imagepulljob::PULL_JOB_PROTECTION,
 };
 use kruise_plan_kit::{
-    Explain, Intent, ObjectWrites, Owner, Part, Patch, Phase, Plan, ResourceId, Why, Write, jobs,
+    Explain, Intent, ObjectWrites, Owner, Part, Patch, Phase, Plan, ResourceId, Why, Write,
+    injected::{Bug, is_injected},
+    jobs,
 };
 use serde_json::json;
 
@@ -167,7 +169,8 @@ fn ask(
     now: Timestamp,
 ) {
     let in_state = |state| progress.nodes.iter().filter(move |node| node.state == state);
-    let room = parallelism.saturating_sub(in_state(State::Active).count());
+    let allowed = parallelism.saturating_add(usize::from(is_injected(Bug::NodesAtOnceOffByOne)));
+    let room = allowed.saturating_sub(in_state(State::Active).count());
     let tried = |node: &Node<'_>| {
         let attempts = snapshot.memory.attempts.get(&node.view.metadata.uid);
         attempts.is_some_and(|attempts| attempts.count >= ATTEMPTS)

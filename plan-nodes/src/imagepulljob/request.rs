@@ -7,7 +7,9 @@ use kruise_api::{
     nodeimage::NodeImage,
 };
 use kruise_plan_kit::{
-    Intent, ObjectWrites, Part, Patch, Phase, Precondition, ResourceId, Target, Write, lifecycle::go_time,
+    Intent, ObjectWrites, Part, Patch, Phase, Precondition, ResourceId, Target, Write,
+    injected::{Bug, is_injected},
+    lifecycle::go_time,
     put,
 };
 use serde_json::{Value, json};
@@ -37,10 +39,12 @@ pub(super) fn request(
         Some(stored) => {
             let same_node = json!({"op": "test", "path": "/metadata/uid", "value": metadata.uid});
             let replace = json!({"op": "replace", "path": path, "value": entry});
-            (
-                Patch::Json(json!([same_node, replace])),
-                Precondition::Test(path, stored.clone()),
-            )
+            let unchanged = if is_injected(Bug::PullsOverwritten) {
+                Precondition::Test("/metadata/uid".to_owned(), json!(metadata.uid))
+            } else {
+                Precondition::Test(path, stored.clone())
+            };
+            (Patch::Json(json!([same_node, replace])), unchanged)
         }
         // Somebody else may add the same image: only the version of the object shows that.
         None => (

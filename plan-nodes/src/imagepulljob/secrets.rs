@@ -16,7 +16,9 @@ use kruise_api::{
 };
 use kruise_plan_kit::{
     FailureNote, Intent, Need, ObjectWrites, Part, Patch, Phase, Plan, Precondition, ResourceId, Step,
-    Target, Why, Write, events as reasons, put,
+    Target, Why, Write, events as reasons,
+    injected::{Bug, is_injected},
+    put,
 };
 use kruise_views::SecretView;
 use serde_json::{Value, json};
@@ -141,7 +143,7 @@ fn release_one(copy: &SecretView, job: &str) -> ObjectWrites {
         .filter(|one| *one != job)
         .collect();
     let target = target(&copy.namespace, &copy.name);
-    let (write, reason) = if rest.is_empty() {
+    let (write, reason) = if rest.is_empty() || is_injected(Bug::NeededCopyDeleted) {
         let write = Write::Delete {
             intent: Intent::DeleteSecret,
             target,

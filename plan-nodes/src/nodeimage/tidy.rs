@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use kruise_api::nodeimage::{Image, ImageTag, NodeImage, TagStatus};
-use kruise_plan_kit::{Intent, ObjectWrites, Part, Patch, Phase, Plan, Precondition, Write, jobs, put};
+use kruise_plan_kit::{
+    Intent, ObjectWrites, Part, Patch, Phase, Plan, Precondition, Write,
+    injected::{Bug, is_injected},
+    jobs, put,
+};
 use kruise_views::NodeView;
 use serde_json::{Map, Value, json};
 
@@ -108,7 +112,12 @@ impl Entry<'_> {
             .map(|one| self.snapshot.jobs.owner(one))
             .collect();
         let exists = |owner: &Owner| *owner != Owner::Gone;
-        if !owners.is_empty() && !owners.iter().any(exists) {
+        let is_wanted = if is_injected(Bug::SharedTagRemoved) {
+            owners.iter().all(exists)
+        } else {
+            owners.is_empty() || owners.iter().any(exists)
+        };
+        if !is_wanted {
             return None;
         }
         let is_needed = owners.contains(&Owner::Pulls);

@@ -1,0 +1,116 @@
+//! Scenarios with ImagePullJobs.
+
+use super::start::{Edit, JOBS, Job, NAME, NODE_IMAGES, SECRETS, Start};
+use crate::engine::{
+    generate::{add_crashes, add_faults, add_steps, begin},
+    random::{Purpose, Random},
+    resource::{NODES, Resource},
+    scenario::{Action, Scenario, Step},
+};
+use crate::subjects::nodes::NodeEdit;
+
+/// Resources whose watches faults hit.
+const WATCHED: &[Resource] = &[NODE_IMAGES, NODE_IMAGES, JOBS, SECRETS, NODES];
+
+/// The jobs, their edits and the faults.
+const SCENARIO: Purpose = Purpose(900);
+
+/// What users do begins after this many milliseconds: nodes have their NodeImages then.
+const FIRST: u64 = 32_000;
+/// This share of the seeds has ImagePullJobs.
+const SHARE: u8 = 8;
+/// Longest pause between two edits, in milliseconds.
+const PAUSE: u64 = 15_000;
+
+/// The scenario of a seed, in a twelfth of them.
+pub fn generate(seed: u64) -> Option<Scenario> {
+    let mut random = Random::new(seed, SCENARIO);
+    let random = &mut random;
+    if !random.percent(SHARE) {
+        return None;
+    }
+    let start = start(random);
+    let nodes = start.nodes;
+    let mut scenario = begin(seed, NAME, &start, random);
+    let end = edits(&mut scenario, random, nodes);
+    let count = random.between(10, 20);
+    add_faults(&mut scenario, random, WATCHED, count, end);
+    // A manager that ends between the copy of a secret and the nodes, and between two nodes.
+    add_crashes(&mut scenario, random, end);
+    scenario.steps.sort_by_key(|step| step.at);
+    if scenario.brief {
+        add_steps(
+            &mut scenario,
+            WATCHED,
+            |random| action(&edit(random, nodes)),
+            |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
+        );
+    }
+    Some(scenario)
+}
+
+fn action(edit: &Edit) -> Action {
+    Action::edit(NAME, edit)
+}
+
+/// Adds what users do; when the last of it happens.
+fn edits(scenario: &mut Scenario, random: &mut Random, nodes: u8) -> u64 {
+    let mut at = FIRST;
+    let mut add = |at, edit: &Edit| {
+        let what = action(edit);
+        scenario.steps.push(Step { at, what });
+    };
+    for number in 0..random.between(12, 18) {
+        at += random.between(300, PAUSE);
+        // A job that has ended does nothing more.
+        let what = if number % 3 == 2 {
+            Edit::Again(random.between(0, 1) as u8)
+        } else {
+            edit(random, nodes)
+        };
+        add(at, &what);
+    }
+    for number in 1..=nodes {
+        add(at + 1, &Edit::Node(number, NodeEdit::Join));
+        add(at + 2, &Edit::Silent(number, false));
+    }
+    for place in [0, 1] {
+        add(at + 3, &Edit::Again(place));
+        add(at + 2_000, &Edit::Parallelism(place, 2));
+    }
+    at + random.between(5_000, 20_000)
+}
+
+fn start(random: &mut Random) -> Start {
+    Start {
+        nodes: random.between(4, 8) as u8,
+        jobs: [job(random), job(random)],
+        seconds: *random.pick(&[1, 3, 8]).unwrap_or(&1),
+        failing: *random.pick(&[0, 20, 50]).unwrap_or(&0),
+    }
+}
+
+fn job(random: &mut Random) -> Job {
+    Job {
+        image: random.between(0, 1) as u8,
+        parallelism: random.between(1, 4) as u8,
+        never: random.percent(30),
+        secret: random.percent(60),
+        deadline: random.percent(20).then(|| random.between(30, 90) as u32),
+        ttl: *random.pick(&[0, 5, 20, 60]).unwrap_or(&0),
+    }
+}
+
+fn edit(random: &mut Random, nodes: u8) -> Edit {
+    let place = random.between(0, 1) as u8;
+    let node = random.between(1, u64::from(nodes)) as u8;
+    match random.between(0, 99) {
+        0..20 => Edit::Again(place),
+        20..30 => Edit::Delete(place),
+        30..50 => Edit::Parallelism(place, random.between(0, 4) as u8),
+        50..65 => Edit::Silent(node, random.percent(60)),
+        65..75 => Edit::Secret,
+        75..85 => Edit::Node(node, NodeEdit::Leave),
+        _ => Edit::Node(node, NodeEdit::Join),
+    }
+}

@@ -1,0 +1,46 @@
+//! Oracles of ImagePullJobs and NodeImages, written from their specification.
+
+mod copies;
+mod end;
+mod known;
+mod nodes;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::start::{CONTROLLER, JOBS, NODE_IMAGES, TIDIER};
+use crate::engine::oracles::{Counters, Mirror, Oracles, Violation, Write};
+
+/// Least of writes of nodes for a scenario to count.
+const WRITES: u32 = 20;
+
+/// What judges the jobs of a scenario.
+pub struct ImagePullJobOracles;
+
+impl Oracles for ImagePullJobOracles {
+    fn judge(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+        if ![CONTROLLER, TIDIER].contains(&write.component) {
+            return None;
+        }
+        nodes::judge(write, mirror).or_else(|| copies::judge(write, mirror))
+    }
+
+    fn unfinished(&self, mirror: &Mirror, _: Timestamp, _: &Value) -> Result<(), String> {
+        end::unfinished(mirror)
+    }
+
+    fn counts(&self, counters: &Counters) -> bool {
+        counters.written(NODE_IMAGES.plural) >= WRITES
+    }
+
+    /// Each node is asked, and its end is reported.
+    fn writes_to_come(&self, mirror: &Mirror) -> Option<u32> {
+        let running = mirror.of(JOBS).now().filter(|job| !known::has_ended(job)).count();
+        let nodes = mirror.of(NODE_IMAGES).now().count();
+        Some(u32::try_from(running * nodes * 2).unwrap_or(u32::MAX))
+    }
+
+    fn remembers_pods(&self) -> bool {
+        false
+    }
+}

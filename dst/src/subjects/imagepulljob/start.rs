@@ -1,0 +1,155 @@
+//! ImagePullJobs as users create them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::engine::resource::Resource;
+use crate::subjects::nodes::NodeEdit;
+
+/// Name of the subject.
+pub const NAME: &str = "imagepulljob";
+/// The component of their controller.
+pub const CONTROLLER: &str = "imagepulljob-controller";
+/// The component of the controller of NodeImages.
+pub const TIDIER: &str = "nodeimage-controller";
+/// ImagePullJobs.
+pub const JOBS: Resource = Resource::kruise("imagepulljobs", "ImagePullJob");
+/// NodeImages.
+pub const NODE_IMAGES: Resource = Resource::kruise("nodeimages", "NodeImage");
+/// Secrets.
+pub const SECRETS: Resource = Resource::core("secrets", "Secret");
+
+/// Namespace of the copies of secrets.
+pub const AGENTS: &str = "kruise-daemon-config";
+/// Name of the pull secret.
+pub const SECRET: &str = "registry";
+/// An image that no job wants, which somebody added to a node.
+pub const FOREIGN: &str = "foreign";
+
+/// The jobs of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Start {
+    /// Nodes.
+    pub nodes: u8,
+    /// The jobs.
+    pub jobs: [Job; 2],
+    /// How many seconds a pull takes.
+    pub seconds: u32,
+    /// This share of the pulls fails, in percent.
+    pub failing: u8,
+}
+
+/// A job when it is created.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Job {
+    /// `image`, one of two.
+    pub image: u8,
+    /// `parallelism`.
+    pub parallelism: u8,
+    /// Type `Never`.
+    pub never: bool,
+    /// It names the pull secret.
+    pub secret: bool,
+    /// `activeDeadlineSeconds`.
+    pub deadline: Option<u32>,
+    /// `ttlSecondsAfterFinished` of type `Always`. Tags that outlive such a job would be removed while nothing may happen.
+    pub ttl: u32,
+}
+
+impl Default for Job {
+    fn default() -> Self {
+        Self {
+            image: 0,
+            parallelism: 2,
+            never: false,
+            secret: true,
+            deadline: None,
+            ttl: 20,
+        }
+    }
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        let second = Job {
+            never: true,
+            ..Job::default()
+        };
+        Self {
+            nodes: 4,
+            jobs: [Job::default(), second],
+            seconds: 3,
+            failing: 20,
+        }
+    }
+}
+
+/// The name of a job.
+pub fn name(place: u8) -> &'static str {
+    if place == 0 { "warm" } else { "cold" }
+}
+
+impl Start {
+    /// The job of this place.
+    pub fn job(&self, place: u8) -> Value {
+        let job = self.jobs.get(usize::from(place)).cloned().unwrap_or_default();
+        let mut completion = json!({"type": if job.never { "Never" } else { "Always" }});
+        if !job.never {
+            if let Some(deadline) = job.deadline {
+                completion["activeDeadlineSeconds"] = deadline.into();
+            }
+            completion["ttlSecondsAfterFinished"] = job.ttl.into();
+        }
+        let mut spec = json!({
+            "image": format!("app:{}", job.image), "parallelism": job.parallelism, "completionPolicy": completion,
+            "pullPolicy": {"timeoutSeconds": 30, "backoffLimit": 1},
+        });
+        if job.secret {
+            spec["pullSecrets"] = json!([SECRET]);
+        }
+        json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "ImagePullJob",
+            "metadata": {"name": name(place), "namespace": "default"}, "spec": spec})
+    }
+}
+
+/// The pull secret, with the credentials of a number.
+pub fn secret(number: usize) -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET, "namespace": "default"},
+        "type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": credentials(number)}})
+}
+
+/// Credentials, base64.
+pub fn credentials(number: usize) -> String {
+    // Any text of four letters is valid.
+    format!("{:04}", number % 10_000)
+}
+
+/// Something that a user does.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Edit {
+    /// The job of a place is deleted, and created again as at first.
+    Again(u8),
+    /// It is deleted.
+    Delete(u8),
+    /// Its `parallelism`.
+    Parallelism(u8, u8),
+    /// The agent of a node is silent, or is not any more.
+    Silent(u8, bool),
+    /// Other credentials.
+    Secret,
+    /// What happens to a node.
+    Node(u8, NodeEdit),
+}
+
+impl Edit {
+    /// Does it end what would keep a job from its end?
+    pub fn is_release(&self) -> bool {
+        match self {
+            Self::Silent(_, false) => true,
+            Self::Parallelism(_, parallelism) => *parallelism > 0,
+            _ => false,
+        }
+    }
+}

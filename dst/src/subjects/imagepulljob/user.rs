@@ -1,0 +1,138 @@
+//! What users do to ImagePullJobs, their secret and nodes.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{FutureExt, future::BoxFuture};
+use kruise_sim::{Method, Request};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::{
+    agents,
+    start::{AGENTS, Edit, FOREIGN, NODE_IMAGES, SECRET, SECRETS, Start, credentials, name, secret},
+};
+use crate::engine::{
+    cluster::Cluster,
+    subject::User,
+    user::{self, insist},
+};
+use crate::subjects::nodes;
+
+const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/imagepulljobs";
+const SECRETS_PATH: &str = "/api/v1/namespaces/default/secrets";
+/// How often a job is created again while the one before it is there.
+const TRIES: u32 = 600;
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Users of two ImagePullJobs, and those who run the nodes.
+pub struct ImagePullJobUser {
+    /// The jobs when they are created.
+    pub start: Start,
+}
+
+impl User for ImagePullJobUser {
+    fn gates(&self) -> Vec<&'static str> {
+        vec!["ImagePullJobGate"]
+    }
+
+    fn attend(&self, cluster: &Arc<Cluster>) {
+        let seed = cluster.look(|state| state.random.clone().draw());
+        tokio::spawn(agents::attend(cluster.clone(), self.start.clone(), seed));
+        tokio::spawn(add_foreign(cluster.clone()));
+    }
+
+    fn prepare<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
+        async move {
+            let namespace = json!({"metadata": {"name": AGENTS}});
+            insist(
+                cluster,
+                Request::new(Method::Post, "/api/v1/namespaces", Some(&namespace)),
+            )
+            .await;
+            insist(
+                cluster,
+                Request::new(Method::Post, SECRETS_PATH, Some(&secret(0))),
+            )
+            .await;
+            nodes::prepare(cluster, self.start.nodes).await;
+        }
+        .boxed()
+    }
+
+    fn create<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
+        async move {
+            for place in [0, 1] {
+                // Until a manager answers for it.
+                self.create_job(cluster, place).await;
+            }
+        }
+        .boxed()
+    }
+
+    fn edit<'a>(
+        &'a self,
+        cluster: &'a Arc<Cluster>,
+        change: &'a Value,
+    ) -> BoxFuture<'a, anyhow::Result<bool>> {
+        async move {
+            let path = |place: u8| format!("{PATH}/{}", name(place));
+            Ok(match Edit::deserialize(change)? {
+                Edit::Node(number, edit) => nodes::edit(cluster, number, &edit).await,
+                Edit::Delete(place) => {
+                    insist(cluster, Request::new(Method::Delete, &path(place), None)).await
+                }
+                Edit::Again(place) => {
+                    // It may be gone already.
+                    insist(cluster, Request::new(Method::Delete, &path(place), None)).await;
+                    self.create_job(cluster, place).await
+                }
+                Edit::Parallelism(place, parallelism) => {
+                    let patch = json!({"spec": {"parallelism": parallelism}});
+                    user::patch(cluster, &path(place), &patch).await
+                }
+                Edit::Silent(number, silent) => {
+                    let value = if silent { json!("yes") } else { Value::Null };
+                    let patch = json!({"metadata": {"labels": {(agents::SILENT): value}}});
+                    let node = format!("/api/v1/nodes/{}", nodes::node_name(number));
+                    user::patch(cluster, &node, &patch).await
+                }
+                Edit::Secret => {
+                    let number = cluster.look(|state| state.mirror.of(SECRETS).changes.len());
+                    let patch = json!({"data": {".dockerconfigjson": credentials(number)}});
+                    user::patch(cluster, &format!("{SECRETS_PATH}/{SECRET}"), &patch).await
+                }
+            })
+        }
+        .boxed()
+    }
+}
+
+impl ImagePullJobUser {
+    async fn create_job(&self, cluster: &Arc<Cluster>, place: u8) -> bool {
+        let job = self.start.job(place);
+        // The one before may have a finalizer, until a manager has removed it.
+        for _ in 0..TRIES {
+            if insist(cluster, Request::new(Method::Post, PATH, Some(&job))).await {
+                return true;
+            }
+            sleep(PAUSE).await;
+        }
+        false
+    }
+}
+
+/// Somebody has the first node pull an image, and never takes that back.
+async fn add_foreign(cluster: Arc<Cluster>) {
+    let node = nodes::node_name(1);
+    let tag = json!({"tag": "1", "imagePullPolicy": "IfNotPresent", "pullPolicy": {"ttlSecondsAfterFinished": 2_000_000}});
+    let patch = json!({"spec": {"images": {(FOREIGN): {"tags": [tag]}}}});
+    let path = format!("{}/{node}", NODE_IMAGES.path());
+    for _ in 0..TRIES {
+        let is_there = cluster.look(|state| state.mirror.of(NODE_IMAGES).named(&node).is_some());
+        if is_there && user::patch(&cluster, &path, &patch).await {
+            return;
+        }
+        sleep(PAUSE).await;
+    }
+}
