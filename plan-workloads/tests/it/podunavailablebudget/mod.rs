@@ -233,7 +233,7 @@ fn a_deletion_that_did_not_happen_is_read_again_reported_and_given_back() {
          status soon {\"currentAvailable\":5,\"desiredAvailable\":4,\"disruptedPods\":null,\"observedGeneration\":2,\
          \"totalReplicas\":5,\"unavailableAllowed\":1}\n"
     );
-    assert_eq!(&*case.plan().events[0].pod.as_ref().unwrap().name, "a");
+    assert_eq!(&*case.plan().events[0].about.as_ref().unwrap().name, "a");
 
     case.live.insert("a".into(), None);
     assert_eq!(
