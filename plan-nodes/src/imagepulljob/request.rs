@@ -97,7 +97,7 @@ fn entry(
         .iter_mut()
         .find(|tag| tag.get("tag") == Some(&json!(wanted.tag)))
     {
-        Some(tag) => join(snapshot, wanted, tag, now),
+        Some(tag) => join(snapshot, wanted, tag, &node.metadata.name, now),
         None => tags.push(new_tag(snapshot, wanted, node, now)),
     }
     tags.sort_by(|one, other| text(one, "tag").cmp(text(other, "tag")));
@@ -125,8 +125,10 @@ fn owner(snapshot: &Snapshot<'_>) -> Value {
     })
 }
 
-/// The job wants a tag that the node has already: a new round begins. A tag that the job wants already stays as it is.
-fn join(snapshot: &Snapshot<'_>, wanted: &Wanted<'_>, tag: &mut Value, now: Timestamp) {
+/// The job wants a tag that the node has already: a new round begins. A tag that the job wants already stays as it is. How
+/// the node pulls is not changed. The tag is kept as long as the job that keeps it longest says: a job of type `Never` would
+/// otherwise pull again when the time of another job is over.
+fn join(snapshot: &Snapshot<'_>, wanted: &Wanted<'_>, tag: &mut Value, node: &str, now: Timestamp) {
     let mut owners = list(tag, "ownerReferences");
     if owners.iter().any(|owner| text(owner, "uid") == wanted.uid) {
         return;
@@ -141,6 +143,13 @@ fn join(snapshot: &Snapshot<'_>, wanted: &Wanted<'_>, tag: &mut Value, now: Time
         &["imagePullPolicy"],
         snapshot.job.spec.image_pull_policy.as_str().into(),
     );
+    let ttl = time_to_live(snapshot.job, node, snapshot.options.kept_seconds);
+    let stored = tag
+        .pointer("/pullPolicy/ttlSecondsAfterFinished")
+        .and_then(Value::as_i64);
+    if stored.is_some_and(|stored| stored < i64::from(ttl)) {
+        put(tag, &["pullPolicy", "ttlSecondsAfterFinished"], ttl.into());
+    }
 }
 
 fn new_tag(snapshot: &Snapshot<'_>, wanted: &Wanted<'_>, node: &NodeImage, now: Timestamp) -> Value {
@@ -162,35 +171,40 @@ fn new_tag(snapshot: &Snapshot<'_>, wanted: &Wanted<'_>, node: &NodeImage, now: 
     tag
 }
 
-/// How the node pulls, and how long it keeps the tag. Nodes get different times to live, so that they are not all written at
-/// once when these are over.
+/// How the node pulls, and how long it keeps the tag.
 fn policy(job: &ImagePullJob, node: &str, kept_seconds: i64) -> Value {
     let (pull, completion) = (&job.spec.pull_policy, &job.spec.completion_policy);
-    let seed = i64::from(fnv1a_32(format!("{}/{node}", job.metadata.uid).as_bytes()));
-    let (ttl, deadline) = if completion.is_never() {
-        let deadline = i64::from(pull.timeout()).max(NEVER_DEADLINE);
-        (DAY - 600 + seed % 1201, Some(deadline))
+    let deadline = if completion.is_never() {
+        Some(i64::from(pull.timeout()).max(NEVER_DEADLINE))
     } else {
-        let deadline = completion.active_deadline_seconds;
-        let ttl = completion.ttl_seconds_after_finished.map(i64::from);
-        let of_pull = match (pull.timeout_seconds, pull.backoff_limit) {
-            (Some(timeout), Some(retries)) => i64::from(timeout) * i64::from(retries),
-            _ => DEFAULT_PULL,
-        };
-        let base = ttl.or(deadline).unwrap_or(of_pull);
-        (
-            base.saturating_add(kept_seconds).saturating_add(seed % 300),
-            deadline,
-        )
+        completion.active_deadline_seconds
     };
-    let ttl = i32::try_from(ttl.max(0)).unwrap_or(i32::MAX);
     let mut policy = json!({
         "timeoutSeconds": pull.timeout(),
         "backoffLimit": pull.retries(),
-        "ttlSecondsAfterFinished": ttl,
+        "ttlSecondsAfterFinished": time_to_live(job, node, kept_seconds),
     });
     if let Some(deadline) = deadline {
         put(&mut policy, &["activeDeadlineSeconds"], deadline.into());
     }
     policy
+}
+
+/// Seconds that a tag is kept after its pull ended. Nodes get different times, so that they are not all written at once when
+/// these are over.
+fn time_to_live(job: &ImagePullJob, node: &str, kept_seconds: i64) -> i32 {
+    let (pull, completion) = (&job.spec.pull_policy, &job.spec.completion_policy);
+    let seed = i64::from(fnv1a_32(format!("{}/{node}", job.metadata.uid).as_bytes()));
+    let ttl = if completion.is_never() {
+        DAY - 600 + seed % 1201
+    } else {
+        let of_pull = match (pull.timeout_seconds, pull.backoff_limit) {
+            (Some(timeout), Some(retries)) => i64::from(timeout) * i64::from(retries),
+            _ => DEFAULT_PULL,
+        };
+        let ttl = completion.ttl_seconds_after_finished.map(i64::from);
+        let base = ttl.or(completion.active_deadline_seconds).unwrap_or(of_pull);
+        base.saturating_add(kept_seconds).saturating_add(seed % 300)
+    };
+    i32::try_from(ttl.max(0)).unwrap_or(i32::MAX)
 }

@@ -150,6 +150,29 @@ fn a_second_job_for_an_image_begins_a_round_that_both_follow() {
 }
 
 #[test]
+fn a_shared_tag_is_kept_as_long_as_the_job_that_keeps_it_longest() {
+    let mut world = world(&["n1"]);
+    let ttl = |world: &World| tags(world, "n1", "app")[0]["pullPolicy"]["ttlSecondsAfterFinished"].clone();
+    let short = json!({"type": "Always", "ttlSecondsAfterFinished": 5});
+    world.job("short", &json!({"completionPolicy": short}));
+    world.settle();
+    let of_short = ttl(&world).as_i64().unwrap();
+    world.job("daily", &json!({"completionPolicy": {"type": "Never"}}));
+    world.settle();
+    let of_both = ttl(&world).as_i64().unwrap();
+    assert!(
+        of_short < 86_400 - 600 && of_both >= 86_400 - 600,
+        "{of_short} {of_both}"
+    );
+    world.report("n1", "app:1", "Succeeded");
+    world.settle();
+
+    world.job("other", &json!({"completionPolicy": short}));
+    world.settle();
+    assert_eq!(ttl(&world), of_both);
+}
+
+#[test]
 fn a_deadline_ends_a_job_and_names_every_node_that_has_not_pulled() {
     let mut world = world(&["n1", "n2", "n3", "n4"]);
     world.job(
