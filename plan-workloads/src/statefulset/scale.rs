@@ -263,7 +263,8 @@ impl Decision<'_> {
             let goes = !self.limits.ordered || (!busy && turn == Some(member.ordinal));
             self.remove(member, goes, plan);
         }
-        if self.limits.ordered && !own.is_empty() {
+        // One that is adopted now goes before any update, too.
+        if self.limits.ordered && !self.members.condemned.is_empty() {
             Next::Wait
         } else {
             Next::Go

@@ -83,8 +83,12 @@ fn claims(pod: &Object, rank: i64, spec: &Spec<'_>, set: &Object, mirror: &Mirro
         if !mounts(pod).any(|mounted| mounted == name) {
             return Err(format!("pod {} does not mount {name}", pod.name));
         }
-        let claim = mirror.of(CLAIMS).named(&name).filter(|claim| !claim.is_going());
+        let claim = mirror.of(CLAIMS).named(&name);
         let claim = claim.ok_or_else(|| format!("pod {} has no claim {name}", pod.name))?;
+        if claim.is_going() {
+            went_with_an_earlier_set(claim, set)?;
+            continue;
+        }
         let owner = spec.deletes_all.then_some(&*set.uid);
         expect(
             format_args!("{name}: owning set"),
@@ -99,6 +103,15 @@ fn claims(pod: &Object, rank: i64, spec: &Spec<'_>, set: &Object, mirror: &Mirro
         has_grown(claim, template, rank, spec)?;
     }
     Ok(())
+}
+
+/// A claim goes while its pod stays for one reason only: the request that named a set as its owner was on its way while
+/// that set was deleted and its dependents became orphans.
+fn went_with_an_earlier_set(claim: &Object, set: &Object) -> Result<(), String> {
+    match owner_of_kind(claim, "StatefulSet") {
+        Some(uid) if uid != &*set.uid => Ok(()),
+        owner => Err(format!("claim {} goes, owning set {owner:?}", claim.name)),
+    }
 }
 
 /// Does a claim wait until its pod starts anew?
@@ -215,7 +228,7 @@ fn volume_claims(
         let wanted = gibibytes(&template["spec"]);
         let claims = pods.iter().filter_map(|pod| {
             let claim = mirror.of(CLAIMS).named(&format!("{name}-{}", pod.name))?;
-            (requests(claim) >= wanted).then_some(claim)
+            (!claim.is_going() && requests(claim) >= wanted).then_some(claim)
         });
         let has_it = |claim: &&Arc<Object>| capacity(claim) >= requests(claim);
         let compatible = claims.clone().count() as i64;
