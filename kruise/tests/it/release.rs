@@ -216,7 +216,7 @@ fn the_namespace_of_copied_secrets_outlives_its_gate_and_its_release() {
     assert_eq!(granted(), 1);
     lab.must(&["upgrade", "kruise", &ours, "--set=featureGates="]);
     assert_eq!((lab.kept(), granted()), (namespace.clone(), 0));
-    lab.must(&["upgrade", "kruise", &ours]);
+    lab.must(&["upgrade", "kruise", &ours, "--reset-values"]);
     assert_eq!((lab.kept(), granted()), (namespace.clone(), 1));
     lab.must(&["uninstall", "kruise", "--no-hooks"]);
     assert_eq!(lab.kept(), namespace);
