@@ -101,7 +101,8 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::ReplicasIgnored => &["pods of a job"],
         Bug::NodesAtOnceOffByOne => &["nodes at a time"],
         Bug::NeededCopyDeleted => &["copies stay while jobs need them"],
-        Bug::PullsOverwritten | Bug::SharedTagRemoved => &["nothing of others is lost"],
+        Bug::PullsOverwritten => &["nothing of others is lost", "an ended job asks no node"],
+        Bug::SharedTagRemoved => &["nothing of others is lost"],
         Bug::InPlaceForgotten => &["in place where possible"],
     }
 }
