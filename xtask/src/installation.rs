@@ -25,14 +25,17 @@ pub(crate) struct Installation {
 impl Installation {
     /// Starts a cluster in `dir` with its requests logged, and the manager of this workspace on it.
     pub(crate) fn up(binaries: &Binaries, kruise: &Path, dir: PathBuf, nodes: u32) -> Result<Self> {
-        let settings = Settings {
-            dir,
-            nodes,
-            port: None,
-            audit: Audit::On,
-            real: None,
-        };
-        let cluster = Cluster::up(binaries, &settings)?;
+        let cluster = Cluster::up(binaries, &settings(dir, nodes))?;
+        Self::on(cluster, kruise)
+    }
+
+    /// As [`Installation::up`], on the embedded API of `kruise playground`.
+    pub(crate) fn up_embedded(binaries: &Binaries, kruise: &Path, dir: PathBuf, nodes: u32) -> Result<Self> {
+        let cluster = Cluster::up_embedded(binaries, kruise, &settings(dir, nodes))?;
+        Self::on(cluster, kruise)
+    }
+
+    fn on(cluster: Cluster, kruise: &Path) -> Result<Self> {
         install(&cluster, kruise)?;
         let mut manager = Self::launch(&cluster, kruise).start_detached()?;
         manager.wait_ready(Duration::from_mins(5))?;
@@ -64,6 +67,16 @@ impl Installation {
     pub(crate) fn leave_running(self) {
         self.manager.leave_running();
         self.cluster.leave_running();
+    }
+}
+
+fn settings(dir: PathBuf, nodes: u32) -> Settings {
+    Settings {
+        dir,
+        nodes,
+        port: None,
+        audit: Audit::On,
+        real: None,
     }
 }
 

@@ -47,8 +47,19 @@ struct Bench {
 impl Bench {
     fn up(name: &str, executable: &Executable, nodes: u32, json: bool) -> Result<Self> {
         let binaries = Binaries::find_or_build()?;
-        let kruise = executable.path()?;
-        let installation = Installation::up(&binaries, &kruise, folder(None, name), nodes)?;
+        let installation = Installation::up(&binaries, &executable.path()?, folder(None, name), nodes)?;
+        Self::on(installation, json)
+    }
+
+    /// As [`Bench::up`], on the embedded API.
+    fn up_embedded(name: &str, executable: &Executable, nodes: u32, json: bool) -> Result<Self> {
+        let binaries = Binaries::find_or_build()?;
+        let installation =
+            Installation::up_embedded(&binaries, &executable.path()?, folder(None, name), nodes)?;
+        Self::on(installation, json)
+    }
+
+    fn on(installation: Installation, json: bool) -> Result<Self> {
         Ok(Self {
             json,
             max_memory: None,
@@ -56,6 +67,14 @@ impl Bench {
             audit: installation.audit()?,
             installation,
             exceeded: Vec::new(),
+        })
+    }
+
+    /// Waits until each node has a NodeImage: their creation is no part of what is measured.
+    fn wait_for_node_images(&self, nodes: u32) -> Result<()> {
+        interrupt::wait_until_true("each node has a NodeImage", LIMIT, || {
+            let names = self.kubectl.run(&["get", "nodeimages", "--output=name"])?;
+            Ok(names.lines().count() == nodes as usize)
         })
     }
 
