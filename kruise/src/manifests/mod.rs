@@ -1,5 +1,6 @@
 //! `kruise manifests`: everything an installation needs, for `kubectl apply -f -`.
 
+pub(crate) mod agent;
 mod aggregate;
 mod client_config;
 pub(crate) mod rbac;
@@ -62,6 +63,13 @@ pub struct Options {
     /// Leave out the Deployment: for a manager that runs outside the cluster with `WEBHOOK_HOST` set.
     #[arg(long)]
     without_manager: bool,
+    /// Print the node agent, too: its DaemonSet and its rights. It replaces that of OpenKruise.
+    #[arg(long, conflicts_with = "watch_namespace")]
+    agent: bool,
+    /// Print a policy, too, that lets an agent write only about its own node and the pods there: for Kubernetes 1.30 and
+    /// newer.
+    #[arg(long, requires = "agent")]
+    agent_policy: bool,
     /// Register webhooks by this URL instead of the Service: `https://HOST:PORT` as in `WEBHOOK_HOST` and `WEBHOOK_PORT`.
     #[arg(long, value_name = "URL", value_parser = client_config::base_url)]
     webhook_url: Option<String>,
@@ -96,6 +104,8 @@ pub(crate) fn of_a_manager_outside(webhook_url: &str) -> anyhow::Result<Vec<Valu
         only: Profile::default(),
         watch_namespace: None,
         without_manager: true,
+        agent: false,
+        agent_policy: false,
         webhook_url: Some(webhook_url.to_owned()),
     };
     Ok(objects(&options, &crate::gates::Gates::parse("", "")?))
@@ -131,7 +141,8 @@ fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
     let namespace = &options.namespace;
     let mut objects = vec![workload::namespace(namespace)];
     let (profile, watched) = (&options.only, options.watch_namespace.as_deref());
-    if rbac::makes_copies(gates, profile, watched) && namespace != AGENT_NAMESPACE {
+    let has_agent_namespace = options.agent || rbac::makes_copies(gates, profile, watched);
+    if has_agent_namespace && namespace != AGENT_NAMESPACE {
         objects.push(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": AGENT_NAMESPACE}}));
     }
     objects.extend(profile.kinds().map(|kind| kind.manifest(namespace)));
@@ -146,6 +157,12 @@ fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
             &options.feature_gates,
             (profile, watched),
         )));
+    }
+    if options.agent {
+        objects.extend(agent::objects(namespace, &options.image, &options.feature_gates));
+    }
+    if options.agent_policy {
+        objects.extend(agent::policy(namespace));
     }
     let all_pods = NEED_ALL_PODS.iter().any(|(gate, _)| gates.on(gate));
     let mut configurations = configurations(namespace, all_pods, profile);
@@ -176,6 +193,8 @@ mod tests {
             only: only.parse().unwrap(),
             watch_namespace: None,
             without_manager: false,
+            agent: false,
+            agent_policy: false,
             webhook_url: None,
         };
         objects(&options, &crate::gates::Gates::parse("", "").unwrap())
@@ -264,6 +283,8 @@ mod tests {
                 only: Profile::default(),
                 watch_namespace: None,
                 without_manager: false,
+                agent: false,
+                agent_policy: false,
                 webhook_url: None,
             };
             let printed = objects(&options, &crate::gates::Gates::parse(gates, "").unwrap());
