@@ -13,14 +13,15 @@ use crate::cluster::{LIMIT, text};
 use crate::in_place::{ENVIRONMENT_OF_WEB, reading};
 
 /// The value of `CFG` in a running process.
-fn variable(pid: u32) -> Option<String> {
+pub(super) fn variable_of(pid: u32) -> Option<String> {
     let all = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let all = String::from_utf8_lossy(&all).into_owned();
     let found = all.split('\0').find_map(|one| one.strip_prefix("CFG="));
     found.map(str::to_owned)
 }
 
-fn main_of(on: &OnNodes) -> Option<u32> {
+/// The first process of the container `main`.
+pub(super) fn main_of(on: &OnNodes) -> Option<u32> {
     let processes = on.runtime.processes(&on.pod());
     processes.containers.get("main").map(|running| running.pid)
 }
@@ -39,7 +40,7 @@ fn a_variable_that_reads_an_annotation_changes_once_an_agent_restarts_its_contai
     on.until_updated(1);
     let before = on.pod();
     let running = main_of(&on).unwrap();
-    assert_eq!(variable(running).as_deref(), Some("old"));
+    assert_eq!(variable_of(running).as_deref(), Some("old"));
 
     reading(&mut set, "web");
     on.scenario.kubectl.apply(&set).unwrap();
@@ -55,7 +56,7 @@ fn a_variable_that_reads_an_annotation_changes_once_an_agent_restarts_its_contai
     on.scenario
         .until_status(&json!({"replicas": 1, "updatedReplicas": 1, "updatedReadyReplicas": 0}));
     assert_eq!(main_of(&on), Some(running), "a kubelet restarts nothing for it");
-    assert_eq!(variable(running).as_deref(), Some("old"));
+    assert_eq!(variable_of(running).as_deref(), Some("old"));
 
     // What an agent does: it ends the container, and reports what runs after that.
     process::signal(running, Signal::Kill).unwrap();
@@ -66,7 +67,7 @@ fn a_variable_that_reads_an_annotation_changes_once_an_agent_restarts_its_contai
         Ok(main_of(&on).filter(|pid| restarted && *pid != running))
     })
     .unwrap();
-    assert_eq!(variable(now).as_deref(), Some("web"));
+    assert_eq!(variable_of(now).as_deref(), Some("web"));
     assert_eq!(state(&on.pod()), "Updating", "nobody has said so yet");
     let report = crate::in_place::report(&on.pod(), ENVIRONMENT_OF_WEB);
     let name = text(&before, "/metadata/name");

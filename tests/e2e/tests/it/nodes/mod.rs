@@ -3,6 +3,7 @@
 //! The nodes are on this machine, and so are their containers: requests go to the addresses of pods, and processes
 //! are known by the numbers that containerd reports.
 
+mod agent;
 mod daemonset;
 mod environment;
 mod ephemeral;

@@ -59,6 +59,32 @@ impl Runtime {
         processes
     }
 
+    /// Does a node have an image of this name?
+    pub(super) fn has(&self, node: &str, image: &str) -> bool {
+        let images = self.ctr(node, &["images", "list", "--quiet"]);
+        images.lines().any(|name| name == image)
+    }
+
+    /// Digest of an image that a node has.
+    pub(super) fn digest(&self, node: &str, image: &str) -> String {
+        let images = self.ctr(node, &["images", "list", &format!("name=={image}")]);
+        let digest = images.split_whitespace().find(|word| word.starts_with("sha256:"));
+        digest.unwrap().to_owned()
+    }
+
+    /// Removes an image from a node, under all of its names.
+    pub(super) fn forget(&self, node: &str, image: &str) {
+        if self.has(node, image) {
+            let digest = self.digest(node, image);
+            let images = self.ctr(node, &["images", "list"]);
+            let same = images.lines().filter(|line| line.contains(&digest));
+            let names = same.filter_map(|line| line.split_whitespace().next());
+            let mut line = vec!["images", "remove", "--sync"];
+            line.extend(names);
+            self.ctr(node, &line);
+        }
+    }
+
     fn ctr(&self, node: &str, arguments: &[&str]) -> String {
         let output = Command::new("ctr")
             .arg("--address")
