@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::environment::{main_of, variable_of};
 use super::{OnNodes, TOOL, WEB, identity, on_nodes_alone, status_of, web_of};
-use crate::cluster::{Flagged, LIMIT, audit_log, text, variable};
+use crate::cluster::{Flagged, LIMIT, audit_log, kubectl as kubectl_program, text, variable};
 use crate::in_place::reading;
 use crate::installation::manifests;
 
@@ -64,8 +64,8 @@ fn grant(kubectl: &Kubectl) {
         is_of_agents && !object.contains("kind: CustomResourceDefinition")
     });
     let objects: Vec<&str> = objects.collect();
-    let system = kubectl.in_namespace("kruise-system");
-    system
+    let everywhere = Kubectl::new(kubectl_program(), kubectl.kubeconfig());
+    everywhere
         .run_with_input(&["apply", "-f", "-"], &objects.join("---\n"))
         .unwrap();
 }
@@ -262,24 +262,27 @@ fn an_agent_may_write_about_its_own_node_only() {
         .join("agents")
         .join("policy");
     let agent = kubectl.with_kubeconfig(kubeconfig(kubectl, &own, &dir));
-    let patch = |node: &str| {
+    // Agents may not read single objects, which other commands of kubectl do first.
+    let report = |node: &str| {
         let line = [
-            "patch",
-            "nodeimage",
-            node,
+            "apply",
+            "--server-side",
+            "--force-conflicts",
             "--subresource=status",
-            "--type=merge",
-            "-p",
+            "-f",
+            "-",
         ];
-        agent.attempt(&[&line[..], &[r#"{"status":{"desired":0}}"#]].concat(), "")
+        let report = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "NodeImage", "metadata": {"name": node},
+            "status": {"desired": 0, "succeeded": 0, "failed": 0, "pulling": 0}});
+        agent.attempt(&line, &report.to_string())
     };
     wait::until_true("the policy is in force", LIMIT, || {
-        let (_, refusal) = patch(&other)?;
+        let (_, refusal) = report(&other)?;
         Ok(refusal.contains(&format!(
             "the agent of node \"{own}\" may not write about node \"{other}\""
         )))
     })
     .unwrap();
-    let (done, refusal) = patch(&own).unwrap();
-    assert!(done.contains("patched"), "{refusal}");
+    let (done, refusal) = report(&own).unwrap();
+    assert!(done.contains("applied"), "{refusal}");
 }
