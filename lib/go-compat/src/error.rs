@@ -7,6 +7,9 @@ pub enum Error {
     /// Not a duration: numbers with the units `h`, `m`, `s`, `ms`, `us`, `ns`.
     #[error("invalid duration {0:?}")]
     Duration(String),
+    /// Not a reference to an image.
+    #[error("invalid image reference {0:?}")]
+    Image(String),
     /// A percentage was expected: digits, an optional fraction, then `%`.
     #[error("invalid value {0:?}: expected an integer or a percentage such as \"30%\"")]
     Percent(String),

@@ -10,13 +10,15 @@
 //! * [`hash`], [`sha256`], [`revision`], [`container`]: hashes, revision hashes and names, hashes of containers;
 //! * [`pod_template`]: pod templates and volume claims as Go writes them, the input of those hashes;
 //! * [`duration`], [`flags`]: durations and command lines as Go programs read them;
-//! * [`schedule`]: cron schedules and their next activations.
+//! * [`schedule`]: cron schedules and their next activations;
+//! * [`image`]: references to images.
 
 pub mod container;
 pub mod duration;
 mod error;
 pub mod flags;
 pub mod hash;
+pub mod image;
 mod int_or_string;
 pub mod json;
 pub mod pod_template;

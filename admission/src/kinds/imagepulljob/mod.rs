@@ -3,7 +3,6 @@
 //! The finalizer that OpenKruise's webhook puts on a new `v1alpha1` job is not: the controller adds it to the jobs that
 //! need it.
 
-mod reference;
 pub(super) mod rules;
 
 use serde_json::Value;

@@ -16,11 +16,12 @@
 use std::collections::BTreeSet;
 
 use go_compat::IntOrString;
+use go_compat::image::Reference;
 use kube_schema::validate::{self, Errors, FieldError, Kind};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::{Scope, TIMEOUT_SECONDS, reference};
+use super::{Scope, TIMEOUT_SECONDS};
 use crate::json::{items, member, present, text};
 
 const MOST_IMAGES: usize = 255;
@@ -77,7 +78,7 @@ fn common(errors: &mut Errors, spec: &Value) {
 fn image(errors: &mut Errors, path: &str, image: &str) {
     if image.is_empty() {
         errors.required(path, "an image is needed");
-    } else if !reference::is_valid(image) {
+    } else if image.parse::<Reference>().is_err() {
         errors.invalid(path, image, "is no name of an image");
     }
 }
