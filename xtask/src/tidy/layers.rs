@@ -3,6 +3,7 @@
 /// Crate folder, and the workspace crates it may depend on.
 const EDGES: &[(&str, &[&str])] = &[
     ("lib/go-compat", &[]),
+    ("lib/cri", &["go-compat"]),
     ("lib/kube-queue", &[]),
     ("lib/kube-cache", &[]),
     ("lib/kube-schema", LIBS),
@@ -26,6 +27,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("tour", &[]),
 ];
 const LIBS: &[&str] = &["go-compat", "kube-cache", "kube-queue", "kube-schema"];
+/// Libraries that do I/O, for the agent of a node: nothing that is pure depends on them.
+const OF_NODES: &[&str] = &["cri"];
 const PLAN: &[&str] = &[
     "go-compat",
     "kube-cache",
@@ -74,7 +77,7 @@ pub(super) fn edges(path: &str, text: &str) -> Vec<String> {
             section = line;
         }
         let name = line.split(['.', ' ', '=']).next().unwrap_or_default();
-        let is_ours = LIBS.contains(&name) || name.starts_with("kruise-");
+        let is_ours = LIBS.contains(&name) || OF_NODES.contains(&name) || name.starts_with("kruise-");
         if section == "[dependencies]" && is_ours && !allowed.contains(&name) {
             found.push(format!("{path}: {name} is not in a layer below"));
         }
@@ -138,6 +141,8 @@ mod tests {
             edges("api/Cargo.toml", manifest),
             ["api/Cargo.toml: kruise-runtime is not in a layer below"]
         );
+        let manifest = "[dependencies]\ncri.workspace = true\n";
+        assert_eq!(edges("sim/Cargo.toml", manifest).len(), 1);
     }
 
     #[test]

@@ -1,0 +1,86 @@
+//! The client: one runtime, one connection.
+
+use std::time::Duration;
+
+use crate::grpc::{Channel, Whole};
+use crate::messages::{VERSION, VersionRequest, VersionResponse};
+use crate::{Endpoint, Error};
+
+/// How long short calls may take, and how large an answer may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Calls about the runtime and its containers. What a pull, an exec and a stop may take is said by their caller; the
+    /// runtime has this long beyond it to answer.
+    pub containers: Duration,
+    /// Calls about images.
+    pub images: Duration,
+    /// An answer's message, in bytes. Runtimes send no more than 16 MiB.
+    pub message_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            containers: Duration::from_secs(5),
+            images: Duration::from_secs(30),
+            message_bytes: 16 << 20,
+        }
+    }
+}
+
+/// A client of one runtime. Clones share the connection.
+#[derive(Clone, Debug)]
+pub struct Client {
+    pub(crate) channel: Channel,
+    pub(crate) limits: Limits,
+}
+
+/// Which runtime it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// `containerd`, `cri-o` or `docker`: what the ids of its containers begin with in the status of a pod.
+    pub name: String,
+    /// The runtime's own version.
+    pub version: String,
+    /// The version of the interface that it speaks: `v1`.
+    pub api_version: String,
+}
+
+impl Client {
+    /// A client with the default limits. Connects nothing.
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self::with_limits(endpoint, Limits::default())
+    }
+
+    /// A client with these limits. Connects nothing.
+    pub fn with_limits(endpoint: Endpoint, limits: Limits) -> Self {
+        Self {
+            channel: Channel::new(endpoint, limits.message_bytes),
+            limits,
+        }
+    }
+
+    /// Where it connects to.
+    pub fn endpoint(&self) -> &Endpoint {
+        self.channel.endpoint()
+    }
+
+    /// Which runtime answers, and that it speaks version 1 of the interface.
+    ///
+    /// # Errors
+    /// [`Error::Unimplemented`] if it does not; see [`Error`].
+    pub async fn version(&self) -> Result<Version, Error> {
+        let request = VersionRequest { version: "v1".into() };
+        let limit = self.limits.containers;
+        let sink = Whole::<VersionResponse>::new();
+        let found = self.channel.call(VERSION, &request, limit, sink).await?;
+        if found.name.is_empty() {
+            return Err(Error::Malformed("the runtime has no name".into()));
+        }
+        Ok(Version {
+            name: found.name,
+            version: found.version,
+            api_version: found.api_version,
+        })
+    }
+}
