@@ -4,6 +4,7 @@
 const EDGES: &[(&str, &[&str])] = &[
     ("lib/go-compat", &[]),
     ("lib/cri", &["go-compat"]),
+    ("lib/image-credentials", &["go-compat"]),
     ("lib/kube-queue", &[]),
     ("lib/kube-cache", &[]),
     ("lib/kube-schema", LIBS),
@@ -28,7 +29,7 @@ const EDGES: &[(&str, &[&str])] = &[
 ];
 const LIBS: &[&str] = &["go-compat", "kube-cache", "kube-queue", "kube-schema"];
 /// Libraries that do I/O, for the agent of a node: nothing that is pure depends on them.
-const OF_NODES: &[&str] = &["cri"];
+const OF_NODES: &[&str] = &["cri", "image-credentials"];
 const PLAN: &[&str] = &[
     "go-compat",
     "kube-cache",
