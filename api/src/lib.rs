@@ -1,6 +1,6 @@
 //! Every kind of Kruise as data: its fields, defaults, conversion between served versions and CRD manifest, in a module
 //! named after the kind; and in [`names`] the labels, annotations, finalizers and condition types of objects. Types that
-//! several kinds share have modules of their own: [`lifecycle`], [`meta`], [`priority`], [`scatter`].
+//! several kinds share have modules of their own: [`container_meta`], [`lifecycle`], [`meta`], [`priority`], [`scatter`].
 //!
 //! Invariants: nothing here reads a clock, sends a request or makes a decision. The hub version of every kind is its
 //! newest. Older versions exist only as conversion rules on raw JSON, so fields that this build does not know survive.
@@ -9,6 +9,7 @@ pub mod advancedcronjob;
 pub mod broadcastjob;
 pub mod cloneset;
 pub mod condition;
+pub mod container_meta;
 pub mod containerrecreaterequest;
 pub mod convert;
 pub mod daemonset;

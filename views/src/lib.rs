@@ -11,6 +11,7 @@ mod image_job;
 mod labelled;
 mod labels;
 mod node;
+mod node_pod;
 mod owner;
 mod pod;
 mod revision;
@@ -28,6 +29,7 @@ pub use image_job::ImageJobView;
 pub use labelled::{LabelledView, NamespaceView};
 pub use labels::Labels;
 pub use node::{NodeView, TaintView};
+pub use node_pod::{NodeContainerStatusView, NodeContainerView, NodePodView};
 pub use owner::OwnerView;
 pub use pod::{
     BroadcastView, ClaimVolume, ConditionView, ContainerStatusView, ContainerView, EphemeralState,

@@ -52,17 +52,18 @@ macro_rules! reasons {
     ($($constant:ident = $name:literal, $kind:ident, [$($on:literal),+], $when:literal;)+) => {
         $(
             #[doc = $when]
-            pub static $constant: Reason = Reason {
+            pub static $constant: $crate::names::events::Reason = $crate::names::events::Reason {
                 name: $name,
-                kind: EventKind::$kind,
+                kind: $crate::names::events::EventKind::$kind,
                 on: &[$($on),+],
                 when: $when,
             };
         )+
         /// Every reason.
-        pub static ALL: &[&Reason] = &[$(&$constant),+];
+        pub static ALL: &[&$crate::names::events::Reason] = &[$(&$constant),+];
     };
 }
+pub(super) use reasons;
 
 reasons! {
     SUCCESSFUL_CREATE = "SuccessfulCreate", Normal, ["AdvancedCronJob", "BroadcastJob", "CloneSet", "DaemonSet", "StatefulSet"], "A pod, or a job of a schedule, was created.";

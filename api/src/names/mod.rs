@@ -5,6 +5,7 @@
 //! controller are here too, because objects in clusters have them. Only reasons of events that are written are listed.
 
 pub mod advancedcronjob;
+pub mod agent;
 pub mod broadcastjob;
 pub mod conditions;
 pub mod containerrecreaterequest;

@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use go_compat::container::{self, image_hash};
 use jiff::Timestamp;
-use kruise_api::names::RUNTIME_CONTAINERS_META;
+use kruise_api::{
+    container_meta::{ContainerHashes, ContainersMeta},
+    names::RUNTIME_CONTAINERS_META,
+};
 use kruise_views::{ContainerStatusView, ContainerView, PodView};
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
@@ -81,13 +83,13 @@ fn awaited(pod: &PodView, state: &UpdateState) -> Option<String> {
     let meta = pod
         .annotations
         .get(RUNTIME_CONTAINERS_META)
-        .map(serde_json::from_str::<RuntimeMeta>);
+        .map(serde_json::from_str::<ContainersMeta>);
     let Ok(meta) = meta.transpose() else {
         return Some("the node's report on its containers cannot be read".into());
     };
     if state.update_env_from_metadata {
         let consistent = meta.as_ref().is_some_and(|meta| {
-            meta.consistent(pod, |container, seen| {
+            is_consistent(meta, pod, |container, seen| {
                 seen.extracted_env_from_metadata_hash == environment_hash(pod, container)
             })
         });
@@ -100,9 +102,11 @@ fn awaited(pod: &PodView, state: &UpdateState) -> Option<String> {
     {
         return Some(resources::waiting(pod, container));
     }
-    if meta
-        .is_some_and(|meta| meta.consistent(pod, |container, seen| is_plain_hash(container, seen.plain_hash)))
-    {
+    if meta.is_some_and(|meta| {
+        is_consistent(&meta, pod, |container, seen| {
+            is_plain_hash(container, seen.plain_hash)
+        })
+    }) {
         return None;
     }
     let mut before = state.last_container_statuses.iter().flatten();
@@ -128,40 +132,19 @@ pub fn is_pending(status: &ContainerStatusView, before: &ImageStatus, wanted: &s
     *status.image_id == *before.image_id && !restarted && !same_image(wanted, &status.image)
 }
 
-#[derive(Deserialize)]
-struct RuntimeMeta {
-    #[serde(default)]
-    containers: Vec<RuntimeContainer>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RuntimeContainer {
-    name: String,
-    #[serde(default, rename = "containerID")]
-    container_id: String,
-    #[serde(default)]
-    hashes: RuntimeHashes,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct RuntimeHashes {
-    plain_hash: u64,
-    extracted_env_from_metadata_hash: u64,
-}
-
-impl RuntimeMeta {
-    /// Every container of the specification runs under the id that was reported, and passes the test.
-    fn consistent(&self, pod: &PodView, test: impl Fn(&ContainerView, &RuntimeHashes) -> bool) -> bool {
-        pod.containers.iter().all(|container| {
-            let seen = self.containers.iter().find(|seen| seen.name == *container.name);
-            let status = pod.status_of(&container.name);
-            seen.zip(status).is_some_and(|(seen, status)| {
-                seen.container_id == *status.container_id && test(container, &seen.hashes)
-            })
+/// Every container of the specification runs under the id that was reported, and passes the test.
+fn is_consistent(
+    meta: &ContainersMeta,
+    pod: &PodView,
+    test: impl Fn(&ContainerView, &ContainerHashes) -> bool,
+) -> bool {
+    pod.containers.iter().all(|container| {
+        let seen = meta.entry(&container.name);
+        let status = pod.status_of(&container.name);
+        seen.zip(status).is_some_and(|(seen, status)| {
+            seen.container_id == *status.container_id && test(container, &seen.hashes)
         })
-    }
+    })
 }
 
 /// Is it what a kubelet reports of a container that runs as specified? Kubelets before 1.31 hash all of it, later ones its

@@ -1,7 +1,7 @@
 //! What makes a manager repeatable: time, randomness and injected bugs come from outside.
 
 /// Crates that a simulation runs.
-const SIMULATED: &[&str] = &["runtime/src/", "kruise/src/manager/"];
+const SIMULATED: &[&str] = &["runtime/src/", "kruise/src/manager/", "agent-core/src/"];
 /// Files that may read the clock and the state of the process.
 const SOURCES: &[&str] = &[
     "runtime/src/clock.rs",

@@ -8,6 +8,7 @@ const READERS: &[&str] = &[
     "views/src/",
     "plan-",
     "admission/src/",
+    "agent-core/src/",
     "runtime/src/",
     "server/src/",
     "kruise/src/",

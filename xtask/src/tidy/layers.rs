@@ -24,12 +24,21 @@ const EDGES: &[(&str, &[&str])] = &[
     ("plan-sidecars", PLAN),
     ("plan-nodes", PLAN),
     ("admission", PLAN),
+    ("agent-core", AGENT),
     ("sim", LIBS),
     ("tour", &[]),
 ];
 const LIBS: &[&str] = &["go-compat", "kube-cache", "kube-queue", "kube-schema"];
 /// Libraries that do I/O, for the agent of a node: nothing that is pure depends on them.
 const OF_NODES: &[&str] = &["cri", "image-credentials"];
+const AGENT: &[&str] = &[
+    "go-compat",
+    "kube-cache",
+    "kube-queue",
+    "kube-schema",
+    "kruise-api",
+    "kruise-views",
+];
 const PLAN: &[&str] = &[
     "go-compat",
     "kube-cache",

@@ -24,6 +24,7 @@ const CORES: &[&str] = &[
     "plan-sidecars/",
     "plan-nodes/",
     "admission/",
+    "agent-core/",
     "sim/",
 ];
 /// What does I/O beside the pure crates: real time and TLS of the simulator behind a feature, the client of a container

@@ -1,0 +1,87 @@
+//! The agent as a whole.
+
+use jiff::Timestamp;
+
+use crate::call::{Call, earlier};
+use crate::images::Images;
+use crate::reports::Reports;
+use crate::runtime::Runtime;
+use crate::{Config, Effect, Event, Health};
+
+/// The agent of one node, as a state machine. It knows nothing but what events tell it.
+///
+/// Every effect is carried out by the caller, who reports its end as an event. Effects of one call may be carried out side by
+/// side. When the process starts again, a new agent gets [`Event::Started`] and the objects as they are stored, and goes on
+/// from there.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    config: Config,
+    runtime: Runtime,
+    images: Images,
+    reports: Reports,
+}
+
+impl Agent {
+    /// An agent that knows nothing yet.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            runtime: Runtime::default(),
+            images: Images::default(),
+            reports: Reports::default(),
+        }
+    }
+
+    /// Takes note of an event, and does what is due. If the clock goes back, what is due waits longer.
+    #[must_use = "the effects are to be carried out"]
+    pub fn handle(&mut self, event: Event, now: Timestamp) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        let call = &mut Call::new(now, &self.config, &mut effects);
+        let (runtime, images, reports) = (&mut self.runtime, &mut self.images, &mut self.reports);
+        match event {
+            Event::Started => call.emit(Effect::DetectRuntimes),
+            Event::Timer => {}
+            Event::NodeImage(view) => images.sync(view, call),
+            Event::NodeImageDeleted => images.deleted(call),
+            Event::Pod { pod, initial } => reports.pod(pod, initial, call),
+            Event::PodDeleted { uid } => reports.pod_deleted(&uid),
+            Event::Secret { secret, state } => images.secret(&secret, &state, call),
+            Event::RuntimeLost(problem) => runtime.lost(problem, call),
+            Event::RuntimesDetected(result) => runtime.detected(result, call),
+            Event::ImagesListed(result) => images.listed(result, runtime, call),
+            Event::FilesystemRead(result) => images.measured(result, runtime, call),
+            Event::SecretsRead { attempt, secrets } => images.secrets_read(attempt, &secrets, call),
+            Event::PullEnded { attempt, result } => images.pulled(attempt, result, runtime, call),
+            Event::ContainersRead { pod, result } => reports.containers_read(&pod, result, runtime, call),
+            Event::EnvironmentRead { container, result } => {
+                reports.environment_read(&container, result, runtime, call);
+            }
+            Event::PreStopEnded { container, result } => reports.pre_stop_ended(&container, result, call),
+            Event::ContainerStopped { container, result } => {
+                reports.container_stopped(&container, result, runtime, call);
+            }
+            Event::StatusWritten(result) => images.status_written(result, call),
+            Event::ReportWritten { pod, result } => reports.written(&pod, result, call),
+        }
+        runtime.advance(call);
+        images.advance(runtime, call);
+        reports.advance(runtime, call);
+        if images.spec().is_some()
+            && let Some(problem) = runtime.unreported_problem()
+        {
+            images.report_outage(problem, call);
+        }
+        effects
+    }
+
+    /// When to call again with [`Event::Timer`] if nothing happens before. A time that is over means at once.
+    pub fn next_timer(&self) -> Option<Timestamp> {
+        let images = earlier(self.images.next_timer(), self.runtime.next_timer());
+        earlier(images, self.reports.next_timer(&self.runtime))
+    }
+
+    /// Whether the agent can do its work.
+    pub fn health(&self) -> Health {
+        self.runtime.health()
+    }
+}

@@ -1,0 +1,235 @@
+//! What an agent wants done.
+
+use std::fmt;
+use std::time::Duration;
+
+use kruise_api::names::events::Reason;
+use kruise_views::Labels;
+use serde_json::Value;
+
+use crate::ObjectRef;
+
+/// Something to be done, in any order and side by side with others. Answers are events.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Look for container runtimes that work. Answer: `RuntimesDetected`.
+    DetectRuntimes,
+    /// List the images of the first runtime. Answer: `ImagesListed`.
+    ListImages,
+    /// Measure the file system that holds the images of the first runtime. Answer: `FilesystemRead`.
+    ReadFilesystem,
+    /// Read secrets from the API server, anew, and keep them for the attempt until it ends. Answer: `SecretsRead`, not
+    /// needed after `CancelPull` for the attempt.
+    ReadSecrets {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Which secrets.
+        secrets: Box<[SecretRef]>,
+    },
+    /// Pull an image with the first runtime. Answer: `PullEnded`.
+    Pull(Pull),
+    /// Cancel the call of an attempt, and drop the secrets that were read for it. `PullEnded` still follows if `Pull` came
+    /// before.
+    CancelPull(AttemptId),
+    /// List all containers of a pod, those that ended included. Answer: `ContainersRead`.
+    ReadContainers {
+        /// UID of the pod.
+        pod: Box<str>,
+        /// Name of the runtime.
+        runtime: Box<str>,
+    },
+    /// Run `env` in a container. Answer: `EnvironmentRead`.
+    ReadEnvironment {
+        /// The container.
+        container: ContainerId,
+        /// When it is given up.
+        timeout: Duration,
+    },
+    /// Run the preStop hook of a container. Answer: `PreStopEnded`.
+    RunPreStop {
+        /// The container.
+        container: ContainerId,
+        /// The hook.
+        hook: PreStop,
+        /// When it is given up.
+        timeout: Duration,
+    },
+    /// Stop a container. Answer: `ContainerStopped`.
+    StopContainer {
+        /// The container.
+        container: ContainerId,
+        /// From the first signal to the last one. The call takes up to five seconds longer.
+        grace: Duration,
+    },
+    /// Merge patch of the status of the NodeImage. It carries the UID, which makes it fail for another object of this name.
+    /// Answer: `StatusWritten`.
+    PatchNodeImageStatus {
+        /// Name of the NodeImage.
+        name: Box<str>,
+        /// The patch, in the newest version.
+        patch: Value,
+    },
+    /// Strategic merge patch of the status of a pod; it carries the UID, too. Answer: `ReportWritten`.
+    PatchPodStatus {
+        /// Namespace.
+        namespace: Box<str>,
+        /// Name.
+        name: Box<str>,
+        /// UID, for the answer.
+        uid: Box<str>,
+        /// The patch.
+        patch: Value,
+    },
+    /// Emit an event.
+    Event(EventNote),
+    /// The health of the agent has changed.
+    Health(Health),
+    /// Write a line to the log.
+    Log(Level, String),
+}
+
+/// One attempt to pull an image. Unique in a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AttemptId(pub u64);
+
+/// A secret of the API server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SecretRef {
+    /// Namespace.
+    pub namespace: Box<str>,
+    /// Name.
+    pub name: Box<str>,
+}
+
+impl fmt::Display for SecretRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// A call that pulls an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pull {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Reference of the image, with tag or digest.
+    pub image: Box<str>,
+    /// Where credentials are taken from, in this order. Those that match the image are tried one after the other; if none
+    /// does, the image is pulled without.
+    pub credentials: Vec<CredentialSource>,
+    /// What the sandbox configuration says.
+    pub sandbox: Sandbox,
+    /// When the call is given up, all credentials together.
+    pub timeout: Duration,
+}
+
+/// Where credentials are taken from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CredentialSource {
+    /// A secret that was read for this attempt.
+    Secret(SecretRef),
+    /// Provider plugins, and the configuration files of the agent.
+    Keyring,
+}
+
+/// What the sandbox configuration of a pull says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sandbox {
+    /// Labels.
+    pub labels: Labels,
+    /// Annotations.
+    pub annotations: Labels,
+}
+
+/// A container of a runtime, written as in the status of pods: `containerd://0123…`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ContainerId {
+    /// Name of the runtime.
+    pub runtime: Box<str>,
+    /// Its id there.
+    pub id: Box<str>,
+}
+
+impl fmt::Display for ContainerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", self.runtime, self.id)
+    }
+}
+
+/// A preStop hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PreStop {
+    /// Run a command in the container.
+    Exec(Box<[Box<str>]>),
+    /// Send a GET request.
+    Http {
+        /// `http` or `https`; a certificate is not checked.
+        scheme: Box<str>,
+        /// Host; an IPv6 address without brackets.
+        host: Box<str>,
+        /// Port.
+        port: u16,
+        /// Path, and query if there is one.
+        path: Box<str>,
+        /// Headers, in order.
+        headers: Box<[(Box<str>, Box<str>)]>,
+    },
+}
+
+/// An event for the API server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventNote {
+    /// What it is about.
+    pub about: About,
+    /// Severity, and one word for machines.
+    pub reason: &'static Reason,
+    /// A sentence for people.
+    pub message: String,
+    /// Who it is from.
+    pub component: &'static str,
+}
+
+/// What an event is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum About {
+    /// The NodeImage of this node.
+    NodeImage {
+        /// Name.
+        name: Box<str>,
+        /// UID.
+        uid: Box<str>,
+    },
+    /// Any object.
+    Object(ObjectRef),
+    /// A container of a pod (`fieldPath` is `spec.containers{name}`).
+    Container {
+        /// Namespace of the pod.
+        namespace: Box<str>,
+        /// Name of the pod.
+        pod: Box<str>,
+        /// UID of the pod.
+        uid: Box<str>,
+        /// Name of the container.
+        container: Box<str>,
+    },
+}
+
+/// Can the agent do its work?
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It has not found a runtime yet, nor failed to.
+    Starting,
+    /// It can.
+    Ready,
+    /// It waits for a container runtime, in plain words why.
+    Degraded(Box<str>),
+}
+
+/// Level of a line in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Something that an operator may have to look at.
+    Warning,
+    /// Something that happens now and then.
+    Info,
+}

@@ -1,0 +1,210 @@
+//! One attempt to pull an image, and what its end leads to.
+
+use std::time::Duration;
+
+use kruise_api::names::nodeimage::{AGENT, PULLED_BY};
+
+use crate::call::{Call, backoff};
+use crate::node_image::Phase;
+use crate::{AttemptId, CredentialSource, Effect, Pull, RuntimeImage, Sandbox, SecretRef, SecretState};
+
+use super::task::{Key, Step};
+use super::{Images, presence, report, secrets};
+
+/// Message of a round whose time is over.
+pub(super) const PAST_DEADLINE: &str = "pulling exceeds the activeDeadlineSeconds";
+/// Delays between attempts.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LAST_PAUSE: Duration = Duration::from_secs(30);
+
+impl Images {
+    /// Begins an attempt: the first one of a task that waits in the queue, or the next one.
+    pub(super) fn attempt(&mut self, key: &Key, call: &mut Call<'_>) {
+        let Some(spec) = self.spec.clone() else {
+            return;
+        };
+        let Some(((_, tag), task)) = spec.tag(&key.image, &key.tag).zip(self.tasks.get_mut(key)) else {
+            return;
+        };
+        if task.step == Step::Queued {
+            task.start(call.now);
+            self.writer.touch(call.now);
+        }
+        if task.deadline(tag).is_some_and(|deadline| deadline <= call.now) {
+            self.give_up(key, PAST_DEADLINE, call);
+        } else if tag.if_not_present {
+            task.step = Step::Checking(self.listing.ask());
+        } else {
+            self.measure(key, call);
+        }
+    }
+
+    /// The images of the runtime are known.
+    pub(super) fn checked(&mut self, key: &Key, images: &[RuntimeImage], call: &mut Call<'_>) {
+        match presence::find(images, &key.image, &key.tag) {
+            Some(image) => self.succeed(key, &image.id, call),
+            None => self.measure(key, call),
+        }
+    }
+
+    fn measure(&mut self, key: &Key, call: &mut Call<'_>) {
+        if call.config.min_free_percent == 0 {
+            self.read_secrets(key, call);
+        } else if let Some(task) = self.tasks.get_mut(key) {
+            task.step = Step::Measuring(self.measurement.ask());
+        }
+    }
+
+    /// There is room.
+    pub(super) fn read_secrets(&mut self, key: &Key, call: &mut Call<'_>) {
+        let Some(spec) = self.spec.clone() else {
+            return;
+        };
+        let Some(((image, _), task)) = spec.tag(&key.image, &key.tag).zip(self.tasks.get_mut(key)) else {
+            return;
+        };
+        let attempt = AttemptId(self.attempts);
+        self.attempts = self.attempts.saturating_add(1);
+        if image.secrets.is_empty() {
+            return self.pull(key, attempt, &[], call);
+        }
+        task.step = Step::ReadingSecrets(attempt);
+        call.emit(Effect::ReadSecrets {
+            attempt,
+            secrets: image.secrets.clone(),
+        });
+    }
+
+    /// The secrets are known.
+    pub(super) fn pull(
+        &mut self,
+        key: &Key,
+        attempt: AttemptId,
+        states: &[(SecretRef, SecretState)],
+        call: &mut Call<'_>,
+    ) {
+        let Some(spec) = self.spec.clone() else {
+            return;
+        };
+        let Some(((image, tag), task)) = spec.tag(&key.image, &key.tag).zip(self.tasks.get_mut(key)) else {
+            return;
+        };
+        let limit = Duration::try_from(tag.timeout).unwrap_or_default();
+        let left = task
+            .deadline(tag)
+            .map(|deadline| deadline.duration_since(call.now));
+        let left = left.map_or(limit, |left| Duration::try_from(left).unwrap_or_default());
+        if left.is_zero() {
+            return self.give_up(key, PAST_DEADLINE, call);
+        }
+        task.step = Step::Pulling(attempt);
+        task.held_since = None;
+        let is_allowed = |secret: &&SecretRef| {
+            let mut states = states.iter();
+            states.any(|(of, state)| of == *secret && secrets::is_allowed(state, &tag.owners))
+        };
+        let allowed = image.secrets.iter().filter(is_allowed).cloned();
+        call.emit(Effect::Pull(Pull {
+            attempt,
+            image: report::reference(key).into(),
+            credentials: allowed
+                .map(CredentialSource::Secret)
+                .chain([CredentialSource::Keyring])
+                .collect(),
+            sandbox: sandbox(&image.sandbox),
+            timeout: left.min(limit),
+        }));
+    }
+
+    /// The runtime has pulled the image and returned this reference.
+    pub(super) fn confirm(&mut self, key: &Key, reference: Box<str>) {
+        if let Some(task) = self.tasks.get_mut(key) {
+            task.step = Step::Confirming {
+                listing: self.listing.ask(),
+                reference,
+            };
+        }
+    }
+
+    /// An attempt has failed.
+    pub(super) fn fail(&mut self, key: &Key, problem: &str, call: &mut Call<'_>) {
+        let Some(spec) = self.spec.clone() else {
+            return;
+        };
+        let Some(((_, tag), task)) = spec.tag(&key.image, &key.tag).zip(self.tasks.get_mut(key)) else {
+            return;
+        };
+        task.failures = task.failures.saturating_add(1);
+        call.info(format!(
+            "pulling image {} failed: {problem}",
+            report::reference(key)
+        ));
+        if task.deadline(tag).is_some_and(|deadline| deadline <= call.now) {
+            self.give_up(key, PAST_DEADLINE, call);
+        } else if task.failures > tag.backoff_limit {
+            self.give_up(key, problem, call);
+        } else {
+            task.step = Step::Paused(call.after(backoff(FIRST_PAUSE, LAST_PAUSE, task.failures)));
+        }
+    }
+
+    /// The round has failed.
+    pub(super) fn give_up(&mut self, key: &Key, problem: &str, call: &mut Call<'_>) {
+        let Some(task) = self.tasks.get_mut(key) else {
+            return;
+        };
+        if let Step::ReadingSecrets(attempt) = task.step {
+            call.emit(Effect::CancelPull(attempt));
+        }
+        task.finish(Phase::Failed, call.now);
+        task.status.message = problem.into();
+        self.writer.touch(call.now);
+        self.report_failure(key, problem, call);
+    }
+
+    /// The node has the image.
+    pub(super) fn succeed(&mut self, key: &Key, id: &str, call: &mut Call<'_>) {
+        let Some(task) = self.tasks.get_mut(key) else {
+            return;
+        };
+        task.finish(Phase::Succeeded, call.now);
+        task.status.progress = 100;
+        task.status.image_id = format!("{}@{id}", key.image).into();
+        let elapsed = task.started.map(|started| call.now.duration_since(started));
+        self.writer.touch(call.now);
+        self.report_success(key, elapsed.unwrap_or_default(), call);
+    }
+
+    /// The attempt goes back to the queue, and is not counted.
+    pub(super) fn requeue(&mut self, key: &Key, call: &mut Call<'_>) {
+        if let Some(task) = self.tasks.get_mut(key) {
+            task.wait(Step::Queued);
+            task.release();
+            self.writer.touch(call.now);
+        }
+    }
+
+    /// There is no room.
+    pub(super) fn await_space(&mut self, key: &Key, shortage: &str, call: &mut Call<'_>) {
+        if let Some(task) = self.tasks.get_mut(key) {
+            task.wait(Step::AwaitingSpace);
+            task.hold(shortage, call.now);
+            self.writer.touch(call.now);
+        }
+    }
+
+    /// It has waited for as long as an attempt may take: that fails the round with the reason why it waits.
+    pub(super) fn end_hold(&mut self, key: &Key, call: &mut Call<'_>) {
+        let reason = self.tasks.get(key).map(|task| task.status.message.clone());
+        self.give_up(key, &reason.unwrap_or_default(), call);
+    }
+}
+
+/// Runtimes need one even for pulls without a pod; who pulls is said in it.
+fn sandbox(of: &Sandbox) -> Sandbox {
+    let annotations = of.annotations.iter().chain([(PULLED_BY, AGENT)]);
+    Sandbox {
+        labels: of.labels.clone(),
+        annotations: annotations.collect(),
+    }
+}

@@ -1,0 +1,175 @@
+//! One tag of an image: how far it is in this round.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::AttemptId;
+use crate::call::{after, earlier};
+use crate::node_image::{Phase, TagSpec, TagStatus};
+
+/// A tag of an image, by their names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub(super) image: Box<str>,
+    pub(super) tag: Box<str>,
+}
+
+/// A tag, from its first attempt to the end of its round.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    /// What is reported.
+    pub(super) status: TagStatus,
+    pub(super) step: Step,
+    /// When the first attempt began.
+    pub(super) started: Option<Timestamp>,
+    /// Attempts that failed.
+    pub(super) failures: u32,
+    /// Since when it was held, without a call to pull since then.
+    pub(super) held_since: Option<Timestamp>,
+    /// Does it wait for the runtime or for disk space?
+    pub(super) is_held: bool,
+}
+
+/// What a task does. It has a slot of the limit from its first check to its end, unless it waits for the runtime or for space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It waits for a slot, or for the runtime.
+    Queued,
+    /// This listing says whether the image is there.
+    Checking(u64),
+    /// This measurement says whether there is room.
+    Measuring(u64),
+    /// It waits for room.
+    AwaitingSpace,
+    ReadingSecrets(AttemptId),
+    Pulling(AttemptId),
+    /// This listing says which id the image has that was pulled, whose reference this is.
+    Confirming {
+        listing: u64,
+        reference: Box<str>,
+    },
+    /// The next attempt begins then.
+    Paused(Timestamp),
+    Finished,
+}
+
+/// What is due for a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Due {
+    /// All of its time is over.
+    Deadline,
+    /// It has waited too long for the runtime or for space.
+    Hold,
+    /// The next attempt.
+    Retry,
+}
+
+impl Task {
+    /// A round that begins.
+    pub(super) fn new(spec: &TagSpec) -> Self {
+        Self {
+            status: TagStatus {
+                tag: spec.tag.clone(),
+                version: spec.version,
+                ..TagStatus::default()
+            },
+            step: Step::Queued,
+            started: None,
+            failures: 0,
+            held_since: None,
+            is_held: false,
+        }
+    }
+
+    /// A round that is over.
+    pub(super) fn finished(status: TagStatus) -> Self {
+        Self {
+            status,
+            step: Step::Finished,
+            started: None,
+            failures: 0,
+            held_since: None,
+            is_held: false,
+        }
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.step == Step::Finished
+    }
+
+    pub(super) fn has_slot(&self) -> bool {
+        !matches!(self.step, Step::Queued | Step::AwaitingSpace | Step::Finished)
+    }
+
+    /// When all of its time is over.
+    pub(super) fn deadline(&self, spec: &TagSpec) -> Option<Timestamp> {
+        let limit = Duration::try_from(spec.active_deadline?).unwrap_or_default();
+        Some(after(self.started?, limit))
+    }
+
+    /// What is due next without an event, and when. A call to pull has a time limit of its own; after it, nothing can fail.
+    pub(super) fn timer(&self, spec: &TagSpec) -> Option<(Timestamp, Due)> {
+        let limit = Duration::try_from(spec.timeout).unwrap_or_default();
+        let held = self.held_since.filter(|_| self.is_held);
+        let held = held.map(|since| (after(since, limit), Due::Hold));
+        let retry = match self.step {
+            Step::Pulling(_) | Step::Confirming { .. } | Step::Finished => return None,
+            Step::Paused(until) => Some((until, Due::Retry)),
+            Step::Queued | Step::AwaitingSpace => held,
+            Step::Checking(_) | Step::Measuring(_) | Step::ReadingSecrets(_) => None,
+        };
+        let deadline = self.deadline(spec).map(|deadline| (deadline, Due::Deadline));
+        deadline.into_iter().chain(retry).min()
+    }
+
+    /// It gets a slot.
+    pub(super) fn start(&mut self, now: Timestamp) {
+        self.started.get_or_insert(now);
+        let started = self.started.map(whole_seconds);
+        self.status.phase = Phase::Pulling;
+        self.status.start_time = self.status.start_time.or(started);
+        self.release();
+    }
+
+    /// It gives its slot back.
+    pub(super) fn wait(&mut self, step: Step) {
+        self.step = step;
+        self.status.phase = Phase::Waiting;
+    }
+
+    /// Its round is over.
+    pub(super) fn finish(&mut self, phase: Phase, now: Timestamp) {
+        self.step = Step::Finished;
+        self.status.phase = phase;
+        self.status.completion_time = Some(whole_seconds(now));
+    }
+
+    /// It waits for this reason. Returns whether that is news.
+    pub(super) fn hold(&mut self, reason: &str, now: Timestamp) -> bool {
+        self.held_since.get_or_insert(now);
+        self.is_held = true;
+        let is_new = *self.status.message != *reason;
+        if is_new {
+            self.status.message = reason.into();
+        }
+        is_new
+    }
+
+    /// It need not wait any more. Returns whether that is news.
+    pub(super) fn release(&mut self) -> bool {
+        self.is_held = false;
+        !std::mem::take(&mut self.status.message).is_empty()
+    }
+}
+
+/// The form in which times are stored.
+pub(super) fn whole_seconds(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
+}
+
+/// The earliest timer of tasks.
+pub(super) fn earliest<'a>(tasks: impl Iterator<Item = (&'a Task, &'a TagSpec)>) -> Option<Timestamp> {
+    let times = tasks.filter_map(|(task, spec)| Some(task.timer(spec)?.0));
+    times.fold(None, |first, time| earlier(first, Some(time)))
+}

@@ -1,0 +1,36 @@
+//! The agent of a node as a state machine: from events of the API server and of the container runtime to calls of the
+//! runtime, writes and events.
+//!
+//! [`Agent::handle`] takes an [`Event`] and returns [`Effect`]s; [`Agent::next_timer`] says when to call again if nothing
+//! happens. The caller carries the effects out and reports their ends. A simulated node does so, too.
+//!
+//! * **Images**: a NodeImage lists what the node is to have. Each tag is pulled in a round of attempts, and its state is
+//!   reported in the status.
+//! * **Metadata of containers**: what the containers of a pod run with is reported on the pod, which in-place updates wait
+//!   for, and containers whose environment is outdated are stopped.
+//!
+//! Invariants: no I/O, no clock, no randomness, ordered containers only. Secrets are named, and never seen. Memory grows with
+//! what the NodeImage lists and with the pods that are reported, not with what the runtime has.
+
+mod agent;
+mod call;
+mod config;
+mod effect;
+mod event;
+mod images;
+mod node_image;
+mod reports;
+mod runtime;
+
+pub use agent::Agent;
+pub use config::Config;
+pub use effect::{
+    About, AttemptId, ContainerId, CredentialSource, Effect, EventNote, Health, Level, PreStop, Pull,
+    Sandbox, SecretRef,
+};
+pub use event::{
+    Event, Failure, Filesystem, PullError, RuntimeContainer, RuntimeImage, SecretState, WriteError,
+};
+pub use node_image::{
+    FirstSync, ImageSpec, ImageStatus, NodeImageStatus, NodeImageView, ObjectRef, Phase, TagSpec, TagStatus,
+};

@@ -1,0 +1,363 @@
+//! Metadata of containers: what those of a pod run with is reported on the pod, and those whose environment is outdated are
+//! stopped while their pod is updated in place. The kubelet starts them anew.
+//!
+//! A pod is looked at a second after it changed. Its containers are read, then the environments of those that have not been
+//! reported; then the report is written, if it differs.
+
+mod annotations;
+mod environment;
+mod pod;
+mod stop;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kruise_api::container_meta::ContainersMeta;
+use kruise_api::names::RUNTIME_CONTAINERS_META;
+use kruise_views::NodePodView;
+use kube_cache::Version;
+use serde_json::json;
+
+use crate::call::{Call, backoff, earlier};
+use crate::runtime::Runtime;
+use crate::{About, ContainerId, Effect, Failure, RuntimeContainer, WriteError};
+
+use pod::{Draft, Pod, Step, is_outdated};
+use stop::Stop;
+
+/// From a change to the look at it.
+const DEBOUNCE: Duration = Duration::from_secs(1);
+/// Pods that are read at a time.
+const READS: usize = 5;
+/// Containers that are stopped at a time.
+const STOPS: usize = 10;
+/// When `env` is given up in a container.
+const ENV_TIMEOUT: Duration = Duration::from_secs(3);
+/// Delays before `env` is run again where it failed. Some containers have no such program.
+const FIRST_ENV: Duration = Duration::from_secs(3);
+const LAST_ENV: Duration = Duration::from_secs(60);
+/// Delays between stops of a container whose environment stays outdated.
+const FIRST_STOP: Duration = Duration::from_secs(3);
+const LAST_STOP: Duration = Duration::from_secs(600);
+/// Longest wait for a report to be seen.
+const EXPECTATION: Duration = Duration::from_secs(30);
+
+/// The half of an agent that is about containers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reports {
+    /// By UID.
+    pods: BTreeMap<Box<str>, Pod>,
+    stops: Vec<Stop>,
+}
+
+impl Reports {
+    /// A pod was listed or has changed.
+    pub(crate) fn pod(&mut self, view: Arc<NodePodView>, initial: bool, call: &mut Call<'_>) {
+        if view.deleting || !view.is_reported || view.statuses.is_empty() {
+            self.pods.remove(&view.uid);
+            return;
+        }
+        let uid = view.uid.clone();
+        let is_ignored = initial && view.report.is_none() && !view.is_updating;
+        let is_new = !self.pods.contains_key(&uid);
+        let pod = self
+            .pods
+            .entry(uid)
+            .or_insert_with(|| Pod::new(view.clone(), is_ignored));
+        if let Some((version, _)) = pod.expected
+            && Version::of(&*view).is_none_or(|seen| seen >= version)
+        {
+            pod.expected = None;
+        }
+        if !is_new && is_same(&pod.view, &view) {
+            pod.view = view;
+            return;
+        }
+        pod.is_ignored &= is_new;
+        pod.view = view;
+        if !pod.view.is_updating {
+            pod.stops.clear();
+        }
+        if pod.is_ignored || !pod.needs_read(call.config.env_from_metadata) {
+            pod.due = None;
+        } else {
+            pod.due.get_or_insert(call.after(DEBOUNCE));
+        }
+    }
+
+    pub(crate) fn pod_deleted(&mut self, uid: &str) {
+        self.pods.remove(uid);
+    }
+
+    pub(crate) fn containers_read(
+        &mut self,
+        uid: &str,
+        result: Result<Vec<RuntimeContainer>, Failure>,
+        runtime: &mut Runtime,
+        call: &mut Call<'_>,
+    ) {
+        let problem = runtime.answered(&result, call);
+        let Some(pod) = self
+            .pods
+            .get_mut(uid)
+            .filter(|pod| matches!(pod.step, Step::Reading))
+        else {
+            return;
+        };
+        pod.step = Step::Idle;
+        let Ok(containers) = result else {
+            pod.failures = pod.failures.saturating_add(1);
+            pod.due = Some(call.retry_of_write(pod.failures));
+            let view = &pod.view;
+            let problem = problem.unwrap_or_default();
+            call.info(format!(
+                "containers of pod {}/{} cannot be read: {problem}",
+                view.namespace, view.name
+            ));
+            return;
+        };
+        // Without one its containers are gone by now, which leads to a report later.
+        let Some(name) = pod.runtime().map(str::to_owned) else {
+            return;
+        };
+        let draft = pod.draft(&name, containers, call.config.env_from_metadata);
+        for container in &draft.awaited {
+            call.emit(Effect::ReadEnvironment {
+                container: container.clone(),
+                timeout: ENV_TIMEOUT,
+            });
+        }
+        if draft.awaited.is_empty() {
+            self.report(uid, draft, call);
+        } else {
+            pod.step = Step::Environments(draft);
+        }
+    }
+
+    pub(crate) fn environment_read(
+        &mut self,
+        container: &ContainerId,
+        result: Result<Box<str>, Failure>,
+        runtime: &mut Runtime,
+        call: &mut Call<'_>,
+    ) {
+        let problem = runtime.answered(&result, call);
+        let awaits =
+            |pod: &Pod| matches!(&pod.step, Step::Environments(draft) if draft.awaited.contains(container));
+        let Some((uid, pod)) = self.pods.iter_mut().find(|(_, pod)| awaits(pod)) else {
+            return;
+        };
+        if let Some(problem) = problem {
+            call.info(format!(
+                "the environment of container {container} cannot be read: {problem}"
+            ));
+        }
+        let uid = uid.clone();
+        let Step::Environments(draft) = &mut pod.step else {
+            return;
+        };
+        draft.answer(&pod.view, container, result.ok().as_deref());
+        if draft.awaited.is_empty()
+            && let Step::Environments(draft) = std::mem::replace(&mut pod.step, Step::Idle)
+        {
+            self.report(&uid, draft, call);
+        }
+    }
+
+    /// Writes a report if it differs, and stops what is outdated.
+    fn report(&mut self, uid: &str, draft: Draft, call: &mut Call<'_>) {
+        let Some(pod) = self.pods.get_mut(uid) else {
+            return;
+        };
+        pod.failures = 0;
+        pod.env_failures = if draft.has_failed {
+            pod.env_failures.saturating_add(1)
+        } else {
+            0
+        };
+        if draft.has_failed {
+            let retry = call.after(backoff(FIRST_ENV, LAST_ENV, pod.env_failures));
+            pod.due = earlier(pod.due, Some(retry));
+        }
+        write(pod, &draft.meta, call);
+        self.stop_outdated(uid, &draft, call);
+    }
+
+    fn stop_outdated(&mut self, uid: &str, draft: &Draft, call: &mut Call<'_>) {
+        let Some(pod) = self.pods.get_mut(uid) else {
+            return;
+        };
+        let name = pod.runtime().unwrap_or_default().to_owned();
+        for (entry, container) in draft.meta.containers.iter().zip(&draft.containers) {
+            if !is_outdated(&pod.view, entry) {
+                pod.stops.remove(&container.name);
+                continue;
+            }
+            let id = ContainerId {
+                runtime: name.as_str().into(),
+                id: container.id.clone(),
+            };
+            if !container.is_running || self.stops.iter().any(|stop| stop.container == id) {
+                continue;
+            }
+            let (count, next) = pod.stops.get(&container.name).copied().unwrap_or((0, call.now));
+            if next > call.now {
+                pod.due = earlier(pod.due, Some(next));
+            } else if self.stops.len() >= STOPS {
+                pod.due = earlier(pod.due, Some(call.after(DEBOUNCE)));
+            } else {
+                let count = count.saturating_add(1);
+                let next = call.after(backoff(FIRST_STOP, LAST_STOP, count));
+                pod.stops.insert(container.name.clone(), (count, next));
+                let about = about(&pod.view, &container.name);
+                self.stops
+                    .push(Stop::begin(id, container, pod.view.ip.as_deref(), about, call));
+            }
+        }
+    }
+
+    pub(crate) fn pre_stop_ended(
+        &mut self,
+        container: &ContainerId,
+        result: Result<(), Box<str>>,
+        call: &mut Call<'_>,
+    ) {
+        if let Some(stop) = self.stops.iter_mut().find(|stop| stop.container == *container) {
+            stop.hook_ended(result, call);
+        }
+    }
+
+    pub(crate) fn container_stopped(
+        &mut self,
+        container: &ContainerId,
+        result: Result<(), Failure>,
+        runtime: &mut Runtime,
+        call: &mut Call<'_>,
+    ) {
+        let problem = runtime.answered(&result, call);
+        let Some(at) = self.stops.iter().position(|stop| stop.container == *container) else {
+            return;
+        };
+        self.stops.remove(at);
+        let Some(problem) = problem else {
+            return;
+        };
+        call.warn(format!("container {container} could not be stopped: {problem}"));
+        // It is looked at again when it may be stopped again.
+        let id = container.to_string();
+        let runs = |pod: &&mut Pod| pod.view.statuses.iter().any(|status| *status.container_id == *id);
+        if let Some(pod) = self.pods.values_mut().find(runs) {
+            let next = pod.stops.values().map(|(_, next)| *next).max();
+            pod.due = earlier(pod.due, next);
+        }
+    }
+
+    pub(crate) fn written(&mut self, uid: &str, result: Result<Box<str>, WriteError>, call: &mut Call<'_>) {
+        let Some(pod) = self
+            .pods
+            .get_mut(uid)
+            .filter(|pod| matches!(pod.step, Step::Writing))
+        else {
+            return;
+        };
+        pod.step = Step::Idle;
+        match result {
+            Ok(version) => {
+                let version: Option<Version> = version.parse().ok();
+                let is_seen =
+                    Version::of(&*pod.view).is_none_or(|seen| version.is_none_or(|version| seen >= version));
+                pod.expected = version
+                    .filter(|_| !is_seen)
+                    .map(|version| (version, call.after(EXPECTATION)));
+                pod.failures = 0;
+            }
+            // Another pod, or none, has the name by now: the watch will say so.
+            Err(WriteError::Conflict | WriteError::NotFound) => {}
+            Err(WriteError::Failed(problem)) => {
+                pod.failures = pod.failures.saturating_add(1);
+                let view = &pod.view;
+                call.warn(format!(
+                    "the report on pod {}/{} could not be written: {problem}",
+                    view.namespace, view.name
+                ));
+                pod.due = earlier(pod.due, Some(call.retry_of_write(pod.failures)));
+            }
+        }
+    }
+
+    /// Begins reads that are due, some at a time.
+    pub(crate) fn advance(&mut self, runtime: &Runtime, call: &mut Call<'_>) {
+        for stop in &mut self.stops {
+            stop.advance(call);
+        }
+        let is_busy = |pod: &&Pod| matches!(pod.step, Step::Reading | Step::Environments(_));
+        let mut busy = self.pods.values().filter(is_busy).count();
+        for (uid, pod) in &mut self.pods {
+            if busy >= READS || pod.next_read().is_none_or(|next| next > call.now) {
+                continue;
+            }
+            let Some(name) = pod.runtime().map(str::to_owned).filter(|name| runtime.has(name)) else {
+                continue;
+            };
+            busy += 1;
+            pod.due = None;
+            pod.expected = None;
+            pod.step = Step::Reading;
+            call.emit(Effect::ReadContainers {
+                pod: uid.clone(),
+                runtime: name.into(),
+            });
+        }
+    }
+
+    pub(crate) fn next_timer(&self, runtime: &Runtime) -> Option<Timestamp> {
+        let is_busy = |pod: &&Pod| matches!(pod.step, Step::Reading | Step::Environments(_));
+        let has_room = self.pods.values().filter(is_busy).count() < READS;
+        let can_read = |pod: &&Pod| has_room && pod.runtime().is_some_and(|name| runtime.has(name));
+        let reads = self
+            .pods
+            .values()
+            .filter(can_read)
+            .filter_map(Pod::next_read)
+            .min();
+        earlier(reads, self.stops.iter().filter_map(Stop::next_timer).min())
+    }
+}
+
+/// Writes a report if it differs from what is stored.
+fn write(pod: &mut Pod, meta: &ContainersMeta, call: &mut Call<'_>) {
+    let Ok(text) = serde_json::to_string(meta) else {
+        return;
+    };
+    if meta.containers.is_empty() || pod.view.report.as_deref() == Some(&text) {
+        return;
+    }
+    pod.step = Step::Writing;
+    let view = &pod.view;
+    call.emit(Effect::PatchPodStatus {
+        namespace: view.namespace.clone(),
+        name: view.name.clone(),
+        uid: view.uid.clone(),
+        patch: json!({"metadata": {"uid": view.uid, "annotations": {RUNTIME_CONTAINERS_META: text}}}),
+    });
+}
+
+fn about(view: &NodePodView, container: &str) -> About {
+    About::Container {
+        namespace: view.namespace.clone(),
+        pod: view.name.clone(),
+        uid: view.uid.clone(),
+        container: container.into(),
+    }
+}
+
+/// Are two views of a pod the same but for their versions?
+fn is_same(one: &NodePodView, other: &NodePodView) -> bool {
+    let versionless = |view: &NodePodView| NodePodView {
+        resource_version: Box::default(),
+        ..view.clone()
+    };
+    versionless(one) == versionless(other)
+}

@@ -1,0 +1,10 @@
+//! The agent in a small world: a runtime, an API server and a clock that are made up. Names of tests say which acceptance
+//! scenario they show.
+
+mod containers;
+mod images;
+mod malformed;
+mod properties;
+mod takeover;
+mod world;
+mod writes;

@@ -1,0 +1,28 @@
+//! What the node agent writes: who its events are from, and their reasons. Tools match on reasons and types.
+
+super::events::reasons! {
+    PULL_IMAGE_SUCCEED = "PullImageSucceed", Normal, ["NodeImage"], "The node has an image that it was to have.";
+    PULL_IMAGE_FAILED = "PullImageFailed", Warning, ["ImagePullJob", "NodeImage"], "An image could not be pulled; the message ends with the last error.";
+    INSUFFICIENT_DISK = "InsufficientDiskSpace", Warning, ["NodeImage"], "The node is short of disk space; no image is pulled until there is more.";
+    RUNTIME_UNAVAILABLE = "ContainerRuntimeUnavailable", Warning, ["NodeImage"], "The agent cannot reach a container runtime; the message says why.";
+    KILLING = "Killing", Normal, ["Pod"], "A container is stopped, for it to start with a new environment.";
+    FAILED_PRE_STOP_HOOK = "FailedPreStopHook", Warning, ["Pod"], "The preStop hook of a container that is stopped has failed; the container is stopped all the same.";
+}
+
+/// Component of events about images.
+pub const IMAGE_PULLER: &str = "kruise-daemon-imagepuller";
+/// Component of events about containers that are restarted for their environment.
+pub const CONTAINER_META: &str = "kruise-daemon-containermeta";
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_reason_is_one_word_and_listed_once() {
+        let names: BTreeSet<&str> = super::ALL.iter().map(|reason| reason.name).collect();
+        assert_eq!(names.len(), super::ALL.len());
+        let is_word = |name: &&str| name.chars().all(char::is_alphanumeric);
+        assert!(names.iter().all(is_word));
+    }
+}
