@@ -94,6 +94,7 @@ fn answers_that_nobody_asked_for_change_nothing() {
 fn no_runtime_at_all_is_a_problem_that_is_reported() {
     let mut world = World::new(Config::new("n1"));
     world.want(json!({}));
+    world.run(seconds(1));
     world.inject(Event::RuntimeLost("socket closed".into()));
     world.inject(Event::RuntimesDetected(Ok(Box::default())));
     world.run(seconds(1));

@@ -147,7 +147,7 @@ proptest! {
     ) {
         let mut world = World::new(Config::new("n1"));
         world.usual = course(1);
-        let is_good = courses.iter().take(backoff_limit as usize + 1).any(|number| *number == 0) && timeout > 3;
+        let is_good = courses.iter().take(backoff_limit as usize + 1).any(|number| *number == 0) && timeout >= 3;
         world.courses.insert("app:1".into(), courses.iter().map(|number| course(*number)).collect());
         world.want(json!({"app": {"tags": [{"tag": "1", "pullPolicy":
             {"timeoutSeconds": timeout, "backoffLimit": backoff_limit}}]}}));

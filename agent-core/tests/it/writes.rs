@@ -153,7 +153,7 @@ fn a_write_that_fails_is_made_again_later_and_logged() {
 fn a_status_for_a_node_image_of_another_uid_is_not_taken_for_written() {
     let mut world = World::new(Config::new("n1"));
     world.want(json!({"nginx": tags(1)}));
-    world.run(millis(205));
+    world.run(millis(215));
     assert_eq!(world.status_writes().len(), 1, "on its way");
     world.node_image = Value::Null;
     world.want(json!({"nginx": tags(1)}));
