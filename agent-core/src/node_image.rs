@@ -274,7 +274,8 @@ struct SandboxConfig {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Tag {
-    tag: Box<str>,
+    #[serde(rename = "tag")]
+    name: Box<str>,
     created_at: Option<Timestamp>,
     version: Option<i64>,
     owner_references: Option<Vec<ObjectRef>>,
@@ -330,7 +331,7 @@ impl From<Tag> for TagSpec {
         let timeout = policy.timeout_seconds.filter(|seconds| *seconds > 0);
         let limit = policy.backoff_limit.and_then(|limit| u32::try_from(limit).ok());
         Self {
-            tag: wire.tag,
+            tag: wire.name,
             created: wire.created_at,
             version: wire.version.unwrap_or_default(),
             owners: wire.owner_references.into_iter().flatten().collect(),

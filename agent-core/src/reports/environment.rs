@@ -78,10 +78,10 @@ mod tests {
             (&[("a", "x<y&z>")], 90_320_360),
         ] {
             let container = container(environment);
-            let printed: String = environment
+            let lines = environment
                 .iter()
-                .map(|(name, value)| format!("{name}={value}\n"))
-                .collect();
+                .map(|(name, value)| [name, "=", value, "\n"].concat());
+            let printed: String = lines.collect();
             assert_eq!(expected(&container), hash, "{environment:?}");
             assert_eq!(
                 current(&container, &format!("PATH=/bin\n{printed}HOME=/\n")),

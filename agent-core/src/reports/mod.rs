@@ -37,10 +37,10 @@ const STOPS: usize = 10;
 const ENV_TIMEOUT: Duration = Duration::from_secs(3);
 /// Delays before `env` is run again where it failed. Some containers have no such program.
 const FIRST_ENV: Duration = Duration::from_secs(3);
-const LAST_ENV: Duration = Duration::from_secs(60);
+const LAST_ENV: Duration = Duration::from_mins(1);
 /// Delays between stops of a container whose environment stays outdated.
 const FIRST_STOP: Duration = Duration::from_secs(3);
-const LAST_STOP: Duration = Duration::from_secs(600);
+const LAST_STOP: Duration = Duration::from_mins(10);
 /// Longest wait for a report to be seen.
 const EXPECTATION: Duration = Duration::from_secs(30);
 

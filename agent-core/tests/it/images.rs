@@ -310,7 +310,7 @@ fn s2_8_10_a_digest_is_pulled_with_an_at_sign_and_matched_by_repository_digest()
     world.want(json!({"reg.example/app": {"tags": [tag(&digest, json!({}))]}}));
     world.run(seconds(30));
     let reference = format!("reg.example/app@{digest}");
-    assert_eq!(world.pulled(), [reference.clone()]);
+    assert_eq!(world.pulled(), [reference.as_str()]);
     assert_eq!(
         world.tag("reg.example/app", &digest)["imageID"],
         format!("reg.example/app@sha256:{reference}")

@@ -108,7 +108,7 @@ fn take(world: &mut World, wanted: &mut Wanted, step: &Step) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_round_ends_within_the_limits_and_is_reported(

@@ -426,7 +426,7 @@ impl World {
         let pod: NodePodView = serde_json::from_value(self.pods[pod].clone()).unwrap();
         let variables = pod.container(container).unwrap().environment.iter();
         let lines: String = variables
-            .map(|(name, value)| format!("{name}={value}\n"))
+            .map(|(name, value)| [&**name, "=", value, "\n"].concat())
             .collect();
         let printed = format!("PATH=/bin\n{lines}HOME=/\n");
         self.environments.insert(id.to_owned(), Ok(printed));
