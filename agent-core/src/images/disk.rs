@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::Filesystem;
 use crate::call::Call;
+use crate::{Config, Filesystem};
 
 /// From one measurement to the next while the node is short of space.
 const RECHECK: Duration = Duration::from_secs(30);
@@ -28,7 +28,7 @@ impl Disk {
     /// A measurement; none if there is nothing to measure, which is taken for enough space.
     pub(super) fn measured(&mut self, measured: Option<Filesystem>, call: &mut Call<'_>) {
         self.is_unreadable &= measured.is_none();
-        self.shortage = measured.and_then(|disk| shortage(disk, call.config.min_free_percent));
+        self.shortage = measured.and_then(|disk| shortage(disk, call.config));
         self.recheck = self.shortage.as_ref().map(|_| call.after(RECHECK));
     }
 
@@ -59,10 +59,11 @@ impl Disk {
     }
 }
 
-fn shortage(disk: Filesystem, min_free_percent: u8) -> Option<String> {
+fn shortage(disk: Filesystem, config: &Config) -> Option<String> {
+    let min_free_percent = config.min_free_percent;
     let (free, size) = (u128::from(disk.free), u128::from(disk.size));
     let permille = (free * 1000).checked_div(size)?;
-    let is_short = free * 100 < size * u128::from(min_free_percent);
+    let is_short = free * 100 < size * u128::from(min_free_percent) && disk.free < config.enough_free;
     is_short.then(|| {
         let (percent, tenth) = (permille / 10, permille % 10);
         format!(
@@ -77,12 +78,17 @@ mod tests {
 
     #[test]
     fn the_share_that_is_free_decides() {
-        let short = |free, size| shortage(Filesystem { free, size }, 10);
+        let config = Config::new("n1");
+        let short = |free, size| shortage(Filesystem { free, size }, &config);
         assert_eq!(short(10, 100), None);
         let text = "the node is short of disk space: 9.9% are free, 10% are needed";
         assert_eq!(short(99, 1000).as_deref(), Some(text));
         assert_eq!(short(0, 0), None, "an unknown size");
         assert_eq!(short(u64::MAX, u64::MAX), None);
         assert!(short(0, u64::MAX).is_some());
+        assert!(
+            short((20 << 30) - 1, 1 << 40).is_some() && short(20 << 30, 1 << 40).is_none(),
+            "2 % of a terabyte"
+        );
     }
 }

@@ -22,7 +22,8 @@ use crate::call::{Call, earlier};
 use crate::node_image::{FirstSync, NodeImageView};
 use crate::runtime::Runtime;
 use crate::{
-    AttemptId, Effect, Failure, Filesystem, PullError, RuntimeImage, SecretRef, SecretState, WriteError,
+    AttemptId, Config, Effect, Failure, Filesystem, PullError, RuntimeImage, SecretRef, SecretState,
+    WriteError,
 };
 
 use disk::Disk;
@@ -182,7 +183,8 @@ impl Images {
         let problem = runtime.answered(&result, call);
         if matches!(result, Err(Failure::Unavailable(_))) {
             for key in self.keys() {
-                if matches!(self.tasks.get(&key), Some(task) if task.step == Step::Measuring(number)) {
+                let step = self.tasks.get(&key).map(|task| &task.step);
+                if matches!(step, Some(Step::Measuring(of)) if *of <= number) {
                     self.requeue(&key, call);
                 }
             }
@@ -246,13 +248,7 @@ impl Images {
         for (secret, state) in secrets {
             self.secret(secret, state, call);
         }
-        let reads = |task: &Task| task.step == Step::ReadingSecrets(attempt);
-        if let Some(key) = self
-            .tasks
-            .iter()
-            .find(|(_, task)| reads(task))
-            .map(|(key, _)| key.clone())
-        {
+        if let Some(key) = self.key_of(|task| task.step == Step::ReadingSecrets(attempt)) {
             self.pull(&key, attempt, secrets, call);
         }
     }
@@ -265,34 +261,21 @@ impl Images {
         call: &mut Call<'_>,
     ) {
         self.cancelled.remove(&attempt);
-        let result = match result {
-            Err(PullError::Failure(failure)) => {
-                let result: Result<(), _> = Err(failure);
-                let problem = runtime.answered(&result, call).unwrap_or_default();
-                Err(problem)
-            }
-            Err(PullError::TimedOut | PullError::Cancelled) => Err(Box::default()),
-            Ok(reference) => {
-                runtime.answered(&Ok(()), call);
-                Ok(reference)
-            }
+        let problem = match &result {
+            Ok(_) => runtime.answered(&Ok(()), call),
+            Err(PullError::Failure(failure)) => runtime.answered::<()>(&Err(failure.clone()), call),
+            Err(PullError::TimedOut | PullError::Cancelled) => None,
         };
-        let pulls = |task: &Task| task.step == Step::Pulling(attempt);
-        let Some(key) = self
-            .tasks
-            .iter()
-            .find(|(_, task)| pulls(task))
-            .map(|(key, _)| key.clone())
-        else {
+        let Some(key) = self.key_of(|task| task.step == Step::Pulling(attempt)) else {
             return;
         };
-        match result {
-            Ok(reference) => self.confirm(&key, reference),
-            Err(problem) if problem.is_empty() => {
+        match (result, problem) {
+            (Ok(reference), _) => self.confirm(&key, reference),
+            (Err(_), Some(problem)) => self.fail(&key, &problem, call),
+            (Err(_), None) => {
                 let problem = format!("pulling image {} is canceled", report::reference(&key));
                 self.fail(&key, &problem, call);
             }
-            Err(problem) => self.fail(&key, &problem, call),
         }
     }
 
@@ -338,11 +321,8 @@ impl Images {
     fn start_queued(&mut self, spec: &NodeImageView, runtime: &Runtime, call: &mut Call<'_>) {
         let problem = runtime.problem();
         let mut queued = Vec::new();
-        for (key, task) in self
-            .tasks
-            .iter_mut()
-            .filter(|(_, task)| task.step == Step::Queued)
-        {
+        let tasks = self.tasks.iter_mut();
+        for (key, task) in tasks.filter(|(_, task)| task.step == Step::Queued) {
             let is_news = match &problem {
                 Some(problem) => task.hold(problem, call.now),
                 None => task.release(),
@@ -358,12 +338,7 @@ impl Images {
         }
         queued.sort_unstable();
         for (_, key) in queued {
-            let busy = self.tasks.values().filter(|task| task.has_slot()).count() + self.cancelled.len();
-            if call
-                .config
-                .max_pulls
-                .is_some_and(|limit| busy >= limit.get() as usize)
-            {
+            if !self.has_slot_left(call.config) {
                 return;
             }
             if !self.cancelled.values().any(|cancelled| *cancelled == key) {
@@ -372,8 +347,21 @@ impl Images {
         }
     }
 
+    /// May one more pull begin?
+    fn has_slot_left(&self, config: &Config) -> bool {
+        let busy = self.tasks.values().filter(|task| task.has_slot()).count() + self.cancelled.len();
+        config.max_pulls.is_none_or(|limit| busy < limit.get() as usize)
+    }
+
     fn keys(&self) -> Vec<Key> {
         self.tasks.keys().cloned().collect()
+    }
+
+    fn key_of(&self, is_wanted: impl Fn(&Task) -> bool) -> Option<Key> {
+        let mut tasks = self.tasks.iter();
+        tasks
+            .find(|(_, task)| is_wanted(task))
+            .map(|(key, _)| key.clone())
     }
 
     pub(crate) fn next_timer(&self) -> Option<Timestamp> {

@@ -7,8 +7,9 @@ use crate::RuntimeImage;
 /// Finds an image by its name without tag, and its tag or digest.
 pub(super) fn find<'a>(images: &'a [RuntimeImage], name: &str, version: &str) -> Option<&'a RuntimeImage> {
     let wanted: Reference = join(name, version).parse().ok()?;
-    // Most references of a node are of other images; they are not read.
-    let is_wanted = |reference: &str| reference.ends_with(version) && reference.parse() == Ok(wanted.clone());
+    // Most references of a node are of other images; they are not parsed.
+    let end = join(name.rsplit('/').next().unwrap_or_default(), version);
+    let is_wanted = |reference: &str| reference.ends_with(&end) && reference.parse() == Ok(wanted.clone());
     images.iter().find(|image| {
         let references = if wanted.has_digest() {
             &image.digests

@@ -22,7 +22,7 @@ use serde_json::json;
 
 use crate::call::{Call, backoff, earlier};
 use crate::runtime::Runtime;
-use crate::{About, ContainerId, Effect, Failure, RuntimeContainer, WriteError};
+use crate::{ContainerId, Effect, Failure, RuntimeContainer, WriteError};
 
 use pod::{Draft, Pod, Step, is_outdated};
 use stop::Stop;
@@ -182,7 +182,9 @@ impl Reports {
             pod.due = earlier(pod.due, Some(retry));
         }
         write(pod, &draft.meta, call);
-        self.stop_outdated(uid, &draft, call);
+        if call.config.env_from_metadata {
+            self.stop_outdated(uid, &draft, call);
+        }
     }
 
     fn stop_outdated(&mut self, uid: &str, draft: &Draft, call: &mut Call<'_>) {
@@ -211,9 +213,7 @@ impl Reports {
                 let count = count.saturating_add(1);
                 let next = call.after(backoff(FIRST_STOP, LAST_STOP, count));
                 pod.stops.insert(container.name.clone(), (count, next));
-                let about = about(&pod.view, &container.name);
-                self.stops
-                    .push(Stop::begin(id, container, pod.view.ip.as_deref(), about, call));
+                self.stops.push(Stop::begin(id, container, &pod.view, call));
             }
         }
     }
@@ -240,17 +240,14 @@ impl Reports {
         let Some(at) = self.stops.iter().position(|stop| stop.container == *container) else {
             return;
         };
-        self.stops.remove(at);
+        let stop = self.stops.remove(at);
         let Some(problem) = problem else {
             return;
         };
         call.warn(format!("container {container} could not be stopped: {problem}"));
         // It is looked at again when it may be stopped again.
-        let id = container.to_string();
-        let runs = |pod: &&mut Pod| pod.view.statuses.iter().any(|status| *status.container_id == *id);
-        if let Some(pod) = self.pods.values_mut().find(runs) {
-            let next = pod.stops.values().map(|(_, next)| *next).max();
-            pod.due = earlier(pod.due, next);
+        if let Some(pod) = self.pods.get_mut(&stop.pod) {
+            pod.due = earlier(pod.due, pod.stops.get(&stop.name).map(|(_, next)| *next));
         }
     }
 
@@ -342,15 +339,6 @@ fn write(pod: &mut Pod, meta: &ContainersMeta, call: &mut Call<'_>) {
         uid: view.uid.clone(),
         patch: json!({"metadata": {"uid": view.uid, "annotations": {RUNTIME_CONTAINERS_META: text}}}),
     });
-}
-
-fn about(view: &NodePodView, container: &str) -> About {
-    About::Container {
-        namespace: view.namespace.clone(),
-        pod: view.name.clone(),
-        uid: view.uid.clone(),
-        container: container.into(),
-    }
 }
 
 /// Are two views of a pod the same but for their versions?

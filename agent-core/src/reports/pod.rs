@@ -84,16 +84,18 @@ impl Pod {
     /// Is there something to report, or to stop?
     pub(super) fn needs_read(&self, env_from_metadata: bool) -> bool {
         let meta = reported(&self.view);
-        meta.containers.len() != self.view.statuses.len()
-            || self.view.statuses.iter().any(|status| {
-                let Some(entry) = meta.entry(&status.name) else {
-                    return true;
-                };
-                let lacks_hash = env_from_metadata
-                    && status.is_running
-                    && entry.hashes.extracted_env_from_metadata_hash == 0
-                    && self.view.container(&status.name).is_some();
-                (!status.container_id.is_empty() && entry.container_id != *status.container_id) || lacks_hash
+        let statuses = self.view.statuses.iter();
+        let mut created = statuses.filter(|status| !status.container_id.is_empty());
+        meta.containers.len() != created.clone().count()
+            || created.any(|status| {
+                let entry = meta.entry(&status.name);
+                let entry = entry.filter(|entry| entry.container_id == *status.container_id);
+                entry.is_none_or(|entry| {
+                    env_from_metadata
+                        && status.is_running
+                        && entry.hashes.extracted_env_from_metadata_hash == 0
+                        && self.view.container(&status.name).is_some()
+                })
             })
             || (env_from_metadata && meta.containers.iter().any(|entry| is_outdated(&self.view, entry)))
     }

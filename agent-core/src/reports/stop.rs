@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::names::agent::{CONTAINER_META, FAILED_PRE_STOP_HOOK, KILLING};
 use kruise_api::names::events::Reason;
+use kruise_views::NodePodView;
 
 use crate::call::{Call, after};
 use crate::{About, ContainerId, Effect, EventNote, RuntimeContainer};
@@ -21,6 +22,10 @@ const LEAST_GRACE: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub(super) struct Stop {
     pub(super) container: ContainerId,
+    /// UID of its pod.
+    pub(super) pod: Box<str>,
+    /// Its name there.
+    pub(super) name: Box<str>,
     about: About,
     grace: Duration,
     began: Timestamp,
@@ -39,13 +44,19 @@ impl Stop {
     pub(super) fn begin(
         container: ContainerId,
         of: &RuntimeContainer,
-        ip: Option<&str>,
-        about: About,
+        pod: &NodePodView,
         call: &mut Call<'_>,
     ) -> Self {
         let mut stop = Self {
             container,
-            about,
+            pod: pod.uid.clone(),
+            name: of.name.clone(),
+            about: About::Container {
+                namespace: pod.namespace.clone(),
+                pod: pod.name.clone(),
+                uid: pod.uid.clone(),
+                container: of.name.clone(),
+            },
             grace: Duration::from_secs(annotations::grace(of)),
             began: call.now,
             step: Step::Stopping,
@@ -58,7 +69,7 @@ impl Stop {
         let hook = if stop.grace.is_zero() {
             Ok(None)
         } else {
-            annotations::hook(of, ip)
+            annotations::hook(of, pod.ip.as_deref())
         };
         match hook {
             Ok(Some(Hook::Run(hook))) => {

@@ -127,9 +127,15 @@ fn s7_7_without_the_gate_no_environment_is_read_and_no_hash_of_it_written() {
     add(&mut world, "v1", UPDATING);
     world.run(seconds(10));
     assert!(!report(&world).is_empty() && !report(&world).contains("extracted"));
-    world.put_pod("web", &json!({"metadata": {"annotations": {"config": "v2"}}}));
+    // An agent before this one, with the gate, has reported one of the containers; the other one is new.
+    let hash = r#""plainHash":436026364"#;
+    let reported = report(&world)
+        .replacen(hash, &format!(r#"{hash},"extractedEnvFromMetadataHash":1"#), 2)
+        .replace("containerd://log", "containerd://log-");
+    let annotations = json!({"config": "v2", "apps.kruise.io/runtime-containers-meta": reported});
+    world.put_pod("web", &json!({"metadata": {"annotations": annotations}}));
     world.run(seconds(60));
-    assert_eq!((writes(&world), stops(&world).len()), (1, 0));
+    assert_eq!((writes(&world), stops(&world).len()), (2, 0));
     assert_eq!(
         world.count(|effect| matches!(effect, Effect::ReadEnvironment { .. })),
         0
@@ -401,4 +407,40 @@ fn five_pods_are_read_at_a_time() {
     );
     world.run(seconds(10));
     assert_eq!(writes(&world), 20);
+}
+
+#[test]
+fn s7_7_a_report_that_was_written_is_not_written_again_before_it_is_seen() {
+    let mut world = world("v1", "True");
+    world.watch_delay = seconds(5);
+    world.run(seconds(2));
+    assert_eq!(writes(&world), 1);
+    // A change from before the report arrives after it was written.
+    let mut stale = world.pods["web"].clone();
+    stale["metadata"]["annotations"] = json!({"config": "v2"});
+    stale["metadata"]["resourceVersion"] = "101".into();
+    let pod = std::sync::Arc::new(serde_json::from_value(stale).unwrap());
+    world.inject(kruise_agent_core::Event::Pod { pod, initial: false });
+    world.run(seconds(3));
+    let reads = |world: &World| world.count(|effect| matches!(effect, Effect::ReadContainers { .. }));
+    assert_eq!((reads(&world), writes(&world)), (1, 1));
+    world.run(seconds(60));
+    assert_eq!((reads(&world), writes(&world)), (1, 1));
+}
+
+#[test]
+fn s7_7_after_half_a_minute_a_report_that_is_not_seen_is_made_again() {
+    let mut world = world("v1", "True");
+    world.watch_delay = seconds(100);
+    world.run(millis(1060));
+    assert_eq!(writes(&world), 1);
+    let mut stale = world.pods["web"].clone();
+    stale["metadata"]["annotations"] = json!({"config": "v2"});
+    stale["metadata"]["resourceVersion"] = "101".into();
+    let pod = std::sync::Arc::new(serde_json::from_value(stale).unwrap());
+    world.inject(kruise_agent_core::Event::Pod { pod, initial: false });
+    world.run(seconds(29));
+    assert_eq!(writes(&world), 1);
+    world.run(seconds(3));
+    assert_eq!(writes(&world), 2);
 }

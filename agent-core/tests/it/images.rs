@@ -629,3 +629,63 @@ fn one_listing_serves_all_tags_that_ask_for_one() {
         "{listings} listings: one before the pulls, and one or two after them"
     );
 }
+
+#[test]
+fn what_was_pulled_has_succeeded_even_if_it_cannot_be_listed() {
+    let mut world = world();
+    world.broken_listing = true;
+    world.want(one("nginx", json!({"imagePullPolicy": "Always"})));
+    world.run(seconds(30));
+    let tag = world.tag("nginx", "1");
+    assert_eq!(
+        (&tag["phase"], &tag["imageID"]),
+        (&json!("Succeeded"), &json!("nginx@id-of-nginx:1"))
+    );
+}
+
+#[test]
+fn a_deadline_while_secrets_are_read_ends_the_attempt_and_its_late_answer_is_ignored() {
+    let mut world = world();
+    world.reading_secrets = seconds(20);
+    let mut fields = policy(600, 3);
+    fields["pullPolicy"]["activeDeadlineSeconds"] = 10.into();
+    world.want(private(fields));
+    world.run(seconds(60));
+    let tag = world.tag("reg.example/app", "1");
+    assert_eq!(tag["message"], "pulling exceeds the activeDeadlineSeconds");
+    assert_eq!(tag["completionTime"], "2026-01-02T03:04:16Z");
+    assert_eq!(world.count(|effect| matches!(effect, Effect::CancelPull(_))), 1);
+    assert!(world.pulls().is_empty());
+}
+
+#[test]
+fn a_tag_that_is_removed_while_its_secrets_are_read_is_not_pulled() {
+    let mut world = world();
+    world.reading_secrets = seconds(2);
+    world.want(private(json!({})));
+    world.run(seconds(1));
+    world.want(json!({}));
+    world.run(seconds(60));
+    assert_eq!(
+        (
+            world.pulls().len(),
+            world.count(|effect| matches!(effect, Effect::CancelPull(_)))
+        ),
+        (0, 1)
+    );
+}
+
+#[test]
+fn a_disk_that_cannot_be_measured_is_taken_for_large_enough_and_logged_once() {
+    let mut world = World::new(Config::new("n1"));
+    world.is_disk_unreadable = true;
+    world.want(json!({"nginx": {"tags": [tag("1", json!({})), tag("2", json!({}))]}}));
+    world.run(seconds(5));
+    world.want(json!({"nginx": {"tags": [tag("3", json!({}))]}}));
+    world.run(seconds(30));
+    assert_eq!(world.pulled(), ["nginx:1", "nginx:2", "nginx:3"]);
+    assert_eq!(
+        world.count(|effect| matches!(effect, Effect::Log(Level::Warning, _))),
+        1
+    );
+}

@@ -47,14 +47,18 @@ pub struct World {
     pub is_up: bool,
     pub images: Vec<String>,
     pub disk: Filesystem,
+    pub is_disk_unreadable: bool,
     pub courses: BTreeMap<String, VecDeque<Course>>,
     pub usual: Course,
     pub listing: Duration,
+    pub reading_secrets: Duration,
     pub broken_listing: bool,
     pub containers: BTreeMap<String, Vec<RuntimeContainer>>,
     pub environments: BTreeMap<String, Result<String, Failure>>,
     pub is_env_missing: bool,
     pub stop_error: Option<Failure>,
+    /// From a change of a pod to the event of it.
+    pub watch_delay: Duration,
     pulling: BTreeMap<AttemptId, (String, Option<(Timestamp, u64)>)>,
     /// Everything that was done, and when.
     pub trace: Vec<(Timestamp, Effect)>,
@@ -114,14 +118,17 @@ impl World {
             is_up: true,
             images: Vec::new(),
             disk: Filesystem { free: 50, size: 100 },
+            is_disk_unreadable: false,
             courses: BTreeMap::new(),
             usual: Course::Succeeds(seconds(5)),
             listing: millis(20),
+            reading_secrets: millis(10),
             broken_listing: false,
             containers: BTreeMap::new(),
             environments: BTreeMap::new(),
             is_env_missing: false,
             stop_error: None,
+            watch_delay: millis(10),
             pulling: BTreeMap::new(),
             trace: Vec::new(),
         }
@@ -216,7 +223,7 @@ impl World {
             pod: Arc::new(pod),
             initial: false,
         };
-        self.schedule(millis(10), event, None);
+        self.schedule(self.watch_delay, event, None);
     }
 
     // --- time
@@ -279,10 +286,10 @@ impl World {
                 self.schedule(self.listing, Event::ImagesListed(result), None);
             }
             Effect::ReadFilesystem => {
-                let result = if self.is_up {
-                    Ok(self.disk)
-                } else {
-                    Self::unavailable()
+                let result = match (self.is_up, self.is_disk_unreadable) {
+                    (false, _) => Self::unavailable(),
+                    (true, true) => Err(Failure::Failed("unknown service".into())),
+                    (true, false) => Ok(self.disk),
                 };
                 self.schedule(millis(5), Event::FilesystemRead(result), None);
             }
@@ -293,7 +300,11 @@ impl World {
                     .iter()
                     .map(|secret| (secret.clone(), state(secret)))
                     .collect();
-                self.schedule(millis(10), Event::SecretsRead { attempt, secrets }, None);
+                self.schedule(
+                    self.reading_secrets,
+                    Event::SecretsRead { attempt, secrets },
+                    None,
+                );
             }
             Effect::Pull(pull) => self.pull(pull),
             Effect::CancelPull(attempt) => self.cancel(attempt),
