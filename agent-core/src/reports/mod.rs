@@ -72,7 +72,6 @@ impl Reports {
             pod.expected = None;
         }
         if !is_new && is_same(&pod.view, &view) {
-            pod.view = view;
             return;
         }
         pod.is_ignored &= is_new;
