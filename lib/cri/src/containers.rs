@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::grpc::{Beginnings, Each, Whole};
 use crate::messages::{self as wire, CONTAINER_STATUS, EXEC_SYNC, LIST_CONTAINERS, STOP_CONTAINER};
-use crate::{Annotations, Client, Error};
+use crate::{Client, Error};
 
 /// Labels that the kubelet gives each container.
 pub mod labels {
@@ -49,8 +49,8 @@ pub struct Container {
     pub created: Timestamp,
     /// Those of the kubelet; see [`labels`].
     pub labels: BTreeMap<String, String>,
-    /// Those of the kubelet.
-    pub annotations: Annotations,
+    /// Those of the kubelet: what it wants to know of the container later.
+    pub annotations: BTreeMap<String, String>,
 }
 
 /// A container, with what its runtime knows beyond a list.
@@ -225,7 +225,7 @@ impl From<wire::Container> for Container {
             state: state(container.state),
             created: timestamp(container.created_at),
             labels: container.labels,
-            annotations: Annotations::new(container.annotations),
+            annotations: container.annotations,
         }
     }
 }

@@ -28,7 +28,7 @@
 //! }
 //! for container in client.containers_of_pod("5b6a0a5e-0d8c-4f0a-9f0c-2f1b1c3d4e5f").await? {
 //!     let status = client.container(&container.id).await?;
-//!     println!("{} restarted {:?} times", container.name, status.container.annotations.restart_count()?);
+//!     println!("{} ended with {}: {}", container.name, status.exit_code, status.reason);
 //! }
 //! # Ok(())
 //! # }
@@ -56,7 +56,6 @@
 //! Calls that make or remove something: pods, containers and images belong to the kubelet. Retries: the caller knows when
 //! to try again.
 
-mod annotations;
 mod client;
 mod containers;
 mod endpoint;
@@ -65,7 +64,6 @@ mod grpc;
 mod images;
 mod messages;
 
-pub use annotations::{AnnotationError, Annotations, Handler, Header, HttpGet, Port, TcpSocket};
 pub use client::{Client, Limits, Version};
 pub use containers::{Container, ContainerStatus, Exec, Output, State, labels};
 pub use endpoint::{Endpoint, EndpointError, candidates};

@@ -3,7 +3,7 @@
 /// Crate folder, and the workspace crates it may depend on.
 const EDGES: &[(&str, &[&str])] = &[
     ("lib/go-compat", &[]),
-    ("lib/cri", &["go-compat"]),
+    ("lib/cri", &[]),
     ("lib/image-credentials", &["go-compat"]),
     ("lib/kube-queue", &[]),
     ("lib/kube-cache", &[]),

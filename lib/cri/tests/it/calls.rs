@@ -143,7 +143,7 @@ async fn containers_of_a_pod_are_listed() {
     assert_eq!((one.state, two.state), (State::Exited, State::Running));
     assert!(one.created < two.created);
     assert_eq!(one.labels[cri::labels::CONTAINER_NAME], "main");
-    assert_eq!(two.annotations.restart_count(), Ok(Some(1)));
+    assert_eq!(two.annotations["io.kubernetes.container.restartCount"], "1");
 }
 
 #[tokio::test]
@@ -172,7 +172,7 @@ async fn a_container_has_times_an_end_and_annotations() {
         ("OOMKilled", "out of memory")
     );
     assert_eq!(container.labels[cri::labels::POD_UID], "u1");
-    assert_eq!(container.annotations.hash(), Ok(Some(0x00c0_ffee)));
+    assert_eq!(container.annotations["io.kubernetes.container.hash"], "c0ffee");
 }
 
 #[tokio::test]
