@@ -4,6 +4,7 @@
 //! `--` ends the flags. Words that are not flags are kept as arguments, at any position. A later value replaces
 //! an earlier one.
 
+mod klog;
 mod usage;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,8 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 
 use crate::duration;
+
+pub use klog::LOGGING;
 
 /// What a flag holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
