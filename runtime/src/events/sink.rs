@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use kruise_api::path::segment;
 use kruise_plan_kit::{EventNote, Involved};
 use kube_cache::Cached;
-use serde::de::IgnoredAny;
+use serde::{Serialize, de::IgnoredAny};
 use serde_json::json;
 use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 
@@ -22,7 +22,8 @@ const WAITING: usize = 1000;
 const LONGEST: usize = 1024;
 
 /// The object of an event.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ObjectRef {
     /// Group and version.
     pub api_version: String,
@@ -36,6 +37,9 @@ pub struct ObjectRef {
     pub uid: String,
     /// Version of the object that was reconciled.
     pub resource_version: String,
+    /// A part of the object, such as `spec.containers{main}`; empty for all of it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub field_path: String,
 }
 
 impl ObjectRef {
@@ -48,6 +52,7 @@ impl ObjectRef {
             name: object.name().to_owned(),
             uid: object.uid().to_owned(),
             resource_version: object.resource_version().to_owned(),
+            field_path: String::new(),
         }
     }
 
@@ -60,6 +65,7 @@ impl ObjectRef {
             name: object.name.to_string(),
             uid: object.uid.to_string(),
             resource_version: object.resource_version.to_string(),
+            field_path: String::new(),
         }
     }
 }
@@ -74,10 +80,22 @@ pub struct EventSink {
 impl EventSink {
     /// Starts the task. `component` is the source of the events. The task ends when all handles are dropped.
     pub fn spawn(client: Client, component: impl Into<String>) -> (Self, JoinHandle<()>) {
+        Self::spawn_on(client, component, String::new())
+    }
+
+    /// As [`spawn`](Self::spawn), for a component of this node.
+    pub fn spawn_on(
+        client: Client,
+        component: impl Into<String>,
+        host: impl Into<String>,
+    ) -> (Self, JoinHandle<()>) {
         let (sender, receiver) = mpsc::channel(WAITING);
         let writer = Writer {
             client,
-            component: component.into(),
+            source: Source {
+                component: component.into(),
+                host: host.into(),
+            },
             correlator: Correlator::default(),
             started: Instant::now(),
             next: 0,
@@ -104,9 +122,18 @@ impl EventSink {
     }
 }
 
+/// Who events are from.
+#[derive(Serialize)]
+struct Source {
+    component: String,
+    /// Empty for a component that belongs to no node.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    host: String,
+}
+
 struct Writer {
     client: Client,
-    component: String,
+    source: Source,
     correlator: Correlator,
     started: Instant,
     next: u64,
@@ -135,13 +162,10 @@ impl Writer {
         let event = json!({
             "apiVersion": "v1", "kind": "Event",
             "metadata": {"name": name, "namespace": namespace(object)},
-            "involvedObject": {
-                "apiVersion": object.api_version, "kind": object.kind, "namespace": object.namespace,
-                "name": object.name, "uid": object.uid, "resourceVersion": object.resource_version,
-            },
+            "involvedObject": object,
             "reason": note.reason.name, "message": cut(&occurrence.message), "type": note.reason.kind.as_str(),
             "count": occurrence.count, "firstTimestamp": time, "lastTimestamp": time,
-            "source": {"component": self.component}, "reportingComponent": self.component, "reportingInstance": "",
+            "source": self.source, "reportingComponent": self.source.component, "reportingInstance": self.source.host,
         });
         match self.client.create::<IgnoredAny>(&path(object, ""), &event).await {
             Ok(_) => self.correlator.stored(occurrence, name, self.started.elapsed()),

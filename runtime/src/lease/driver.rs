@@ -249,6 +249,7 @@ impl<'a> Candidate<'a> {
             name: self.settings.name.clone(),
             uid: text("/metadata/uid"),
             resource_version: text("/metadata/resourceVersion"),
+            field_path: String::new(),
         };
         let note = EventNote::new(&events::LEADER_ELECTION, format!("{identity} became leader"));
         // The task writes this event and then ends, because its only handle is dropped.

@@ -3,6 +3,7 @@
 pub mod objects;
 mod pods;
 mod process;
+mod requests;
 
 use std::{
     sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
@@ -18,21 +19,14 @@ use prometheus_client::{
 };
 
 use crate::{client, worker};
-use process::Process;
-
 pub use pods::{PodMetrics, Review};
+pub use process::Process;
+pub use requests::Requests;
 
 /// Buckets of controller-runtime's reconcile histogram, reduced to the range that occurs here, in seconds.
 const SECONDS: [f64; 14] = [
     0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
 ];
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Request {
-    code: String,
-    method: String,
-    host: String,
-}
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Named {
@@ -85,7 +79,7 @@ impl TypedMetric for BareCounter {
 pub struct Metrics {
     /// Of new pods.
     pub pods: PodMetrics,
-    requests: Family<Request, Counter>,
+    requests: Requests,
     master: Family<Named, Gauge>,
     is_leader: Gauge,
     slowpath: Family<Named, Counter>,
@@ -122,7 +116,7 @@ impl Metrics {
     pub fn register(registry: &mut Registry, declared: &[&'static objects::Spec]) -> Self {
         let metrics = Self {
             pods: PodMetrics::register(registry),
-            requests: Family::default(),
+            requests: Requests::register(registry),
             master: Family::default(),
             is_leader: Gauge::default(),
             slowpath: Family::default(),
@@ -151,11 +145,6 @@ impl Metrics {
 
     fn register_process(&self, registry: &mut Registry) {
         let m = self.clone();
-        registry.register(
-            "rest_client_requests",
-            "API requests by code, method and host",
-            m.requests,
-        );
         registry.register("leader_election_master_status", "1 while leading", m.master);
         registry.register(
             "leader_election_slowpath",
@@ -296,12 +285,7 @@ impl Metrics {
 
 impl client::Observer for Metrics {
     fn requested(&self, method: &str, host: &str, code: &str) {
-        let request = Request {
-            code: code.to_owned(),
-            method: method.to_owned(),
-            host: host.to_owned(),
-        };
-        self.requests.get_or_create(&request).inc();
+        self.requests.requested(method, host, code);
     }
 }
 

@@ -13,7 +13,7 @@ const TICKS: f64 = 100.0;
 
 /// Reads `/proc` at each scrape. What cannot be read is left out.
 #[derive(Debug)]
-pub(super) struct Process;
+pub struct Process;
 
 /// One reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -87,6 +87,7 @@ impl Reconciler for Stub {
             name: key.name.to_string(),
             uid: "u".into(),
             resource_version: "1".into(),
+            field_path: String::new(),
         })
     }
 }
