@@ -5,6 +5,7 @@
 //! change writes nothing.
 
 mod activity;
+pub mod address;
 pub mod bodies;
 pub mod cert_dir;
 pub mod certs;

@@ -7,7 +7,7 @@ use hyper::body::Incoming;
 use tokio::{net::TcpListener, sync::watch};
 
 use crate::{
-    health::{self, Check},
+    health::{self, Check, Verdict},
     listen::{self, Answer, Caller, Limits, Respond, answer, text},
     pieces::Pieces,
 };
@@ -17,11 +17,16 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 /// Renders all metrics.
 pub type Renderer = dyn Fn() -> String + Send + Sync;
 
+/// Says whether a process works, and why not.
+pub type Judge = dyn Fn() -> Verdict + Send + Sync;
+
 /// Content of a path.
 #[derive(Clone)]
 pub enum Page {
     /// Checks, also below the path.
     Checks(Vec<Check>),
+    /// `ok`, or code 500 with the reason as it is.
+    Verdict(Arc<Judge>),
     /// Metrics in the OpenMetrics text format.
     Metrics(Arc<Renderer>),
 }
@@ -76,7 +81,13 @@ impl Respond for PlainServer {
                 Page::Metrics(render) if path == at => {
                     return answer(StatusCode::OK, OPENMETRICS, Pieces::one(render()));
                 }
-                Page::Metrics(_) => {}
+                Page::Verdict(judge) if path == at => {
+                    return match judge() {
+                        Ok(()) => text(StatusCode::OK, "ok"),
+                        Err(reason) => text(StatusCode::INTERNAL_SERVER_ERROR, reason),
+                    };
+                }
+                Page::Metrics(_) | Page::Verdict(_) => {}
                 Page::Checks(checks) => {
                     if let Some(answer) = health::respond(at, checks, path, query).await {
                         return answer;
