@@ -25,12 +25,26 @@ const EDGES: &[(&str, &[&str])] = &[
     ("plan-nodes", PLAN),
     ("admission", PLAN),
     ("agent-core", AGENT),
+    ("agent", SHELL_OF_NODES),
     ("sim", LIBS),
     ("tour", &[]),
 ];
 const LIBS: &[&str] = &["go-compat", "kube-cache", "kube-queue", "kube-schema"];
 /// Libraries that do I/O, for the agent of a node: nothing that is pure depends on them.
 const OF_NODES: &[&str] = &["cri", "image-credentials"];
+/// The agent's shell: it needs nothing of plans but the names of resources and the shape of events.
+const SHELL_OF_NODES: &[&str] = &[
+    "go-compat",
+    "kube-cache",
+    "cri",
+    "image-credentials",
+    "kruise-api",
+    "kruise-views",
+    "kruise-plan-kit",
+    "kruise-agent-core",
+    "kruise-runtime",
+    "kruise-server",
+];
 const AGENT: &[&str] = &[
     "go-compat",
     "kube-cache",
@@ -52,7 +66,7 @@ const PLAN: &[&str] = &[
 /// Crates whose folders are one controller each; a controller knows nothing of its neighbours.
 const CONTROLLERS: &[&str] = &["plan-workloads/src/", "plan-nodes/src/"];
 /// Crates that hold a client.
-const SHELLS: &[&str] = &["runtime/src/", "server/src/", "kruise/src/"];
+const SHELLS: &[&str] = &["runtime/src/", "server/src/", "agent/src/", "kruise/src/"];
 /// The only files that call the client's write verbs.
 const WRITERS: &[&str] = &[
     // Defines them.
@@ -63,6 +77,8 @@ const WRITERS: &[&str] = &[
     "runtime/src/lease/driver.rs",
     "kruise/src/budgets/charges.rs",
     "runtime/src/events/sink.rs",
+    // What the agent of a node reports: the status of its NodeImage, and of pods.
+    "agent/src/effects/api.rs",
     // Certificates, and the configurations that name their CA.
     "kruise/src/manager/registrar.rs",
     // Stored objects, written as they are.

@@ -1,0 +1,67 @@
+//! Which container runtimes the node has.
+
+use std::time::Duration;
+
+use cri::{Client, Endpoint, Error};
+use tokio::time::timeout;
+
+/// Longest time to find out about one socket.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// A runtime that works.
+#[derive(Clone, Debug)]
+pub(crate) struct Runtime {
+    /// What the ids of its containers begin with in the status of a pod.
+    pub(crate) name: Box<str>,
+    pub(crate) client: Client,
+}
+
+/// The runtimes that work, in the order of their sockets.
+///
+/// # Errors
+/// There is none: why, for each socket that exists.
+pub(crate) async fn detect(sockets: &[Endpoint]) -> Result<Vec<Runtime>, Box<str>> {
+    let mut found: Vec<Runtime> = Vec::new();
+    let mut problems = Vec::new();
+    for socket in sockets {
+        // One that cannot be looked at is tried, so that the error says why.
+        if matches!(socket.path().try_exists(), Ok(false)) {
+            continue;
+        }
+        match probe(socket).await {
+            // The same one, at another path.
+            Ok(runtime) if found.iter().any(|one| one.name == runtime.name) => {}
+            Ok(runtime) => found.push(runtime),
+            Err(problem) => {
+                tracing::debug!("no container runtime at {socket}: {problem}");
+                problems.push(format!("{socket}: {problem}"));
+            }
+        }
+    }
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    if problems.is_empty() {
+        let tried: Vec<String> = sockets.iter().map(ToString::to_string).collect();
+        return Err(format!("there is no socket at {}", tried.join(", ")).into());
+    }
+    Err(problems.join("; ").into())
+}
+
+/// Connects, and has it prove that it offers both services in version 1.
+async fn probe(socket: &Endpoint) -> Result<Runtime, String> {
+    let client = Client::new(socket.clone());
+    let asked = async {
+        let version = client.version().await?;
+        client.image_filesystems().await?;
+        Ok::<_, Error>(version.name)
+    };
+    match timeout(LONGEST, asked).await {
+        Ok(Ok(name)) => Ok(Runtime {
+            name: name.into(),
+            client,
+        }),
+        Ok(Err(error)) => Err(error.message().to_owned()),
+        Err(_) => Err(format!("no answer within {} s", LONGEST.as_secs())),
+    }
+}

@@ -1,0 +1,71 @@
+//! Calls about containers.
+
+use std::time::Duration;
+
+use cri::{Client, Container, Error, Exec, State};
+use kruise_agent_core::{Failure, RuntimeContainer};
+use tokio::time::timeout;
+
+use super::failure;
+
+/// What `env` may print. A larger environment could not be passed to a program with two arguments more.
+const ENVIRONMENT: usize = 1 << 20;
+/// The beginning of the annotations that kubelets write.
+const OF_KUBELETS: &str = "io.kubernetes.";
+
+/// All containers of a pod, those that ended included.
+pub(super) async fn of_pod(client: Client, uid: &str) -> Result<Vec<RuntimeContainer>, Failure> {
+    let listed = client.containers_of_pod(uid).await;
+    let listed = listed.map_err(|error| failure(&error))?;
+    Ok(listed.into_iter().map(narrow).collect())
+}
+
+fn narrow(container: Container) -> RuntimeContainer {
+    let annotations = container.annotations.into_iter();
+    RuntimeContainer {
+        id: container.id.into(),
+        name: container.name.into(),
+        created: i64::try_from(container.created.as_nanosecond()).unwrap_or_default(),
+        is_running: container.state == State::Running,
+        annotations: annotations
+            .filter(|(key, _)| key.starts_with(OF_KUBELETS))
+            .collect(),
+    }
+}
+
+/// What `env` prints in a container.
+pub(super) async fn environment(client: Client, id: &str, limit: Duration) -> Result<Box<str>, Failure> {
+    let exec = Exec {
+        container: id,
+        command: &["env".to_owned()],
+        timeout: limit,
+        output_bytes: ENVIRONMENT,
+    };
+    let failed = |problem: String| Failure::Failed(problem.into());
+    // The runtime may take longer than it was told.
+    let ran = timeout(limit, client.exec(&exec)).await;
+    let output = ran
+        .map_err(|_| failed(format!("env did not end within {} s", limit.as_secs_f32())))?
+        .map_err(|error| failure(&error))?;
+    if output.exit_code != 0 {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        return Err(failed(format!(
+            "env ended with exit code {}: {}",
+            output.exit_code,
+            errors.trim()
+        )));
+    }
+    // Part of an environment would look like another one.
+    if output.stdout.len() >= ENVIRONMENT {
+        return Err(failed(format!("env printed more than {ENVIRONMENT} bytes")));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into())
+}
+
+/// Stops a container. One that is gone has stopped.
+pub(super) async fn stop(client: Client, id: &str, grace: Duration) -> Result<(), Failure> {
+    match client.stop(id, grace).await {
+        Ok(()) | Err(Error::NotFound(_)) => Ok(()),
+        Err(error) => Err(failure(&error)),
+    }
+}

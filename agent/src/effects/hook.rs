@@ -1,0 +1,289 @@
+//! PreStop hooks: a command in the container, or a request to the pod.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use cri::{Client, Exec};
+use http::header::{ACCEPT, HOST, HeaderName, HeaderValue, USER_AGENT};
+use http_body_util::Empty;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use kruise_agent_core::PreStop;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use super::NO_RUNTIME;
+
+/// How much of a command's error output is reported.
+const MOST_ERRORS: usize = 512;
+
+/// Runs a hook. Any response to a request is a success, as for a kubelet.
+///
+/// # Errors
+/// Why it failed, in plain words.
+pub(super) async fn run(
+    client: Option<Client>,
+    container: &str,
+    hook: PreStop,
+    limit: Duration,
+) -> Result<(), Box<str>> {
+    let ran = async {
+        match hook {
+            PreStop::Exec(command) => exec(client, container, &command, limit).await,
+            PreStop::Http {
+                scheme,
+                host,
+                port,
+                path,
+                headers,
+            } => {
+                let target = Target {
+                    is_tls: &*scheme == "https",
+                    host: &host,
+                    port,
+                };
+                target.get(&path, &headers).await
+            }
+        }
+    };
+    match timeout(limit, ran).await {
+        Ok(result) => result.map_err(Into::into),
+        Err(_) => Err(format!("it did not end within {} s", limit.as_secs_f32()).into()),
+    }
+}
+
+async fn exec(
+    client: Option<Client>,
+    container: &str,
+    command: &[Box<str>],
+    limit: Duration,
+) -> Result<(), String> {
+    let client = client.ok_or(NO_RUNTIME)?;
+    let command: Vec<String> = command.iter().map(ToString::to_string).collect();
+    let exec = Exec {
+        container,
+        command: &command,
+        timeout: limit,
+        output_bytes: MOST_ERRORS,
+    };
+    let output = client.exec(&exec).await.map_err(|error| error.to_string())?;
+    if output.exit_code == 0 {
+        return Ok(());
+    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    Err(format!(
+        "it ended with exit code {}: {}",
+        output.exit_code,
+        errors.trim()
+    ))
+}
+
+/// Where a request goes.
+struct Target<'a> {
+    is_tls: bool,
+    host: &'a str,
+    port: u16,
+}
+
+impl Target<'_> {
+    async fn get(&self, path: &str, headers: &[(Box<str>, Box<str>)]) -> Result<(), String> {
+        let request = self.request(path, headers)?;
+        let stream = TcpStream::connect((self.host, self.port)).await;
+        let stream = stream.map_err(|error| error.to_string())?;
+        if !self.is_tls {
+            return send(stream, request).await;
+        }
+        let name = ServerName::try_from(self.host.to_owned()).map_err(|error| error.to_string())?;
+        let stream = TlsConnector::from(trusting()?).connect(name, stream).await;
+        send(stream.map_err(|error| error.to_string())?, request).await
+    }
+
+    fn request(
+        &self,
+        path: &str,
+        headers: &[(Box<str>, Box<str>)],
+    ) -> Result<http::Request<Empty<Bytes>>, String> {
+        let path = path.trim_start_matches('/');
+        let mut request = http::Request::get(format!("/{path}"))
+            .body(Empty::new())
+            .map_err(|error| format!("its path: {error}"))?;
+        let all = request.headers_mut();
+        for (name, value) in headers {
+            let name = HeaderName::try_from(&**name).map_err(|error| format!("header {name:?}: {error}"))?;
+            let value = HeaderValue::try_from(&**value).map_err(|error| format!("header {name}: {error}"))?;
+            all.append(name, value);
+        }
+        let host = if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        };
+        let host = HeaderValue::try_from(host).map_err(|error| format!("its host: {error}"))?;
+        all.entry(HOST).or_insert(host);
+        all.entry(USER_AGENT)
+            .or_insert(HeaderValue::from_static("kube-lifecycle/kruise-daemon"));
+        all.entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
+        Ok(request)
+    }
+}
+
+/// Sends a request, and waits for the beginning of the response.
+async fn send(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    request: http::Request<Empty<Bytes>>,
+) -> Result<(), String> {
+    let opened = http1::handshake(TokioIo::new(stream)).await;
+    let (mut sender, connection) = opened.map_err(|error| error.to_string())?;
+    let response = sender.send_request(request);
+    tokio::pin!(response);
+    let response = tokio::select! {
+        response = &mut response => response,
+        // The connection ends with this function. It may have ended after the response came.
+        _ended = connection => response.await,
+    };
+    response.map(drop).map_err(|error| error.to_string())
+}
+
+/// Takes any certificate: pods have their own, which nobody else knows.
+fn trusting() -> Result<Arc<ClientConfig>, String> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::ServerConfig;
+    use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
+
+    use super::*;
+
+    /// Enough for any machine.
+    const PATIENCE: Duration = Duration::from_mins(1);
+
+    fn hook(scheme: &str, port: u16, headers: &[(&str, &str)]) -> PreStop {
+        let headers = headers.iter();
+        PreStop::Http {
+            scheme: scheme.into(),
+            host: "127.0.0.1".into(),
+            port,
+            path: "bye".into(),
+            headers: headers
+                .map(|(name, value)| ((*name).into(), (*value).into()))
+                .collect(),
+        }
+    }
+
+    async fn respond(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> String {
+        let mut text = String::new();
+        while !text.ends_with("\r\n\r\n") {
+            text.push(char::from(stream.read_u8().await.unwrap()));
+        }
+        stream.write_all(b"HTTP/1.1 204 Bye\r\n\r\n").await.unwrap();
+        stream.flush().await.unwrap();
+        text
+    }
+
+    #[tokio::test]
+    async fn a_pod_may_have_a_certificate_that_nobody_knows() {
+        let pair = rcgen::generate_simple_self_signed(["elsewhere.example".to_owned()]).unwrap();
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(pair.signing_key.serialize_der()));
+        let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![pair.cert.der().clone()], key)
+            .unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let acceptor = TlsAcceptor::from(Arc::new(config));
+            respond(acceptor.accept(stream).await.unwrap()).await
+        });
+        let headers = [("Host", "pod.example"), ("X-A", "1"), ("X-A", "2")];
+        assert_eq!(
+            run(None, "c", hook("https", port, &headers), PATIENCE).await,
+            Ok(())
+        );
+        let request = server.await.unwrap();
+        assert!(request.starts_with("GET /bye HTTP/1.1\r\n"), "{request}");
+        for line in ["host: pod.example", "x-a: 1", "x-a: 2", "accept: */*"] {
+            assert!(request.lines().any(|one| one == line), "{line}\n{request}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_hook_that_cannot_be_run_says_why() {
+        let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = closed.local_addr().unwrap().port();
+        let silent = run(None, "c", hook("http", port, &[]), Duration::from_millis(10)).await;
+        assert_eq!(silent, Err("it did not end within 0.01 s".into()));
+        drop(closed);
+        assert!(
+            run(None, "c", hook("http", port, &[]), PATIENCE).await.is_err(),
+            "nobody listens"
+        );
+        for (name, value) in [("a b", "1"), ("a", "1\n2")] {
+            let error = run(None, "c", hook("http", port, &[(name, value)]), PATIENCE).await;
+            assert!(error.unwrap_err().starts_with("header "), "{name}");
+        }
+        let exec = PreStop::Exec(["true".into()].into());
+        assert_eq!(run(None, "c", exec, PATIENCE).await, Err(NO_RUNTIME.into()));
+    }
+}

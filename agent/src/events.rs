@@ -1,0 +1,89 @@
+//! Emits the events of the agent.
+
+use std::sync::{Arc, OnceLock};
+
+use kruise_agent_core::{About, EventNote};
+use kruise_api::names::agent::{CONTAINER_META, IMAGE_PULLER};
+use kruise_api::nodeimage::KIND;
+use kruise_plan_kit::EventNote as Note;
+use kruise_runtime::events::{EventSink, ObjectRef};
+use kruise_runtime::{Client, Served};
+use tokio::task::JoinHandle;
+
+use crate::watches::NODE_IMAGES;
+
+/// Sinks of the components of the agent.
+pub(crate) struct Events {
+    sinks: [(&'static str, EventSink); 2],
+    writers: [JoinHandle<()>; 2],
+    served: Arc<OnceLock<Served>>,
+}
+
+impl Events {
+    /// Starts the writers. `client` is that of a component.
+    pub(crate) fn spawn(client: impl Fn(&str) -> Client, node: &str, served: Arc<OnceLock<Served>>) -> Self {
+        let spawn = |component| EventSink::spawn_on(client(component), component, node);
+        let (images, of_images) = spawn(IMAGE_PULLER);
+        let (containers, of_containers) = spawn(CONTAINER_META);
+        Self {
+            sinks: [(IMAGE_PULLER, images), (CONTAINER_META, containers)],
+            writers: [of_images, of_containers],
+            served,
+        }
+    }
+
+    pub(crate) fn emit(&self, note: EventNote) {
+        let object = self.object(note.about);
+        let mut sinks = self.sinks.iter();
+        if let Some((_, sink)) = sinks.find(|(component, _)| *component == note.component) {
+            sink.emit(object, Note::new(note.reason, note.message));
+        }
+    }
+
+    /// Waits until all events are written that were emitted.
+    pub(crate) async fn written(self) {
+        drop(self.sinks);
+        for writer in self.writers {
+            // A panic of a writer loses its events and nothing else.
+            let _lost = writer.await;
+        }
+    }
+
+    fn object(&self, about: About) -> ObjectRef {
+        match about {
+            About::NodeImage { name, uid } => {
+                let served = self.served.get();
+                let version = served.and_then(|served| served.api_version(NODE_IMAGES).ok());
+                ObjectRef {
+                    api_version: version.unwrap_or_default(),
+                    kind: KIND.kind.to_owned(),
+                    name: name.into(),
+                    uid: uid.into(),
+                    ..ObjectRef::default()
+                }
+            }
+            About::Object(of) => ObjectRef {
+                api_version: of.api_version.into(),
+                kind: of.kind.into(),
+                namespace: of.namespace.into(),
+                name: of.name.into(),
+                uid: of.uid.into(),
+                ..ObjectRef::default()
+            },
+            About::Container {
+                namespace,
+                pod,
+                uid,
+                container,
+            } => ObjectRef {
+                api_version: "v1".to_owned(),
+                kind: "Pod".to_owned(),
+                namespace: namespace.into(),
+                name: pod.into(),
+                uid: uid.into(),
+                field_path: format!("spec.containers{{{container}}}"),
+                ..ObjectRef::default()
+            },
+        }
+    }
+}
