@@ -1,0 +1,109 @@
+//! An API server on loopback, in which nobody but the agent and the test acts.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kruise_api::nodeimage;
+use kruise_sim::http::{AuditLog, Live, serve};
+use kruise_sim::{Config, Method, Options, Outcome, Request, World};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+pub(crate) const NODE_IMAGES: &str = "/apis/apps.kruise.io/v1beta1/nodeimages";
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+pub(crate) const PODS: &str = "/api/v1/namespaces/shop/pods";
+pub(crate) const SECRETS: &str = "/api/v1/namespaces/kruise-daemon-config/secrets";
+
+/// A server; ends with the value.
+pub(crate) struct Api {
+    pub(crate) address: SocketAddr,
+    live: Arc<Live>,
+    listener: Option<TcpListener>,
+    tasks: JoinSet<()>,
+}
+
+impl Api {
+    /// A server that accepts connections and does not answer yet. Its audit log is `audit`.
+    pub(crate) async fn silent(audit: &Path) -> Self {
+        let world = World::new(&Config::default(), &Options::default(), Timestamp::now()).unwrap();
+        let log = std::fs::File::create(audit).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let api = Self {
+            address: listener.local_addr().unwrap(),
+            live: Live::audited(world, Some(AuditLog::new(log))),
+            listener: Some(listener),
+            tasks: JoinSet::new(),
+        };
+        for namespace in ["shop", "kruise-daemon-config"] {
+            api.create("/api/v1/namespaces", &json!({"metadata": {"name": namespace}}));
+        }
+        api
+    }
+
+    /// Answers from now on.
+    pub(crate) fn answer(&mut self) {
+        let (listener, live) = (self.listener.take().unwrap(), Arc::clone(&self.live));
+        self.tasks
+            .spawn(async move { match serve(listener, live).await {} });
+    }
+
+    /// Installs the definition of NodeImages.
+    pub(crate) fn define(&self) {
+        self.create(DEFINITIONS, &nodeimage::KIND.manifest("kruise-system"));
+    }
+
+    /// Installs the definition of NodeImages with their oldest version only.
+    pub(crate) fn define_oldest(&self) {
+        let mut definition = nodeimage::KIND.manifest("kruise-system");
+        definition["spec"]["conversion"] = json!({"strategy": "None"});
+        let versions = definition["spec"]["versions"].as_array_mut().unwrap();
+        versions.retain(|version| version["name"] == "v1alpha1");
+        versions[0]["storage"] = true.into();
+        self.create(DEFINITIONS, &definition);
+    }
+
+    fn send(&self, request: &Request) -> (u16, Value) {
+        let outcome = self.live.with_world(|world| {
+            world.advance(Timestamp::now());
+            let outcome = world.handle(request);
+            world.advance(Timestamp::now());
+            outcome
+        });
+        match outcome {
+            Outcome::Respond(response) => (response.code, response.value()),
+            _ => panic!("{} has no answer", request.path),
+        }
+    }
+
+    fn accepted(&self, request: &Request) -> Value {
+        let (code, value) = self.send(request);
+        assert!(code < 300, "{}: {:.400}", request.path, value.to_string());
+        value
+    }
+
+    pub(crate) fn create(&self, collection: &str, object: &Value) -> Value {
+        self.accepted(&Request::new(Method::Post, collection, Some(object)))
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Value {
+        self.accepted(&Request::new(Method::Get, path, None))
+    }
+
+    pub(crate) fn merge(&self, path: &str, patch: &Value) -> Value {
+        let request = Request::new(Method::Patch, path, Some(patch));
+        self.accepted(&request.content_type("application/merge-patch+json"))
+    }
+
+    /// The events with this reason.
+    pub(crate) fn events(&self, reason: &str) -> Vec<Value> {
+        let list = self.get("/api/v1/events");
+        let events = list["items"].as_array().unwrap().iter();
+        events
+            .filter(|event| event["reason"] == reason)
+            .cloned()
+            .collect()
+    }
+}
