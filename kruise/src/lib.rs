@@ -4,8 +4,10 @@
 
 mod budgets;
 pub mod chart;
+mod command;
 pub mod controllers;
 pub mod crds;
+pub mod daemon;
 mod dependants;
 pub mod explain;
 pub mod gates;

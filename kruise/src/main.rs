@@ -1,5 +1,5 @@
-//! The executable: `kruise manager`, `manifests`, `chart`, `crds`, `explain`, `inject`, `migrate`, `uninstall`, `version` and, with the
-//! feature of that name, `playground`. Under the names of upstream's programs it does what they do: `manager` and `helm_hook`.
+//! The executable: `kruise manager`, `daemon`, `manifests`, `chart`, `crds`, `explain`, `inject`, `migrate`, `uninstall`, `version` and, with the
+//! feature of that name, `playground`. Under the names of upstream's programs it does what they do: `manager`, `kruise-daemon` and `helm_hook`.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 #[cfg(feature = "playground")]
 use kruise::playground;
-use kruise::{chart, crds, explain, inject, manager, manifests, migrate, output, uninstall, version};
+use kruise::{chart, crds, daemon, explain, inject, manager, manifests, migrate, output, uninstall, version};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -26,6 +26,13 @@ enum Command {
     /// Run the controllers and webhooks. Takes upstream's flags: kruise manager --help.
     #[command(disable_help_flag = true)]
     Manager {
+        /// Go-style flags.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        flags: Vec<String>,
+    },
+    /// Run the agent of a node. Takes upstream's flags: kruise daemon --help.
+    #[command(disable_help_flag = true)]
+    Daemon {
         /// Go-style flags.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         flags: Vec<String>,
@@ -56,11 +63,13 @@ fn main() -> ExitCode {
     let program = arguments.next().unwrap_or_default();
     match program.rsplit('/').next() {
         Some("manager") => return manager::main(arguments.collect()),
+        Some("kruise-daemon") => return daemon::main(arguments.collect()),
         Some("helm_hook") => return report(uninstall::run(&uninstall::Options::default())),
         _ => {}
     }
     match Cli::parse().command {
         Command::Manager { flags } => manager::main(flags),
+        Command::Daemon { flags } => daemon::main(flags),
         Command::Manifests(options) => report(manifests::render(&options)),
         Command::Chart(options) => report(chart::run(&options)),
         Command::Crds(options) => checked(crds::run(&options)),

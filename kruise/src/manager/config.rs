@@ -276,18 +276,9 @@ fn positive(name: &'static str, values: &Values) -> anyhow::Result<Duration> {
         .with_context(|| format!("--{name} must be longer than 0s, is {value}"))
 }
 
-/// Go's listen addresses: `:8080` means every address of the machine, IPv6 and IPv4, `0` means off.
 fn address(name: &'static str, values: &Values) -> anyhow::Result<Option<SocketAddr>> {
     let text = values.get_string(name);
-    if text == "0" || text.is_empty() {
-        return Ok(None);
-    }
-    let full = match text.strip_prefix(':') {
-        Some(port) => format!("[::]:{port}"),
-        None => text.replacen("localhost:", "127.0.0.1:", 1),
-    };
-    full.parse()
-        .map(Some)
+    kruise_server::address::parse(text)
         .with_context(|| format!("--{name} is {text:?}; write it as :8080 or 127.0.0.1:8080"))
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use go_compat::flags::{Flag, Kind};
+use go_compat::flags::{Flag, Kind, LOGGING};
 
 use crate::{controllers, profile::FLAG};
 
@@ -10,7 +10,7 @@ use crate::{controllers, profile::FLAG};
 pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
     let own = OWN.iter().copied();
     own.chain(controllers::flags())
-        .chain(IGNORED.iter().copied())
+        .chain(IGNORED.iter().chain(LOGGING).copied())
         .collect()
 });
 
@@ -196,52 +196,6 @@ const IGNORED: &[Flag] = &[
         "accepted and ignored: nothing here depends on a resync",
     ),
     flag("disable-no-deepcopy", Kind::Bool, "false", "accepted and ignored"),
-    flag(
-        "logtostderr",
-        Kind::Bool,
-        "true",
-        "accepted and ignored: the log goes to stderr",
-    ),
-    flag("alsologtostderr", Kind::Bool, "false", "accepted and ignored"),
-    flag("stderrthreshold", Kind::String, "2", "accepted and ignored"),
-    flag("log_dir", Kind::String, "", "accepted and ignored"),
-    flag("log_file", Kind::String, "", "accepted and ignored"),
-    flag("log_file_max_size", Kind::Int, "1800", "accepted and ignored"),
-    flag("log_backtrace_at", Kind::String, ":0", "accepted and ignored"),
-    flag("add_dir_header", Kind::Bool, "false", "accepted and ignored"),
-    flag("one_output", Kind::Bool, "false", "accepted and ignored"),
-    flag("skip_headers", Kind::Bool, "false", "accepted and ignored"),
-    flag("skip_log_headers", Kind::Bool, "false", "accepted and ignored"),
-    flag(
-        "log-flush-frequency",
-        Kind::Duration,
-        "5s",
-        "accepted and ignored",
-    ),
-    flag(
-        "log-json-info-buffer-size",
-        Kind::String,
-        "0",
-        "accepted and ignored",
-    ),
-    flag(
-        "log-json-split-stream",
-        Kind::Bool,
-        "false",
-        "accepted and ignored",
-    ),
-    flag(
-        "log-text-info-buffer-size",
-        Kind::String,
-        "0",
-        "accepted and ignored",
-    ),
-    flag(
-        "log-text-split-stream",
-        Kind::Bool,
-        "false",
-        "accepted and ignored",
-    ),
 ];
 
 pub(crate) const fn flag(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Flag {

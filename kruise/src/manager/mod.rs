@@ -20,17 +20,14 @@ mod widening;
 
 use std::process::ExitCode;
 
-use anyhow::Context;
-use go_compat::flags::FlagSet;
-use kruise_runtime::shutdown;
-
-use crate::output;
+use crate::command;
 
 pub use config::{Config, LeaseConfig};
 pub use flags::FLAGS;
 pub(crate) use flags::flag;
+pub(crate) use logging::start as to_stderr;
 #[cfg(feature = "playground")]
-pub(crate) use logging::{start as to_stderr, to_file};
+pub(crate) use logging::to_file;
 pub(crate) use process::server_facts;
 pub use process::{Host, MatchConditions, Routes, process};
 pub use registration::{Area, Controls, Grant, Limit, Registration, Runnable, ServerFacts, Setup, Wiring};
@@ -41,51 +38,15 @@ pub use sockets::Sockets;
 
 /// Runs the manager until a signal stops it. Exit codes are upstream's: 2 for a bad command line, 1 for any other error.
 pub fn main(line: Vec<String>) -> ExitCode {
-    let values = match FlagSet::new(&FLAGS).parse(line) {
-        Ok(values) => values,
-        Err(error) if error.help => {
-            return match output::print(&error.usage) {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(_) => ExitCode::FAILURE,
-            };
-        }
-        Err(error) => {
-            output::report(format_args!("{error}\n{}", error.usage));
-            return ExitCode::from(2);
-        }
-    };
+    started(line).unwrap_or_else(|code| code)
+}
+
+fn started(line: Vec<String>) -> Result<ExitCode, ExitCode> {
+    let values = command::parse(&FLAGS, line)?;
     let variable = |name: &str| std::env::var(name).ok();
-    let config = match Config::new(&values, &variable) {
-        Ok(config) => config.in_local_time(&variable),
-        Err(error) => {
-            output::report(format_args!("{error:#}"));
-            return ExitCode::from(2);
-        }
-    };
-    if let Err(error) = logging::start(
-        values.get_string("logging-format"),
-        values.get_int("v"),
-        values.get_string("vmodule"),
-    ) {
-        output::report(format_args!("{error:#}"));
-        return ExitCode::from(2);
-    }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build();
-    let result = match runtime {
-        Ok(runtime) => runtime.block_on(async {
-            let stop = shutdown::on_signal().context("cannot listen for signals")?;
-            run(config, None, stop).await
-        }),
-        Err(error) => Err(error.into()),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!("{error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    let config = command::checked(Config::new(&values, &variable))?.in_local_time(&variable);
+    command::start_log(&values, values.get_string("vmodule"))?;
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    threads.worker_threads(2);
+    Ok(command::run(threads, async |stop| run(config, None, stop).await))
 }
