@@ -23,8 +23,8 @@ pub(super) const HOST: &str = "lab.test";
 
 const SERVE: &str = include_str!("../../../assets/nodes/serve.sh");
 const PAUSE: &str = include_str!("../../../assets/nodes/pause.sh");
-const COMMANDS: [&str; 9] = [
-    "sh", "cat", "echo", "httpd", "sleep", "test", "touch", "true", "wget",
+const COMMANDS: [&str; 10] = [
+    "sh", "cat", "echo", "env", "httpd", "sleep", "test", "touch", "true", "wget",
 ];
 
 /// Pushes every image.
