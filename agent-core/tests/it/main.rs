@@ -10,6 +10,7 @@
 )]
 
 mod containers;
+mod disk;
 mod images;
 mod malformed;
 mod properties;

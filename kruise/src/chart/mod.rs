@@ -221,7 +221,7 @@ data: {{ toJson $live.data }}
 {{- end }}
 ";
 
-/// The node daemon of OpenKruise works with our managers, and there is no other. What a release of OpenKruise's chart has of
+/// The node daemon of OpenKruise works with our managers, and the chart does not install another. What a release of OpenKruise's chart has of
 /// it is repeated as it is, or else Helm would delete it. The namespace of the copies of pull secrets exists if copies are made;
 /// Helm never deletes it, because Secrets of others may be in it. If it exists and is of no release or of another one, it is
 /// not part of this one.

@@ -41,7 +41,7 @@ const OPTIONAL_NUMBER: &[&str] = &["integer", "null"];
 const OBJECT: &[&str] = &["object"];
 const LIST: &[&str] = &["array"];
 
-const NO_AGENT: &str = "there is no agent on the nodes yet";
+const NO_AGENT: &str = "the chart does not install the node agent yet";
 const NO_PROFILER: &str = "the manager has no Go profiler";
 const NO_GO: &str = "it finds mistakes of Go programs, and the manager is none";
 const NO_RESYNC: &str = "nothing in the manager depends on a resync";
@@ -553,7 +553,7 @@ mod tests {
 
     #[test]
     fn a_value_without_effect_is_noted_if_it_is_set() {
-        let line = "{{- if ne (toJson .Values.daemon.port) `10221` }}\n- daemon.port has no effect: there is no agent";
+        let line = "{{- if ne (toJson .Values.daemon.port) `10221` }}\n- daemon.port has no effect: the chart does not install";
         assert!(notes().contains(line), "{}", notes());
     }
 }

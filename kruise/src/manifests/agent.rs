@@ -93,7 +93,9 @@ fn daemon_set(namespace: &str, image: &str, feature_gates: &str) -> Value {
         "command": ["/kruise-daemon"],
         "args": arguments,
         "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
-        "livenessProbe": {"httpGet": {"path": "/healthz", "port": PORT}, "initialDelaySeconds": 60, "failureThreshold": 3},
+        // Without a container runtime an agent waits, and is not ready. Another process would not find one sooner.
+        "readinessProbe": {"httpGet": {"path": "/healthz", "port": PORT}},
+        "livenessProbe": {"httpGet": {"path": "/metrics", "port": PORT}, "initialDelaySeconds": 60, "failureThreshold": 3},
         "resources": {"limits": {"cpu": "50m", "memory": "128Mi"}, "requests": {"cpu": "0", "memory": "0"}},
         "securityContext": {
             "allowPrivilegeEscalation": false,

@@ -24,6 +24,8 @@ fn known() -> Known {
     let mut names = Known::default();
     for folder in [
         "admission",
+        "agent",
+        "agent-core",
         "api",
         "dst",
         "kruise",
@@ -134,6 +136,7 @@ fn every_named_test_exists_and_every_scenario_has_one_or_says_why_not() {
         ("nodeimage.md", 'M', 5),
         ("imagepulljob.md", 'P', 12),
         ("imagepulljob.md", 'M', 12),
+        ("agent.md", 'A', 14),
         ("imagelistpulljob.md", 'L', 7),
         ("imagelistpulljob.md", 'M', 3),
     ] {

@@ -6,7 +6,7 @@
 //! | path | what |
 //! |---|---|
 //! | `/kruise` | the executable, without the playground |
-//! | `/manager`, `/helm_hook` | links to it, by whose name it knows what to do |
+//! | `/manager`, `/kruise-daemon`, `/helm_hook` | links to it, by whose name it knows what to do |
 //! | `/log`, `/tmp` | what the manager may write to |
 //! | `/licenses` | the licences of what the executable consists of |
 //!
@@ -151,12 +151,12 @@ fn image(target: &str, program: &[u8], texts: &str, source: &Source) -> Result<I
     })
 }
 
-/// The root folder, in the order of names. The links are upstream's programs; `kruise-daemon` is not among them, because
-/// there is no agent.
+/// The root folder, in the order of names. The links are upstream's programs.
 fn root(program: &[u8], texts: &str, date: u64) -> Result<Vec<u8>> {
     let mut root = Root::new(date);
     root.link("helm_hook", "kruise")?;
     root.program("kruise", program)?;
+    root.link("kruise-daemon", "kruise")?;
     root.folder("licenses", 0o755, Owner::Root)?;
     root.file("licenses/LICENSE", licences::OURS.as_bytes())?;
     root.file("licenses/third-party.txt", texts.as_bytes())?;
@@ -185,7 +185,7 @@ mod tests {
                 target.map(|target| target.display().to_string()),
             ));
         }
-        for name in ["manager", "helm_hook"] {
+        for name in ["manager", "kruise-daemon", "helm_hook"] {
             let link = (name.to_owned(), 0o777, 0, Some("kruise".to_owned()));
             assert!(entries.contains(&link), "{entries:?}");
         }
@@ -193,7 +193,6 @@ mod tests {
         assert!(entries.contains(&("log/".to_owned(), 0o755, NOBODY, None)));
         let names: Vec<&String> = entries.iter().map(|(name, ..)| name).collect();
         assert!(names.is_sorted(), "{names:?}");
-        assert!(!names.iter().any(|name| name.contains("daemon")));
     }
 
     #[test]
