@@ -67,7 +67,7 @@ mod world;
 
 pub use api::{Api, Config, Outcome};
 pub use entropy::Entropy;
-pub use nodes::{DEFAULT_STAGES, Options, StageError, Timings};
+pub use nodes::{DEFAULT_STAGES, Options, StageError, Timings, runtime};
 pub use snapshot::SnapshotError;
 pub use status::{Failure, Subject};
 pub use watch::{WatchEvent, WatchId};

@@ -132,6 +132,7 @@ fn boot(definitions: &[Value]) -> anyhow::Result<World> {
         events: false,
         garbage: Duration::ZERO,
         patience: SignedDuration::ZERO,
+        ..Options::default()
     };
     let mut world = World::new(&config, &options, origin()).context("the world does not boot")?;
     let mut post = |path: &str, body: &Value| {

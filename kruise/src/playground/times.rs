@@ -65,6 +65,7 @@ impl Options {
             events: true,
             garbage: if self.fast { GARBAGE / 20 } else { GARBAGE },
             patience: SignedDuration::from_secs(40),
+            ..kruise_sim::Options::default()
         })
     }
 

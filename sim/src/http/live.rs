@@ -39,6 +39,8 @@ struct State {
     world: World,
     /// The newest revision that was news.
     revision: u64,
+    /// The newest count of calls, answers and faults of runtimes that was news.
+    runtime: u64,
 }
 
 impl Live {
@@ -52,7 +54,11 @@ impl Live {
         let revision = world.api().revision();
         let (news, _) = watch::channel(0);
         Arc::new(Self {
-            state: Mutex::new(State { world, revision }),
+            state: Mutex::new(State {
+                runtime: world.runtime_news(),
+                world,
+                revision,
+            }),
             news,
             audit,
         })
@@ -70,8 +76,9 @@ impl Live {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let result = act(&mut state.world);
         let newest = state.world.api().revision();
-        let is_news = state.revision != newest || state.world.is_stirred();
-        state.revision = newest;
+        let runtime = state.world.runtime_news();
+        let is_news = (state.revision, state.runtime) != (newest, runtime) || state.world.is_stirred();
+        (state.revision, state.runtime) = (newest, runtime);
         drop(state);
         if is_news {
             self.news.send_modify(|count| *count += 1);

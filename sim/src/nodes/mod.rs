@@ -8,11 +8,14 @@
 //! A node whose condition `Ready` is `Unknown` does not answer: its agent stands still, and reports what became of its pods
 //! when the condition has another status. Nobody but the one who set such a condition ends it.
 //!
-//! What a step does is the business of [`kubelet`]. All draws come from the seed and the object, never from the order
+//! What a step does is the business of [`kubelet`]; what others than the kubelet may do with a node's containers and images, that
+//! of [`runtime`]. All draws come from the seed and the object, never from the order
 //! of events.
 
+mod identity;
 mod initialize;
 mod kubelet;
+pub mod runtime;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -24,8 +27,10 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use self::identity::draw;
+use self::kubelet::Kubelets;
 pub use self::kubelet::Timings;
-use self::kubelet::{Kubelets, draw};
+use self::runtime::Runtimes;
 pub use self::stage::{DEFAULT_STAGES, StageError};
 use self::stage::{Input, Kind, Next, Stage, Step};
 use crate::api::Api;
@@ -47,6 +52,8 @@ pub struct Options {
     pub events: bool,
     /// From the deletion of an owner to that of its dependents.
     pub garbage: Duration,
+    /// What the container runtimes of nodes have and reach.
+    pub runtime: runtime::Options,
     /// How long a node may be gone before its pods are removed; Kubernetes waits 40 s.
     pub patience: SignedDuration,
 }
@@ -59,6 +66,7 @@ impl Default for Options {
             daemon: false,
             events: false,
             garbage: Duration::ZERO,
+            runtime: runtime::Options::default(),
             patience: SignedDuration::ZERO,
         }
     }
@@ -82,6 +90,7 @@ pub(crate) struct Nodes {
     placed: BTreeMap<Key, String>,
     timers: Timers<Run>,
     kubelets: Kubelets,
+    runtimes: Runtimes,
 }
 
 impl Nodes {
@@ -96,6 +105,7 @@ impl Nodes {
             placed: BTreeMap::new(),
             timers: Timers::new(),
             kubelets: Kubelets::new(options.timings.clone(), options.daemon, options.events),
+            runtimes: Runtimes::new(options.runtime.clone()),
         })
     }
 
@@ -111,22 +121,43 @@ impl Nodes {
     fn node(&mut self, api: &mut Api, key: &Key, now: Timestamp) {
         let name = key.name.to_string();
         let object = self.object(api, Kind::Node, key);
-        let answers = object.as_ref().is_some_and(|node| is_reachable(node));
+        let answers = object.as_ref().is_some_and(|node| is_reachable(node)) && !self.runtimes.is_away(&name);
         let appeared = answers && self.up.insert(name.clone());
         if !answers && self.up.remove(&name) {
             self.kubelets.silence(&name);
         }
-        match object {
-            Some(node) => self.kubelets.learn(&name, &node),
-            None => self.kubelets.forget_node(&name),
+        if let Some(node) = object {
+            self.kubelets.learn(&name, &node);
+            self.runtimes.learn(&name);
+        } else {
+            self.kubelets.forget_node(&name);
+            self.runtimes.forget(&name);
         }
         self.reconcile(api, Kind::Node, key, now);
         if appeared {
-            let waiting = self.placed.iter().filter(|(_, node)| **node == name);
-            let waiting: Vec<Key> = waiting.map(|(pod, _)| pod.clone()).collect();
-            for pod in waiting {
-                self.reconcile(api, Kind::Pod, &pod, now);
+            self.resume(api, &name, now);
+        }
+    }
+
+    /// The agent of a node goes on with its pods.
+    fn resume(&mut self, api: &mut Api, name: &str, now: Timestamp) {
+        let waiting = self.placed.iter().filter(|(_, node)| **node == name);
+        let waiting: Vec<Key> = waiting.map(|(pod, _)| pod.clone()).collect();
+        for pod in waiting {
+            self.reconcile(api, Kind::Pod, &pod, now);
+        }
+    }
+
+    /// Kubelets see what calls of runtimes and faults have changed.
+    fn notice(&mut self, api: &mut Api, now: Timestamp) {
+        for name in self.runtimes.take_returned() {
+            let node = self.object(api, Kind::Node, &Key::new("", &name));
+            if node.is_some_and(|node| is_reachable(&node)) && self.up.insert(name.clone()) {
+                self.resume(api, &name, now);
             }
+        }
+        for key in self.runtimes.take_stirred() {
+            self.resync(api, &key, now);
         }
     }
 
@@ -251,7 +282,7 @@ impl Nodes {
                 initialize::node(client, &mut self.kubelets.addresses, object);
                 None
             }
-            Step::Sync => self.kubelets.sync(client, key, object),
+            Step::Sync => self.kubelets.sync(client, key, object, &mut self.runtimes),
             Step::Terminate => self.kubelets.terminate(client, key, object),
             Step::Crash {
                 container,
@@ -306,14 +337,22 @@ impl Actor for Nodes {
         for key in self.kubelets.retried() {
             self.resync(api, &key, now);
         }
+        self.notice(api, now);
         while let Some(run) = self.timers.pop(now) {
             self.play(api, &run, now);
         }
+        self.answer_due(api, now);
     }
 
     fn due(&self) -> Option<Timestamp> {
-        self.timers.next()
+        let times = [self.timers.next(), self.runtimes.due()];
+        times.into_iter().flatten().min()
     }
+}
+
+/// A time, moved.
+fn later(at: Timestamp, by: Duration) -> Timestamp {
+    at.checked_add(by).unwrap_or(Timestamp::MAX)
 }
 
 /// Whether the agent of a node answers: as long as nobody says that its state is unknown.

@@ -18,6 +18,7 @@
 mod client;
 mod feed;
 mod retries;
+mod runtime;
 #[cfg(test)]
 pub(crate) mod tests;
 mod timers;
@@ -84,7 +85,9 @@ enum Peace {
 #[derive(Clone, Debug)]
 pub struct World {
     api: Api,
+    /// All actors but the nodes, which act last.
     actors: Vec<Box<dyn Actor>>,
+    nodes: Nodes,
     now: Timestamp,
     /// The revision that all actors have seen.
     settled: u64,
@@ -121,11 +124,11 @@ impl World {
             Box::new(NodeLifecycle::new(options.events)),
             Box::new(Orphans::new(options.patience)),
             Box::new(Scheduler::new(options.events)),
-            Box::new(nodes),
         ];
         Ok(Self {
             api,
             actors,
+            nodes,
             now,
             settled: 0,
             freed: false,
@@ -138,6 +141,7 @@ impl World {
     pub fn reseed(&mut self, seed: u64) {
         self.api.entropy = Entropy::new(seed);
         self.actors.iter_mut().for_each(|actor| actor.reseed(seed));
+        self.nodes.reseed(seed);
     }
 
     /// The API alone: its components stop.
@@ -193,8 +197,9 @@ impl World {
 
     /// When an actor that does not wait has something to do.
     fn actors_due(&self) -> Option<Timestamp> {
-        let all = self.actors.iter().enumerate();
-        let free = all.filter(|(_, actor)| is_free(&self.api, actor.as_ref()));
+        let nodes: &dyn Actor = &self.nodes;
+        let all = self.actors.iter().map(AsRef::as_ref).chain([nodes]).enumerate();
+        let free = all.filter(|(_, actor)| is_free(&self.api, *actor));
         free.filter_map(|(index, actor)| {
             let times = [actor.due(), self.retries.due(index)];
             times.into_iter().flatten().min()
@@ -240,8 +245,10 @@ impl World {
             }
             self.freed = false;
             self.note_failures();
-            for (index, actor) in self.actors.iter_mut().enumerate() {
-                if is_free(&self.api, actor.as_ref()) {
+            let nodes: &mut dyn Actor = &mut self.nodes;
+            let actors = self.actors.iter_mut().map(AsMut::as_mut);
+            for (index, actor) in actors.chain([nodes]).enumerate() {
+                if is_free(&self.api, actor) {
                     if self.retries.take(index, self.now) {
                         actor.restart();
                     }

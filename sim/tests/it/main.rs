@@ -18,6 +18,7 @@ mod kubectl;
 mod log;
 mod openapi;
 mod protobuf;
+mod runtimes;
 mod server;
 mod socket;
 #[path = "../transcript/mod.rs"]

@@ -1,12 +1,19 @@
 //! A world with fast timings on a socket, for clients that are programs.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_sim::{Config, Options, Timings, World, http};
 
 /// Serves until the runtime is dropped.
 pub fn serve() -> (tokio::runtime::Runtime, SocketAddr) {
+    let (runtime, address, _) = serve_shared();
+    (runtime, address)
+}
+
+/// As [`serve`], with a hand on the world.
+pub fn serve_shared() -> (tokio::runtime::Runtime, SocketAddr, Arc<http::Live>) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -20,6 +27,7 @@ pub fn serve() -> (tokio::runtime::Runtime, SocketAddr) {
         ..Options::default()
     };
     let world = World::new(&Config::default(), &options, Timestamp::now()).unwrap();
-    runtime.spawn(http::serve(listener, http::Live::new(world)));
-    (runtime, address)
+    let live = http::Live::new(world);
+    runtime.spawn(http::serve(listener, live.clone()));
+    (runtime, address, live)
 }

@@ -8,9 +8,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Timings;
-use super::command::Ending;
-use super::images::{self, Fetch, Images};
+use super::images::{Fetch, Pulls};
+use super::run::{Exit, Run};
 use super::spec::{ContainerSpec, RestartPolicy, Role};
+use crate::nodes::later;
 
 /// The first pause of a container that keeps crashing; it doubles up to [`LONGEST_BACKOFF`].
 const FIRST_BACKOFF: Duration = Duration::from_secs(10);
@@ -22,6 +23,8 @@ const FORGET_CRASHES: Duration = Duration::from_mins(10);
 
 /// The exit code of a process that was killed.
 const KILLED: i64 = 137;
+/// The exit code of a process that was told to end and does not handle that.
+const TERMINATED: i64 = 143;
 
 /// What a node records of a container in events.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +32,8 @@ pub(super) enum Note {
     Pulling,
     /// How long the pull took, and how long with the pulls before it; none if the image was there.
     Pulled(Option<[Duration; 2]>),
-    NotPulled,
+    /// Why not.
+    NotPulled(String),
     PullBackOff,
     NotConfigured,
     Started,
@@ -69,67 +73,10 @@ pub(super) enum State {
     Exited,
 }
 
-/// The run of a process.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Run {
-    pub(super) image: String,
-    pub(super) since: Timestamp,
-    /// When the startup probe passes.
-    pub(super) started: Timestamp,
-    /// When the readiness probe passes.
-    pub(super) ready: Timestamp,
-    /// What it read of the pod's labels and annotations.
-    pub(super) environment: Vec<(String, String)>,
-    /// What the node records of its specification.
-    pub(super) plain_hash: u64,
-    /// Until when the node reports that it has started and is ready, because the one before it was.
-    pub(super) inherits: Option<Timestamp>,
-    /// How it ends by itself.
-    ends: Option<Ending>,
-}
-
-impl Run {
-    /// A process that begins as the specification says now.
-    pub(super) fn of(spec: &ContainerSpec<'_>, image: &str, since: Timestamp) -> Self {
-        let started = later(since, spec.startup_delay);
-        Self {
-            image: image.to_owned(),
-            since,
-            started,
-            ready: later(since, spec.readiness_delay).max(started),
-            environment: spec.environment.clone(),
-            plain_hash: spec.version.plain_hash(spec),
-            inherits: None,
-            ends: spec.ends,
-        }
-    }
-
-    /// When it ends by itself, and with which code.
-    fn end(&self, timings: &Timings) -> Option<(Timestamp, i64)> {
-        let ending = self.ends?;
-        let after = ending.after.unwrap_or(timings.init_run);
-        Some((later(self.since, after), ending.code))
-    }
-
-    fn inherits(&self, now: Timestamp) -> bool {
-        self.inherits.is_some_and(|until| now < until)
-    }
-}
-
-/// How a run ended.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Exit {
-    pub(super) image: String,
-    pub(super) run: u32,
-    pub(super) started: Timestamp,
-    pub(super) finished: Timestamp,
-    pub(super) code: i64,
-    pub(super) reason: String,
-}
-
 /// A container of a pod.
 #[derive(Clone, Debug)]
 pub(super) struct Container {
+    pub(super) name: String,
     pub(super) role: Role,
     pub(super) state: State,
     pub(super) restarts: u32,
@@ -143,7 +90,11 @@ pub(super) struct Container {
     crashes: u32,
     /// The readiness probe fails.
     pub(super) unready: bool,
-    image: String,
+    pub(super) image: String,
+    /// Why its image could not be pulled.
+    failure: String,
+    /// It is being stopped, but not by its node's agent, which takes that for a crash.
+    is_signalled: bool,
     /// Is to begin again, though nothing else is to run, and why.
     again: Option<&'static str>,
     /// It is recorded that its image is not pulled again at once.
@@ -155,8 +106,9 @@ pub(super) struct Container {
 }
 
 impl Container {
-    pub(super) fn new(role: Role) -> Self {
+    pub(super) fn new(name: &str, role: Role) -> Self {
         Self {
+            name: name.to_owned(),
             role,
             state: State::Waiting,
             restarts: 0,
@@ -167,6 +119,8 @@ impl Container {
             crashes: 0,
             unready: false,
             image: String::new(),
+            failure: String::new(),
+            is_signalled: false,
             again: None,
             waits_to_pull: false,
             pulls: None,
@@ -175,13 +129,13 @@ impl Container {
     }
 
     /// A container that ran before this node's agent was started.
-    pub(super) fn adopted(role: Role, run: Run, restarts: u32) -> Self {
+    pub(super) fn adopted(name: &str, role: Role, run: Run, restarts: u32) -> Self {
         Self {
             state: State::Running,
             restarts,
             image: run.image.clone(),
             run: Some(run),
-            ..Self::new(role)
+            ..Self::new(name, role)
         }
     }
 
@@ -190,15 +144,18 @@ impl Container {
         &mut self,
         spec: &ContainerSpec<'_>,
         policy: RestartPolicy,
-        images: &mut Images,
+        pulls: &mut Pulls<'_>,
         timings: &Timings,
         now: Timestamp,
     ) {
         loop {
             let before = self.state.clone();
             match before {
-                State::Waiting => self.pull(spec, images, timings, now),
-                _ if self.is_coming() && self.image != spec.image => self.pull(spec, images, timings, now),
+                State::Waiting => self.pull(spec, pulls, timings, now),
+                _ if self.is_coming() && self.image != spec.image => self.pull(spec, pulls, timings, now),
+                State::Unpulled { .. } if pulls.can_be_had(spec.image) => {
+                    self.pull(spec, pulls, timings, now);
+                }
                 State::Pulling { until } if until <= now && spec.missing.is_some() => {
                     self.notes.extend([Note::Pulled(self.pulls), Note::NotConfigured]);
                     self.state = State::Unconfigured {
@@ -219,11 +176,16 @@ impl Container {
                 State::Starting { until } if until <= now => self.start(spec, until),
                 State::Running => self.running(spec, policy, timings, now),
                 State::Stopping { until, code } if until <= now => {
+                    let is_crash = self.is_signalled;
                     self.end(until, code, reason(code));
-                    self.restart = Some((until, Duration::ZERO));
+                    if is_crash {
+                        self.schedule(policy, code);
+                    } else {
+                        self.restart = Some((until, Duration::ZERO));
+                    }
                 }
                 State::Exited if self.restart.is_some_and(|(at, _)| at <= now) => {
-                    self.pull(spec, images, timings, now);
+                    self.pull(spec, pulls, timings, now);
                 }
                 _ => {}
             }
@@ -233,14 +195,18 @@ impl Container {
         }
     }
 
-    fn pull(&mut self, spec: &ContainerSpec<'_>, images: &mut Images, timings: &Timings, now: Timestamp) {
+    fn pull(&mut self, spec: &ContainerSpec<'_>, pulls: &mut Pulls<'_>, timings: &Timings, now: Timestamp) {
         spec.image.clone_into(&mut self.image);
         self.restart = None;
-        let Some(Fetch { until, takes }) = images.fetch(spec.image, now, timings) else {
-            self.waits_to_pull = false;
-            self.notes.extend([Note::Pulling, Note::NotPulled]);
-            self.state = State::Unpulled { since: now };
-            return;
+        let Fetch { until, takes } = match pulls.fetch(spec.image, now, timings) {
+            Ok(fetch) => fetch,
+            Err(why) => {
+                self.waits_to_pull = false;
+                self.failure.clone_from(&why);
+                self.notes.extend([Note::Pulling, Note::NotPulled(why)]);
+                self.state = State::Unpulled { since: now };
+                return;
+            }
         };
         let all = until.duration_since(now).unsigned_abs();
         self.pulls = takes.map(|takes| [takes, all]);
@@ -271,7 +237,7 @@ impl Container {
     }
 
     /// On its way to the next run.
-    fn is_coming(&self) -> bool {
+    pub(super) fn is_coming(&self) -> bool {
         matches!(
             self.state,
             State::Pulling { .. }
@@ -285,9 +251,9 @@ impl Container {
     pub(super) fn held(&self, spec: &ContainerSpec<'_>, now: Timestamp) -> Option<(&'static str, String)> {
         match self.state {
             State::Unpulled { since } => {
-                let failure = images::failure(&self.image);
+                let failure = &self.failure;
                 Some(if now < later(since, FRESH_FAILURE) {
-                    ("ErrImagePull", failure)
+                    ("ErrImagePull", failure.clone())
                 } else {
                     let image = &self.image;
                     let message = format!("Back-off pulling image {image:?}: ErrImagePull: {failure}");
@@ -353,8 +319,10 @@ impl Container {
 
     fn end(&mut self, finished: Timestamp, code: i64, reason: &str) {
         let run = self.run.take();
+        self.is_signalled = false;
         self.exit = Some(Exit {
             image: self.image.clone(),
+            plain_hash: run.as_ref().map_or(0, |run| run.plain_hash),
             run: self.restarts,
             started: run.map_or(finished, |run| run.since),
             finished,
@@ -418,6 +386,30 @@ impl Container {
         }
     }
 
+    /// Tells its process to end, which is killed at the deadline. A process that would have come to an end by itself is cut
+    /// short. Returns when it ends; `None` if there is none.
+    pub(super) fn signal(
+        &mut self,
+        stop: Duration,
+        deadline: Timestamp,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        match self.state {
+            State::Running => {
+                let is_finite = self.run.as_ref().is_some_and(|run| run.ends.is_some());
+                let code = if is_finite { TERMINATED } else { 0 };
+                self.is_signalled = true;
+                self.state = bounded(later(now, stop), code, deadline);
+            }
+            State::Stopping { until, code } => self.state = bounded(until, code, deadline),
+            _ => {}
+        }
+        match self.state {
+            State::Stopping { until, .. } => Some(until),
+            _ => None,
+        }
+    }
+
     /// Whether a process is alive.
     pub(super) fn is_alive(&self) -> bool {
         matches!(self.state, State::Running | State::Stopping { .. })
@@ -477,11 +469,6 @@ fn next_look(since: Timestamp, every: Duration, now: Timestamp) -> Timestamp {
     )
 }
 
-/// A time, moved.
-pub(super) fn later(at: Timestamp, by: Duration) -> Timestamp {
-    at.checked_add(by).unwrap_or(Timestamp::MAX)
-}
-
 /// At the deadline a process is killed.
 fn bounded(until: Timestamp, code: i64, deadline: Timestamp) -> State {
     if until > deadline {
@@ -493,6 +480,6 @@ fn bounded(until: Timestamp, code: i64, deadline: Timestamp) -> State {
     State::Stopping { until, code }
 }
 
-fn reason(code: i64) -> &'static str {
+pub(super) fn reason(code: i64) -> &'static str {
     if code == 0 { "Completed" } else { "Error" }
 }

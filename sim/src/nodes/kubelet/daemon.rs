@@ -10,9 +10,10 @@ use go_compat::container::environment_hash;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::container::{Container, State, later};
+use super::container::{Container, State};
 use super::pod::Pod;
 use super::spec::{ContainerSpec, Role};
+use crate::nodes::{identity, later};
 use crate::object::get_metadata;
 use crate::world::Client;
 
@@ -98,7 +99,7 @@ fn report(runtime: &Pod, specs: &[ContainerSpec<'_>], pod: &Value) -> Option<Str
             let status = statuses
                 .iter()
                 .find(|one| one.get("name") == Some(&spec.name.into()))?;
-            let id = super::identity::container_id(&runtime.uid, spec.name, container.restarts);
+            let id = identity::container_id(&runtime.uid, spec.name, container.restarts);
             if status.get("containerID") != Some(&id.as_str().into()) {
                 return None;
             }

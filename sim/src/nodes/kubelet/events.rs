@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::container::Note;
-use super::images;
 use super::pod::Pod;
 use super::spec::{ContainerSpec, Role};
 use crate::object::metadata_text;
@@ -64,11 +63,8 @@ fn texts(note: &Note, pod: &Value, spec: &ContainerSpec<'_>) -> Vec<Text> {
             );
             vec![normal("Pulled", message)]
         }
-        Note::NotPulled => vec![
-            failed(format!(
-                "Failed to pull image {image:?}: {}",
-                images::failure(image)
-            )),
+        Note::NotPulled(why) => vec![
+            failed(format!("Failed to pull image {image:?}: {why}")),
             failed("Error: ErrImagePull".into()),
         ],
         Note::PullBackOff => vec![

@@ -18,13 +18,14 @@ mod command;
 mod conditions;
 mod config;
 mod container;
+mod containers;
 mod daemon;
 mod environment;
 mod events;
-mod identity;
 mod images;
 mod pod;
 mod resize;
+mod run;
 mod spec;
 mod status;
 mod timings;
@@ -37,14 +38,16 @@ use serde_json::{Value, json};
 
 pub(super) use self::addresses::Addresses;
 use self::container::State;
-pub(super) use self::identity::draw;
-use self::images::Images;
+pub(super) use self::containers::command_end;
+use self::environment::Place;
+use self::images::Pulls;
 use self::pod::Pod;
 use self::resize::Room;
 use self::spec::{ContainerSpec, RestartPolicy, containers};
 pub use self::timings::Timings;
 pub(super) use self::version::NEWEST;
 use self::version::Version;
+use super::runtime::Runtimes;
 use crate::object::{at, metadata_text};
 use crate::scheduler::request::Amounts;
 use crate::store::Key;
@@ -55,7 +58,8 @@ use crate::world::{Client, pod_path};
 pub(super) struct Kubelets {
     timings: Timings,
     pods: BTreeMap<Key, Pod>,
-    images: BTreeMap<String, Images>,
+    /// Until when each node pulls images.
+    busy: BTreeMap<String, Option<Timestamp>>,
     pub(super) addresses: Addresses,
     /// What each node has to give.
     allocatable: BTreeMap<String, Amounts>,
@@ -81,7 +85,7 @@ impl Kubelets {
             events,
             timings,
             pods: BTreeMap::new(),
-            images: BTreeMap::new(),
+            busy: BTreeMap::new(),
             allocatable: BTreeMap::new(),
             versions: BTreeMap::new(),
             freed: BTreeSet::new(),
@@ -171,7 +175,7 @@ impl Kubelets {
 
     /// Forgets a node that is gone: a new one of its name has no images.
     pub(super) fn forget_node(&mut self, node: &str) {
-        self.images.remove(node);
+        self.busy.remove(node);
         self.allocatable.remove(node);
         self.versions.remove(node);
     }
@@ -183,13 +187,21 @@ impl Kubelets {
     }
 
     /// Brings a pod's containers towards its spec; returns when to reconcile again.
-    pub(super) fn sync(&mut self, client: &mut Client<'_>, key: &Key, pod: &Value) -> Option<Timestamp> {
+    pub(super) fn sync(
+        &mut self,
+        client: &mut Client<'_>,
+        key: &Key,
+        pod: &Value,
+        runtimes: &mut Runtimes,
+    ) -> Option<Timestamp> {
         let now = client.now;
+        let node = node_of(pod)?.to_owned();
         let mut specs = containers(pod, self.version(pod));
+        let place = self.place(key, pod, &node);
         for spec in &mut specs {
             spec.missing = config::missing(client.api, &key.namespace, &spec.needs);
+            spec.variables = environment::variables(client.api, spec.object, pod, &place);
         }
-        let node = node_of(pod)?.to_owned();
         known(
             &mut self.pods,
             &mut self.addresses,
@@ -200,7 +212,13 @@ impl Kubelets {
             now,
         );
         self.resize(key, &specs);
-        let images = self.images.entry(node).or_default();
+        let (images, registries, bytes) = runtimes.images(&node);
+        let mut pulls = Pulls {
+            images,
+            registries,
+            bytes,
+            busy: self.busy.entry(node).or_default(),
+        };
         let runtime = known(
             &mut self.pods,
             &mut self.addresses,
@@ -210,7 +228,7 @@ impl Kubelets {
             &specs,
             now,
         );
-        runtime.advance(&specs, RestartPolicy::of(pod), images, &self.timings, now);
+        runtime.advance(&specs, RestartPolicy::of(pod), &mut pulls, &self.timings, now);
         events::record(client, pod, runtime, &specs, self.events);
         if let Some(patch) = status::patch(runtime, &specs, pod, false, now) {
             let answer = client.strategic(&format!("{}/status", pod_path(key)), &patch);
@@ -226,6 +244,16 @@ impl Kubelets {
         };
         let wakes = runtime.wakes(&self.timings, now);
         wakes.into_iter().chain(looks).min()
+    }
+
+    /// Where a pod runs, as far as that is known.
+    fn place(&mut self, key: &Key, pod: &Value, node: &str) -> Place {
+        let known = self.pods.get(key).map(|known| known.address.as_str());
+        let shown = || at(pod, "/status/podIP").and_then(Value::as_str);
+        Place {
+            address: known.or_else(shown).unwrap_or_default().to_owned(),
+            host: self.addresses.of_node(node),
+        }
     }
 
     /// Whether nothing happened to a pod since the agent's own report, which it agrees with.

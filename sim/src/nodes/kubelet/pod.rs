@@ -10,11 +10,13 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::Timings;
-use super::container::{Container, Exit, Run, State, later};
-use super::images::Images;
+use super::container::{Container, State};
+use super::images::Pulls;
 use super::node_of;
 use super::resize::{self, Refusal, Room};
+use super::run::{Exit, Run};
 use super::spec::{ContainerSpec, RestartPolicy, Role};
+use crate::nodes::later;
 use crate::object::{at, get_metadata, metadata_text};
 use crate::scheduler::request::Amounts;
 
@@ -55,7 +57,7 @@ impl Pod {
         let has: Vec<Value> = specs.iter().map(|spec| given(spec, status)).collect();
         let restored = specs
             .iter()
-            .map(|spec| restore(spec, status).unwrap_or_else(|| Container::new(spec.role)));
+            .map(|spec| restore(spec, status).unwrap_or_else(|| Container::new(spec.name, spec.role)));
         Self {
             uid: metadata_text(pod, "uid").to_owned(),
             address: String::new(),
@@ -84,7 +86,7 @@ impl Pod {
     /// Ephemeral containers that were added since.
     pub(super) fn admit(&mut self, specs: &[ContainerSpec<'_>]) {
         for spec in specs.iter().skip(self.containers.len()) {
-            self.containers.push(Container::new(spec.role));
+            self.containers.push(Container::new(spec.name, spec.role));
             self.has.push(spec.resources.clone());
         }
     }
@@ -110,7 +112,7 @@ impl Pod {
         &mut self,
         specs: &[ContainerSpec<'_>],
         policy: RestartPolicy,
-        images: &mut Images,
+        pulls: &mut Pulls<'_>,
         timings: &Timings,
         now: Timestamp,
     ) {
@@ -122,7 +124,7 @@ impl Pod {
             if blocked && container.role != Role::Ephemeral && container.state == State::Waiting {
                 continue;
             }
-            container.advance(spec, policy, images, timings, now);
+            container.advance(spec, policy, pulls, timings, now);
             blocked |= match container.role {
                 Role::Init => !container.has_succeeded(),
                 Role::Sidecar => !container.is_started(now),
@@ -246,22 +248,15 @@ fn restore(spec: &ContainerSpec<'_>, status: &Value) -> Option<Container> {
         .and_then(Value::as_u64)
         .unwrap_or_default() as u32;
     let started = at(found, "/state/running/startedAt").and_then(Value::as_str);
+    let exit = |terminated, run| exit(terminated, image, spec.version.plain_hash(spec), run);
     if let Some(since) = started.and_then(|text| text.parse().ok()) {
         let run = Run::of(spec, image, since);
-        let mut container = Container::adopted(spec.role, run, restarts);
-        container.last = exit(
-            at(found, "/lastState/terminated"),
-            image,
-            restarts.saturating_sub(1),
-        );
+        let mut container = Container::adopted(spec.name, spec.role, run, restarts);
+        container.last = exit(at(found, "/lastState/terminated"), restarts.saturating_sub(1));
         return Some(container);
     }
-    let last = exit(
-        at(found, "/lastState/terminated"),
-        image,
-        restarts.saturating_sub(1),
-    );
-    let (exit, last) = match exit(at(found, "/state/terminated"), image, restarts) {
+    let last = exit(at(found, "/lastState/terminated"), restarts.saturating_sub(1));
+    let (exit, last) = match exit(at(found, "/state/terminated"), restarts) {
         Some(exit) => (exit, last),
         // it waits to begin again
         None => (
@@ -272,7 +267,7 @@ fn restore(spec: &ContainerSpec<'_>, status: &Value) -> Option<Container> {
             None,
         ),
     };
-    let mut container = Container::new(spec.role);
+    let mut container = Container::new(spec.name, spec.role);
     container.restarts = restarts;
     container.state = State::Exited;
     let begins_again = match spec.role {
@@ -288,13 +283,14 @@ fn restore(spec: &ContainerSpec<'_>, status: &Value) -> Option<Container> {
 }
 
 /// The end of a run, from a status.
-fn exit(terminated: Option<&Value>, image: &str, run: u32) -> Option<Exit> {
+fn exit(terminated: Option<&Value>, image: &str, plain_hash: u64, run: u32) -> Option<Exit> {
     let terminated = terminated?;
     let time = |name: &str| -> Option<Timestamp> { terminated.get(name)?.as_str()?.parse().ok() };
     let finished = time("finishedAt")?;
     let reason = terminated.get("reason").and_then(Value::as_str);
     Some(Exit {
         image: image.to_owned(),
+        plain_hash,
         run,
         started: time("startedAt").unwrap_or(finished),
         finished,

@@ -68,6 +68,8 @@ pub(super) struct ContainerSpec<'a> {
     pub(super) restarts_for: Vec<&'a str>,
     /// What a process that begins now reads of the pod's labels and annotations.
     pub(super) environment: Vec<(String, String)>,
+    /// All of the environment of a process that begins now, in order; empty where none begins.
+    pub(super) variables: Vec<(String, String)>,
     /// What has to be there before it is created.
     pub(super) needs: Vec<Need<'a>>,
     /// What of it is not there, in words.
@@ -133,6 +135,7 @@ fn read<'a>(container: &'a Value, role: Role, pod: &'a Value, version: Version) 
         resources: container.get("resources").unwrap_or(&Value::Null),
         restarts_for: restarts_for(container),
         environment: environment::read(container, pod),
+        variables: Vec::new(),
         needs: config::needs(container),
         missing: None,
     }

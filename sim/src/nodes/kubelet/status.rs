@@ -4,11 +4,12 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::conditions::{Condition, conditions};
-use super::container::{Container, Exit};
-use super::identity::{container_id, image_id};
+use super::container::Container;
 use super::pod::{Pod, has_run};
 use super::resize::Refusal;
+use super::run::Exit;
 use super::spec::{ContainerSpec, Role};
+use crate::nodes::identity::{container_id, image_id};
 use crate::object::{get_metadata, metadata_text, seconds};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ mod events;
 mod held;
 mod properties;
 mod resize;
+mod runtime;
 mod stages;
 mod versions;
 
