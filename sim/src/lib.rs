@@ -14,6 +14,8 @@
 //! Around the API is a cluster, [`World`]: a few controllers, a scheduler and simulated nodes, actors that read the
 //! store and act by the same requests as everybody else, in virtual or real time.
 //!
+//! The container runtimes of the nodes have an interface of their own, for node agents that are tested on them: [`runtime`].
+//!
 //! Webhooks of admission and conversion are called by whoever drives it: a client's request returns [`Outcome::Call`];
 //! what components and watches need is in [`World::calls`]; [`World::resume`] takes the answers to both.
 //!

@@ -8,9 +8,8 @@
 //! A node whose condition `Ready` is `Unknown` does not answer: its agent stands still, and reports what became of its pods
 //! when the condition has another status. Nobody but the one who set such a condition ends it.
 //!
-//! What a step does is the business of [`kubelet`]; what others than the kubelet may do with a node's containers and images, that
-//! of [`runtime`]. All draws come from the seed and the object, never from the order
-//! of events.
+//! What a step does is the business of [`kubelet`]; what others may do with a node's containers and images, that of
+//! [`runtime`]. All draws come from the seed and the object, never from the order of events.
 
 mod identity;
 mod initialize;

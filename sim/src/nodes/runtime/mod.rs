@@ -15,7 +15,8 @@
 //! injected, nothing of this has an effect on the world but the images that a registry does not have.
 //!
 //! Not modelled: sandboxes, layers that images share, what pulls take of each other's bandwidth, pull secrets of kubelets (they
-//! may pull every image, from registries in trouble, too, and onto a full disk). What nodes have on their disks is not part of a
+//! may pull every image, from registries in trouble, too, and onto a full disk). The `imageID` in the status of a pod is made of
+//! the image's name, whatever digest a registry gives it. What nodes have on their disks is not part of a
 //! snapshot: a world over an API that has a past begins with empty disks.
 
 mod call;

@@ -164,13 +164,18 @@ const ANY: RemoteImage = RemoteImage {
     trouble: None,
 };
 
-/// A reference with everything written out: registry, path, and tag or digest. What is no reference stays as it is.
+/// A reference with everything written out: registry, path, and tag or digest. Of what is no reference at least the repository
+/// is, if it is one: a digest may be a stand-in.
 pub(in crate::nodes) fn canonical(text: &str) -> String {
-    let read: Result<Reference, _> = text.parse();
-    read.map_or_else(
-        |_| text.to_owned(),
-        |read| join(&read.repository(), read.version()),
-    )
+    if let Ok(read) = text.parse::<Reference>() {
+        return join(&read.repository(), read.version());
+    }
+    let repository = identity::repository(text);
+    let version = text.strip_prefix(repository).unwrap_or_default();
+    match repository.parse::<Reference>() {
+        Ok(read) => format!("{}{version}", read.repository()),
+        Err(_) => text.to_owned(),
+    }
 }
 
 /// The digest of a reference, or one that is made of its short form.
@@ -187,4 +192,50 @@ fn nowhere(text: &str) -> Option<&str> {
     let host = text.split_once('/').map_or("", |(host, _)| host);
     let host = host.split(':').next().unwrap_or_default();
     (host.rsplit('.').next() == Some("invalid")).then_some(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_written_out_whatever_follows_it() {
+        for (text, full) in [
+            ("web", "docker.io/library/web:latest"),
+            ("web:1", "docker.io/library/web:1"),
+            ("index.docker.io/a/web:1", "docker.io/a/web:1"),
+            ("h:5000/a/web", "h:5000/a/web:latest"),
+            ("web@sha256:12", "docker.io/library/web@sha256:12"),
+            ("No Reference:1", "No Reference:1"),
+            ("", ""),
+        ] {
+            assert_eq!(canonical(text), full, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_image_that_was_removed_or_never_added_to_a_closed_registry_is_absent() {
+        let mut all = Registries::default();
+        all.registry("r.example").is_closed = true;
+        all.add("r.example/a:1", RemoteImage::default());
+        all.remove("web:1");
+        let is_there = |text: &str| all.look_up(text).is_ok();
+        assert!(is_there("r.example/a:1") && is_there("web:2"));
+        assert!(!is_there("r.example/a:2") && !is_there("docker.io/library/web:1"));
+    }
+
+    #[test]
+    fn what_an_image_says_counts_before_what_its_registry_says() {
+        let mut all = Registries::default();
+        let registry = all.registry("r.example");
+        registry.trouble = Some(Trouble::Hangs);
+        let image = RemoteImage {
+            trouble: Some(Trouble::Down),
+            ..RemoteImage::default()
+        };
+        all.add("r.example/a:1", image);
+        assert_eq!(all.trouble_of("r.example/a:1"), Some(Trouble::Down));
+        assert_eq!(all.trouble_of("r.example/a:2"), Some(Trouble::Hangs));
+        assert_eq!(all.trouble_of("web:1"), None);
+    }
 }

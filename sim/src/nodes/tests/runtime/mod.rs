@@ -3,6 +3,7 @@
 mod containers;
 mod faults;
 mod images;
+mod properties;
 
 use std::time::Duration;
 
