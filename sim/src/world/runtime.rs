@@ -4,8 +4,9 @@ use super::World;
 use crate::runtime::{Answer, Call, CallId, Error, Fault, Registries};
 
 impl World {
-    /// Makes a call of the runtime of a node, at the world's time: a driver in real time calls [`World::advance`] first. It is answered once, in [`World::runtime_answers`]; most calls are
-    /// answered when this returns. A node that does not exist has no runtime: [`Error::Unavailable`].
+    /// Makes a call of the runtime of a node, at the world's time: a driver in real time calls [`World::advance`] first. It is
+    /// answered once, in [`World::runtime_answers`]; most calls are answered when this returns. A node that does not exist has no
+    /// runtime: [`Error::Unavailable`].
     ///
     /// What a stop leads to is seen at the next [`World::advance`], which [`World::next_due`] asks for.
     pub fn call_runtime(&mut self, node: &str, call: Call) -> CallId {
