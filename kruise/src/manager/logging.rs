@@ -20,6 +20,9 @@ use tracing_subscriber::{
 /// The field that names the controller of a line.
 const CONTROLLER: &str = "controller";
 
+/// How the names of the crates begin that have something to log.
+const OUR_CRATES: &str = "kruise";
+
 /// The levels of the log of this process.
 static LEVELS: OnceLock<Shared> = OnceLock::new();
 
@@ -56,6 +59,16 @@ impl Levels {
         all.fold(self.default, LevelFilter::max)
     }
 
+    /// The greatest level of lines from a crate. Details of libraries, such as frames of connections, are logged with everything
+    /// else only.
+    fn most_of(&self, target: &str) -> LevelFilter {
+        match self.most() {
+            LevelFilter::TRACE => LevelFilter::TRACE,
+            most if target.starts_with(OUR_CRATES) => most,
+            most => most.min(LevelFilter::INFO),
+        }
+    }
+
     /// The level of the lines of a controller.
     fn of(&self, controller: &str) -> LevelFilter {
         let mut matching = self.of.iter().filter(|(name, _)| matches(name, controller));
@@ -85,7 +98,7 @@ impl Shared {
 
 impl<S: Subscriber> Filter<S> for Shared {
     fn enabled(&self, metadata: &Metadata<'_>, _context: &LayerContext<'_, S>) -> bool {
-        *metadata.level() <= self.read().most()
+        *metadata.level() <= self.read().most_of(metadata.target())
     }
 
     fn event_enabled(&self, event: &Event<'_>, _context: &LayerContext<'_, S>) -> bool {
@@ -237,6 +250,15 @@ mod tests {
             (&first["namespace"], &first["name"]),
             (&"shop".into(), &"web".into())
         );
+    }
+
+    #[test]
+    fn details_of_libraries_are_logged_with_everything_else_only() {
+        let most = |verbosity: i64, target: &str| Levels::new(verbosity, "").unwrap().most_of(target);
+        assert_eq!(most(4, "kruise_runtime::worker"), LevelFilter::DEBUG);
+        assert_eq!(most(4, "h2::codec::framed_read"), LevelFilter::INFO);
+        assert_eq!(most(6, "h2::codec::framed_read"), LevelFilter::TRACE);
+        assert_eq!(most(0, "kube_client::client"), LevelFilter::INFO);
     }
 
     #[test]
