@@ -130,15 +130,16 @@ reasons! {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{ALL, JOB_FAILED_FAST};
+    use super::{ALL, CREATED_LISTED_JOB, DELETED_LISTED_JOB, JOB_FAILED_FAST};
 
     #[test]
     fn every_reason_is_one_word_and_listed_once() {
         let names: BTreeSet<&str> = ALL.iter().map(|reason| reason.name).collect();
         assert_eq!(names.len(), ALL.len());
         for reason in ALL {
-            // OpenKruise writes this one as words, and clients match on it.
-            let word = *reason == &JOB_FAILED_FAST || reason.name.chars().all(char::is_alphanumeric);
+            // OpenKruise writes these as words, and clients match on them.
+            let as_words = [&JOB_FAILED_FAST, &CREATED_LISTED_JOB, &DELETED_LISTED_JOB];
+            let word = as_words.contains(reason) || reason.name.chars().all(char::is_alphanumeric);
             assert!(
                 word && reason.when.ends_with('.') && !reason.on.is_empty(),
                 "{reason:?}"
