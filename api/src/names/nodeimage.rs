@@ -2,10 +2,6 @@
 
 /// NodeImage label: the object has no node and is not deleted.
 pub const FAKE_NODE_IMAGE: &str = "apps.kruise.io/fake-nodeimage";
-/// Node label with the kind of the node.
-pub const NODE_TYPE: &str = "type";
-/// Value of [`NODE_TYPE`]: no kubelet runs there, and no agent.
-pub const VIRTUAL_NODE: &str = "virtual-kubelet";
 /// Annotation in the sandbox configuration of a pull: who pulls.
 pub const PULLED_BY: &str = "apps.kruise.io/pulling-image-by";
 /// Value of [`PULLED_BY`].

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kruise_api::{
-    names::nodeimage::{FAKE_NODE_IMAGE, NODE_TYPE, VIRTUAL_NODE},
+    names::{
+        containerrecreaterequest::{NODE_TYPE, VIRTUAL_KUBELET},
+        nodeimage::FAKE_NODE_IMAGE,
+    },
     nodeimage::{KIND, NodeImage},
 };
 use kruise_plan_kit::{
@@ -37,7 +40,7 @@ pub(super) fn target(name: &str) -> Target {
 
 /// How long it is until the node gets a NodeImage: `None` if it gets none as it is, zero if it is time.
 pub fn is_due(node: &NodeView, delay: Duration, now: Timestamp) -> Option<Duration> {
-    let is_virtual = node.labels.get(NODE_TYPE) == Some(VIRTUAL_NODE);
+    let is_virtual = node.labels.get(NODE_TYPE) == Some(VIRTUAL_KUBELET);
     if is_virtual || !node.ready || node.deleting {
         return None;
     }
