@@ -1,6 +1,8 @@
 //! The storage versions of a CustomResourceDefinition.
 
+use anyhow::{Context, bail};
 use kruise_api::path::segment;
+use kruise_runtime::Client;
 use serde_json::{Value, json};
 
 /// Groups of OpenKruise.
@@ -23,7 +25,9 @@ pub(super) struct Definition {
     pub(super) storage: String,
     /// Versions that objects may be stored in.
     pub(super) stored: Vec<String>,
-    group: String,
+    /// Group and kind of the objects.
+    pub(super) group: String,
+    pub(super) kind: String,
     plural: String,
     served: Vec<String>,
 }
@@ -59,9 +63,22 @@ impl Definition {
                 .filter_map(|version| version.as_str().map(str::to_owned))
                 .collect(),
             group,
+            kind: text("/spec/names/kind")?,
             plural: text("/spec/names/plural")?,
             served: named("served"),
         })
+    }
+
+    /// Fails if there is no such version.
+    pub(super) fn check_version(&self, version: &str) -> anyhow::Result<()> {
+        if self.versions.iter().any(|have| have == version) {
+            return Ok(());
+        }
+        bail!(
+            "{} has no version {version}, only {}",
+            self.name,
+            self.versions.join(", ")
+        )
     }
 
     /// True if all objects are stored in the current storage version.
@@ -129,8 +146,15 @@ impl Definition {
     }
 }
 
+/// All definitions of OpenKruise.
+pub(super) async fn all(client: &Client) -> anyhow::Result<Vec<Definition>> {
+    let list: Value = client.get(ALL).await.context("cannot list the definitions")?;
+    let items = list.get("items").and_then(Value::as_array);
+    Ok(items.into_iter().flatten().filter_map(Definition::read).collect())
+}
+
 /// Path of all definitions.
-pub(super) const ALL: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const ALL: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// Path of a definition.
 pub(super) fn path(name: &str) -> String {
@@ -144,7 +168,7 @@ mod tests {
     fn object() -> Value {
         json!({
             "metadata": {"name": "clonesets.apps.kruise.io", "uid": "u", "resourceVersion": "7", "generation": 2},
-            "spec": {"group": "apps.kruise.io", "names": {"plural": "clonesets"}, "versions": [
+            "spec": {"group": "apps.kruise.io", "names": {"plural": "clonesets", "kind": "CloneSet"}, "versions": [
                 {"name": "v1alpha1", "served": true, "storage": false},
                 {"name": "v1beta1", "served": true, "storage": true},
             ]},

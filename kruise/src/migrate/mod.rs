@@ -1,11 +1,21 @@
 //! `kruise migrate`: one-time changes of an installation between versions.
 
 mod definition;
+mod owners;
+mod pages;
 mod place;
 mod rewrite;
 mod storage;
 
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::bail;
 use clap::{Args, Subcommand};
+use kruise_runtime::Client;
+use kruise_runtime::client::{self, Source};
+
+use definition::Definition;
 
 /// What to migrate.
 #[derive(Args, Debug)]
@@ -18,11 +28,46 @@ pub struct Options {
 enum What {
     /// Rewrite stored objects in the version that their definition stores now, and forget the versions before.
     Storage(storage::Options),
+    /// Let pods, revisions, claims and jobs name their owners in another version, before a definition loses the one that they
+    /// name.
+    Owners(owners::Options),
 }
 
 /// Migrates. The progress is printed to standard error.
 pub fn run(options: &Options) -> anyhow::Result<String> {
     match &options.what {
         What::Storage(options) => storage::run(options),
+        What::Owners(options) => owners::run(options),
+    }
+}
+
+/// Connects without a limit of requests: each command has its own.
+async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<Client> {
+    let settings = client::Settings {
+        user_agent: "kruise-migrate".into(),
+        timeout: Duration::from_mins(1),
+        rate: None,
+        host: String::new(),
+        clock: kruise_runtime::Clock::SYSTEM,
+        observer: None,
+    };
+    let source = kubeconfig.map_or(Source::Inferred, |path| Source::File(path.to_owned()));
+    Ok(client::connect(&source, settings).await?)
+}
+
+/// The definition of this name.
+fn named<'d>(definitions: &'d [Definition], name: &str) -> anyhow::Result<&'d Definition> {
+    let found = definitions.iter().find(|definition| definition.name == name);
+    let Some(found) = found else {
+        bail!("the cluster has no definition {name} of OpenKruise");
+    };
+    Ok(found)
+}
+
+/// Reads a number of requests in a second.
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if (0.001..=1e6).contains(&rate) => Ok(rate),
+        _ => Err("must be a number from 0.001 to 1000000".to_owned()),
     }
 }

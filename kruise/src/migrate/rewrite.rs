@@ -15,11 +15,10 @@ use crate::output;
 
 use super::{
     definition::{self, Definition},
+    pages::{self, Page},
     place::Places,
 };
 
-/// Objects of one list request.
-const PAGE: u32 = 100;
 /// Attempts of a write, if server or network fail.
 const TRIES: u32 = 5;
 /// Refused objects after which the migration stops.
@@ -43,21 +42,6 @@ pub(super) struct Rewritten {
     pub(super) passed: u64,
     /// Refused objects: key and error.
     pub(super) refused: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Page {
-    metadata: PageMetadata,
-    #[serde(default)]
-    items: Vec<Item>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct PageMetadata {
-    #[serde(rename = "continue")]
-    next: String,
-    remaining_item_count: u64,
 }
 
 #[derive(Deserialize)]
@@ -103,8 +87,7 @@ impl<'a> Rewriter<'a> {
         let mut done = Rewritten::default();
         let mut next = String::new();
         loop {
-            let path = format!("{list}?limit={PAGE}&continue={next}");
-            let page: Page = match self.client.get(&path).await {
+            let page: Page<Item> = match self.client.get(&pages::path(&list, &next)).await {
                 Err(error) if error.is_gone() && !next.is_empty() => {
                     // The continue token has expired: list again, and resume at the place.
                     next.clear();
@@ -190,17 +173,6 @@ impl<'a> Rewriter<'a> {
             .patch::<IgnoredAny>(path, MERGE, &json!({}))
             .await
             .map(drop)
-    }
-
-    /// All definitions of OpenKruise.
-    pub(super) async fn definitions(&self) -> anyhow::Result<Vec<Definition>> {
-        let list: Value = self
-            .client
-            .get(definition::ALL)
-            .await
-            .context("cannot list the definitions")?;
-        let items = list.get("items").and_then(Value::as_array);
-        Ok(items.into_iter().flatten().filter_map(Definition::read).collect())
     }
 
     /// Reads a definition.

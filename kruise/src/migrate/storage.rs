@@ -7,9 +7,12 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::bail;
 use clap::Args;
-use kruise_runtime::client::{self, Source};
 
-use super::{definition::Definition, place::Places, rewrite::Rewriter};
+use super::{
+    definition::{self, Definition},
+    place::Places,
+    rewrite::Rewriter,
+};
 use crate::output;
 
 /// Time until all replicas of the API server use another storage version.
@@ -30,7 +33,7 @@ pub struct Options {
     #[arg(long, value_name = "VERSION", requires = "names")]
     to: Option<String>,
     /// Objects rewritten in a second, at most.
-    #[arg(long, default_value_t = 20.0, value_parser = positive)]
+    #[arg(long, default_value_t = 20.0, value_parser = super::positive)]
     rate: f64,
     /// Keep in this file how far the migration is, and go on from there.
     #[arg(long, value_name = "FILE")]
@@ -38,13 +41,6 @@ pub struct Options {
     /// Kubeconfig; without it `KUBECONFIG`, then the cluster's own.
     #[arg(long)]
     kubeconfig: Option<PathBuf>,
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(rate) if (0.001..=1e6).contains(&rate) => Ok(rate),
-        _ => Err("must be a number from 0.001 to 1000000".to_owned()),
-    }
 }
 
 /// Migrates, and returns a line for each definition.
@@ -56,19 +52,10 @@ pub(super) fn run(options: &Options) -> anyhow::Result<String> {
 }
 
 async fn migrate(options: &Options) -> anyhow::Result<String> {
-    let settings = client::Settings {
-        user_agent: "kruise-migrate".into(),
-        timeout: Duration::from_mins(1),
-        rate: None,
-        host: String::new(),
-        clock: kruise_runtime::Clock::SYSTEM,
-        observer: None,
-    };
-    let source = options.kubeconfig.clone().map_or(Source::Inferred, Source::File);
-    let client = client::connect(&source, settings).await?;
+    let client = super::connect(options.kubeconfig.as_deref()).await?;
     let mut places = Places::load(options.progress.as_deref())?;
     let mut rewriter = Rewriter::new(&client, options.rate);
-    let definitions = chosen(options, rewriter.definitions().await?)?;
+    let definitions = chosen(options, definition::all(&client).await?)?;
     store_in(options, &rewriter, &definitions).await?;
     let (mut text, mut refused) = (String::new(), Vec::new());
     for definition in &definitions {
@@ -80,7 +67,7 @@ async fn migrate(options: &Options) -> anyhow::Result<String> {
         if options.to.is_some() {
             output::report(format_args!(
                 "pods, revisions and claims may name their owners in another version. Before a definition loses that \
-                 version, change them as docs/migration.md says; otherwise the garbage collector may delete them"
+                 version, run kruise migrate owners, as docs/migration.md says; otherwise the garbage collector may delete them"
             ));
         }
         return Ok(text);
@@ -97,9 +84,7 @@ async fn migrate(options: &Options) -> anyhow::Result<String> {
 /// The named definitions; all if none is named.
 fn chosen(options: &Options, definitions: Vec<Definition>) -> anyhow::Result<Vec<Definition>> {
     for name in &options.names {
-        let Some(definition) = definitions.iter().find(|definition| definition.name == *name) else {
-            bail!("the cluster has no definition {name} of OpenKruise");
-        };
+        let definition = super::named(&definitions, name)?;
         if let Some(version) = &options.to {
             check_version(definition, version)?;
         }
@@ -116,13 +101,8 @@ fn chosen(options: &Options, definitions: Vec<Definition>) -> anyhow::Result<Vec
 
 /// Fails if objects of this definition cannot be stored in this version.
 fn check_version(definition: &Definition, version: &str) -> anyhow::Result<()> {
+    definition.check_version(version)?;
     let name = &definition.name;
-    if !definition.versions.iter().any(|have| have == version) {
-        bail!(
-            "{name} has no version {version}, only {}",
-            definition.versions.join(", ")
-        );
-    }
     if name == ALWAYS_NEWER && version == "v1alpha1" {
         bail!(
             "{name} must not be stored as v1alpha1: every OpenKruise stores it as v1beta1, and would lose the fields that \

@@ -1,4 +1,4 @@
-//! `kruise migrate storage` against a server that answers by path.
+//! `kruise migrate` against a server that answers by path.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ fn definition(stored: &[&str]) -> Value {
     let version = |name: &str| json!({"name": name, "served": true, "storage": name == "v1beta1"});
     json!({
         "metadata": {"name": NAME, "uid": "u", "resourceVersion": "7", "generation": 3},
-        "spec": {"group": "apps.kruise.io", "names": {"plural": "clonesets"},
+        "spec": {"group": "apps.kruise.io", "names": {"plural": "clonesets", "kind": "CloneSet"},
                  "versions": [version("v1alpha1"), version("v1beta1")]},
         "status": {"storedVersions": stored},
     })
@@ -179,4 +179,50 @@ fn the_stored_version_changes_only_for_named_definitions_and_to_versions_that_op
     )
     .assert(1, &["statefulsets.apps.kruise.io must not be stored as v1alpha1"]);
     assert_eq!(server.paths(), [DEFINITIONS]);
+}
+
+/// As [`answers`], with two pods, one of which names a CloneSet in the newer version; jobs are not served.
+fn with_pods(path: &str) -> Option<(u16, Value)> {
+    let pod = |name: &str, version: &str| {
+        let owner = json!({"apiVersion": format!("apps.kruise.io/{version}"), "kind": "CloneSet", "name": "a", "uid": "u"});
+        json!({"metadata": {"namespace": "shop", "name": name, "ownerReferences": [owner]}})
+    };
+    match path {
+        "/api/v1/pods" => {
+            let pods = [pod("a-1", "v1alpha1"), pod("a-2", "v1beta1")];
+            Some((200, json!({"metadata": {}, "items": pods})))
+        }
+        "/api/v1/persistentvolumeclaims" | "/apis/apps/v1/controllerrevisions" => {
+            Some((200, json!({"metadata": {}, "items": []})))
+        }
+        "/api/v1/namespaces/shop/pods/a-2" => Some((200, json!({}))),
+        _ => answers(path),
+    }
+}
+
+fn migrate_owners(folder: &Folder, server: &ApiServer, more: &[&str]) -> Ended {
+    let kubeconfig = folder.kubeconfig(server.address());
+    let mut line = vec!["migrate", "owners", "--rate=1000", &kubeconfig];
+    line.extend(more);
+    folder.kruise(&line)
+}
+
+#[test]
+fn dependents_name_their_owners_in_the_version_that_stays() {
+    let (folder, server) = (Folder::new(), ApiServer::start(with_pods));
+    migrate_owners(&folder, &server, &["--to=v1alpha1", NAME])
+        .assert(0, &["pods: 1 name their owners as v1alpha1"]);
+    let changed = |path: &&String| path.contains("/namespaces/");
+    let changed: Vec<String> = server.paths().iter().filter(changed).cloned().collect();
+    assert_eq!(changed, ["/api/v1/namespaces/shop/pods/a-2"]);
+}
+
+#[test]
+fn owners_are_named_by_definitions_and_versions_that_exist() {
+    let (folder, server) = (Folder::new(), ApiServer::start(with_pods));
+    migrate_owners(&folder, &server, &["--to=v2", NAME])
+        .assert(1, &["has no version v2, only v1alpha1, v1beta1"]);
+    migrate_owners(&folder, &server, &["--to=v1alpha1", "widgets.apps.kruise.io"])
+        .assert(1, &["the cluster has no definition widgets.apps.kruise.io"]);
+    migrate_owners(&folder, &server, &["--to=v1alpha1"]).assert(2, &["required arguments were not provided"]);
 }

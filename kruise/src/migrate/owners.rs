@@ -1,0 +1,296 @@
+//! `kruise migrate owners`: lets pods, revisions, claims and jobs name their owners in another version.
+//!
+//! The garbage collector of Kubernetes looks an owner up in the version that its dependents name. Once a definition has lost that
+//! version, it takes the owner for deleted, and deletes the dependents.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use kruise_api::path::segment;
+use kruise_runtime::{ApiError, Client};
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::definition::{self, Definition};
+use super::pages::{self, Page};
+
+/// Resources of Kubernetes whose objects workloads own: path of their version, and plural name.
+const DEPENDENTS: [(&str, &str); 4] = [
+    ("/api/v1", "pods"),
+    ("/apis/apps/v1", "controllerrevisions"),
+    ("/api/v1", "persistentvolumeclaims"),
+    ("/apis/batch/v1", "jobs"),
+];
+/// Times that all objects are looked at, until none names another version.
+const ROUNDS: usize = 5;
+/// Attempts of a write, if server or network fail.
+const TRIES: u32 = 5;
+const JSON: &str = "application/json-patch+json";
+
+/// Whose dependents, and which version they are to name.
+#[derive(Args, Debug)]
+pub struct Options {
+    /// Definitions, such as clonesets.apps.kruise.io.
+    #[arg(required = true)]
+    names: Vec<String>,
+    /// The version that dependents are to name.
+    #[arg(long, value_name = "VERSION")]
+    to: String,
+    /// Objects changed in a second, at most.
+    #[arg(long, default_value_t = 20.0, value_parser = super::positive)]
+    rate: f64,
+    /// Kubeconfig; without it `KUBECONFIG`, then the cluster's own.
+    #[arg(long)]
+    kubeconfig: Option<PathBuf>,
+}
+
+/// Owners, and the version in which they are to be named.
+struct Owners {
+    /// Groups and kinds.
+    kinds: BTreeSet<(String, String)>,
+    version: String,
+}
+
+/// An object that may have owners.
+#[derive(Deserialize)]
+struct Dependent {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    #[serde(default)]
+    namespace: String,
+    name: String,
+    #[serde(default)]
+    owner_references: Vec<Value>,
+}
+
+/// Changes dependents, and returns a line for each resource that had some.
+pub(super) fn run(options: &Options) -> anyhow::Result<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(migrate(options))
+}
+
+async fn migrate(options: &Options) -> anyhow::Result<String> {
+    let client = super::connect(options.kubeconfig.as_deref()).await?;
+    let definitions = definition::all(&client).await?;
+    let owners = owners(options, &definitions)?;
+    let mut changes = Changes {
+        client: &client,
+        owners,
+        pause: Duration::from_secs_f64(1.0 / options.rate),
+        next: Instant::now(),
+        refused: Vec::new(),
+    };
+    let of_kubernetes = DEPENDENTS
+        .iter()
+        .map(|(version, plural)| format!("{version}/{plural}"));
+    let of_kruise = definitions.iter().filter_map(Definition::list_path);
+    let mut text = String::new();
+    for list in of_kubernetes.chain(of_kruise) {
+        let changed = changes.all(&list).await?;
+        if changed > 0 {
+            let plural = list.rsplit('/').next().unwrap_or_default();
+            text.push_str(&format!(
+                "{plural}: {changed} name their owners as {}\n",
+                options.to
+            ));
+        }
+    }
+    if changes.refused.is_empty() {
+        return Ok(if text.is_empty() {
+            format!("all name their owners as {} already\n", options.to)
+        } else {
+            text
+        });
+    }
+    bail!(
+        "{} objects could not be changed; the garbage collector may delete them when their owners' definitions lose the version \
+         that they name. Mend them and run this again:\n  {}",
+        changes.refused.len(),
+        changes.refused.join("\n  ")
+    )
+}
+
+/// The kinds of the named definitions.
+fn owners(options: &Options, definitions: &[Definition]) -> anyhow::Result<Owners> {
+    let kinds = options.names.iter().map(|name| {
+        let definition = super::named(definitions, name)?;
+        definition.check_version(&options.to)?;
+        Ok((definition.group.clone(), definition.kind.clone()))
+    });
+    Ok(Owners {
+        kinds: kinds.collect::<anyhow::Result<_>>()?,
+        version: options.to.clone(),
+    })
+}
+
+impl Owners {
+    /// JSON Patch that changes the version of the owners of an object. It is refused if the object has got other owners
+    /// meanwhile. `None` if nothing changes.
+    fn patch(&self, references: &[Value]) -> Option<Value> {
+        let changed = references.iter().enumerate().filter_map(|(index, reference)| {
+            let text = |member: &str| reference.get(member).and_then(Value::as_str);
+            let (group, version) = text("apiVersion")?.split_once('/')?;
+            let kind = (group.to_owned(), text("kind")?.to_owned());
+            let path = format!("/metadata/ownerReferences/{index}");
+            (version != self.version && self.kinds.contains(&kind)).then(|| {
+                let version = format!("{group}/{}", self.version);
+                [
+                    json!({"op": "test", "path": path, "value": reference}),
+                    json!({"op": "replace", "path": format!("{path}/apiVersion"), "value": version}),
+                ]
+            })
+        });
+        let patch: Vec<Value> = changed.flatten().collect();
+        (!patch.is_empty()).then_some(Value::Array(patch))
+    }
+}
+
+/// Changes objects at a limited rate.
+struct Changes<'a> {
+    client: &'a Client,
+    owners: Owners,
+    pause: Duration,
+    next: Instant,
+    /// Refused objects: key and error.
+    refused: Vec<String>,
+}
+
+impl Changes<'_> {
+    /// Changes all objects of a list, until none is left. Returns the number of changes.
+    async fn all(&mut self, list: &str) -> anyhow::Result<u64> {
+        let mut all = 0;
+        for _ in 0..ROUNDS {
+            let (changed, left) = self.round(list).await?;
+            all += changed;
+            if !left {
+                return Ok(all);
+            }
+        }
+        bail!("objects of {list} keep changing; run this again when they are at rest")
+    }
+
+    /// Returns the number of changes, and whether some objects had changed meanwhile.
+    async fn round(&mut self, list: &str) -> anyhow::Result<(u64, bool)> {
+        let (mut changed, mut left, mut next) = (0, false, String::new());
+        loop {
+            let page: Page<Dependent> = match self.client.get(&pages::path(list, &next)).await {
+                // The cluster does not serve the resource.
+                Err(error) if error.is_not_found() => return Ok((changed, left)),
+                // The continue token has expired.
+                Err(error) if error.is_gone() && !next.is_empty() => return Ok((changed, true)),
+                page => page.with_context(|| format!("cannot list {list}"))?,
+            };
+            for Dependent { metadata } in &page.items {
+                let Some(patch) = self.owners.patch(&metadata.owner_references) else {
+                    continue;
+                };
+                match self.write(&path_of(list, metadata), &patch).await {
+                    Ok(()) => changed += 1,
+                    Err(error) if error.is_not_found() => {}
+                    Err(error) if error.is_conflict() || error.is_invalid() => left = true,
+                    Err(error) => self.refused.push(format!("{list} {}: {error}", key(metadata))),
+                }
+            }
+            next = page.metadata.next;
+            if next.is_empty() {
+                return Ok((changed, left));
+            }
+        }
+    }
+
+    /// Sends a patch, with retries.
+    async fn write(&mut self, path: &str, patch: &Value) -> Result<(), ApiError> {
+        let mut again = Duration::from_secs(1);
+        for _ in 1..TRIES {
+            match self.write_once(path, patch).await {
+                Err(error) if error.is_retriable() => sleep(again).await,
+                result => return result,
+            }
+            again *= 2;
+        }
+        self.write_once(path, patch).await
+    }
+
+    async fn write_once(&mut self, path: &str, patch: &Value) -> Result<(), ApiError> {
+        sleep_until(self.next).await;
+        self.next = Instant::now() + self.pause;
+        let written = self.client.patch::<IgnoredAny>(path, JSON, patch).await;
+        written.map(drop)
+    }
+}
+
+/// Path of an object of a list.
+fn path_of(list: &str, metadata: &Metadata) -> String {
+    let (version, plural) = list.rsplit_once('/').unwrap_or_default();
+    let name = segment(&metadata.name);
+    if metadata.namespace.is_empty() {
+        return format!("{version}/{plural}/{name}");
+    }
+    format!(
+        "{version}/namespaces/{}/{plural}/{name}",
+        segment(&metadata.namespace)
+    )
+}
+
+fn key(metadata: &Metadata) -> String {
+    format!("{}/{}", metadata.namespace, metadata.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_references_to_these_kinds_in_another_version_are_changed() {
+        let owners = Owners {
+            kinds: [("apps.kruise.io".to_owned(), "CloneSet".to_owned())].into(),
+            version: "v1alpha1".into(),
+        };
+        let reference = |version: &str, kind: &str| json!({"apiVersion": version, "kind": kind, "name": "web", "uid": "u"});
+        let ours = reference("apps.kruise.io/v1beta1", "CloneSet");
+        let others = [
+            reference("apps.kruise.io/v1beta1", "DaemonSet"),
+            reference("example.com/v1beta1", "CloneSet"),
+            reference("apps.kruise.io/v1alpha1", "CloneSet"),
+            reference("v1", "Pod"),
+            json!({"name": "broken"}),
+        ];
+        assert_eq!(owners.patch(&others), None);
+        let all = [others.as_slice(), std::slice::from_ref(&ours)].concat();
+        let patch = owners.patch(&all).unwrap();
+        assert_eq!(
+            patch,
+            json!([
+                {"op": "test", "path": "/metadata/ownerReferences/5", "value": ours},
+                {"op": "replace", "path": "/metadata/ownerReferences/5/apiVersion", "value": "apps.kruise.io/v1alpha1"},
+            ])
+        );
+    }
+
+    #[test]
+    fn objects_are_found_in_their_namespaces() {
+        let metadata = |namespace: &str| Metadata {
+            namespace: namespace.to_owned(),
+            name: "web-1".to_owned(),
+            owner_references: Vec::new(),
+        };
+        assert_eq!(
+            path_of("/api/v1/pods", &metadata("shop")),
+            "/api/v1/namespaces/shop/pods/web-1"
+        );
+        assert_eq!(
+            path_of("/apis/apps.kruise.io/v1beta1/nodeimages", &metadata("")),
+            "/apis/apps.kruise.io/v1beta1/nodeimages/web-1"
+        );
+    }
+}
