@@ -2,7 +2,7 @@
 //! runtime, writes and events.
 //!
 //! [`Agent::handle`] takes an [`Event`] and returns [`Effect`]s; [`Agent::next_timer`] says when to call again if nothing
-//! happens. The caller carries the effects out and reports their ends. A simulated node does so, too.
+//! happens. The caller carries the effects out and reports their ends.
 //!
 //! * **Images**: a NodeImage lists what the node is to have. Each tag is pulled in a round of attempts, and its state is
 //!   reported in the status.

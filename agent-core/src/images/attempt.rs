@@ -16,6 +16,8 @@ pub(super) const PAST_DEADLINE: &str = "pulling exceeds the activeDeadlineSecond
 /// Delays between attempts.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LAST_PAUSE: Duration = Duration::from_secs(30);
+/// Bytes of a message in a status.
+const LONGEST_MESSAGE: usize = 1024;
 
 impl Images {
     /// Begins an attempt: the first one of a task that waits in the queue, or the next one.
@@ -157,7 +159,7 @@ impl Images {
             call.emit(Effect::CancelPull(attempt));
         }
         task.finish(Phase::Failed, call.now);
-        task.status.message = problem.into();
+        task.status.message = shortened(problem).into();
         self.writer.touch(call.now);
         self.report_failure(key, problem, call);
     }
@@ -207,4 +209,10 @@ fn sandbox(of: &Sandbox) -> Sandbox {
         labels: of.labels.clone(),
         annotations: annotations.collect(),
     }
+}
+
+/// A message that fits into a status with hundreds of others.
+fn shortened(message: &str) -> &str {
+    let end = message.floor_char_boundary(LONGEST_MESSAGE);
+    message.split_at(end).0
 }

@@ -324,8 +324,8 @@ impl Images {
         let tasks = self.tasks.iter_mut();
         for (key, task) in tasks.filter(|(_, task)| task.step == Step::Queued) {
             let is_news = match &problem {
-                Some(problem) => task.hold(problem, call.now),
-                None => task.release(),
+                Some(problem) => task.await_runtime(problem, call.now),
+                None => task.find_runtime(),
             };
             if is_news {
                 self.writer.touch(call.now);

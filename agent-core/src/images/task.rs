@@ -29,6 +29,8 @@ pub(super) struct Task {
     pub(super) held_since: Option<Timestamp>,
     /// Does it wait for the runtime or for disk space?
     pub(super) is_held: bool,
+    /// Is it held because the runtime is away, and was not held before?
+    waits_for_runtime: bool,
 }
 
 /// What a task does. It has a slot of the limit from its first check to its end, unless it waits for the runtime or for space.
@@ -79,6 +81,7 @@ impl Task {
             failures: 0,
             held_since: None,
             is_held: false,
+            waits_for_runtime: false,
         }
     }
 
@@ -91,6 +94,7 @@ impl Task {
             failures: 0,
             held_since: None,
             is_held: false,
+            waits_for_runtime: false,
         }
     }
 
@@ -154,6 +158,20 @@ impl Task {
             self.status.message = reason.into();
         }
         is_new
+    }
+
+    /// It waits for the runtime. Returns whether that is news.
+    pub(super) fn await_runtime(&mut self, reason: &str, now: Timestamp) -> bool {
+        self.waits_for_runtime |= self.held_since.is_none();
+        self.hold(reason, now)
+    }
+
+    /// The runtime is there. A wait for a slot is no part of the wait for the runtime. Returns whether that is news.
+    pub(super) fn find_runtime(&mut self) -> bool {
+        if std::mem::take(&mut self.waits_for_runtime) {
+            self.held_since = None;
+        }
+        self.release()
     }
 
     /// It need not wait any more. Returns whether that is news.

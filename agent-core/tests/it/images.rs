@@ -576,6 +576,42 @@ fn a_runtime_that_is_away_for_as_long_as_an_attempt_may_take_fails_the_round() {
 }
 
 #[test]
+fn a_wait_for_a_slot_between_two_outages_is_no_wait_for_the_runtime() {
+    let mut world = World::new(Config {
+        min_free_percent: 0,
+        max_pulls: NonZeroU32::new(1),
+        ..Config::new("n1")
+    });
+    let slow = [Course::Succeeds(seconds(500)), Course::Succeeds(seconds(500))];
+    world.courses.insert("nginx:1".into(), slow.into());
+    let both = policy(600, 9);
+    world.want(json!({"nginx": {"tags": [tag("1", both.clone()), tag("2", both)]}}));
+    world.run(seconds(1));
+    for _ in 0..2 {
+        world.is_up = false;
+        world.inject(Event::RuntimeLost("socket closed".into()));
+        world.run(seconds(5));
+        world.is_up = true;
+        world.run(seconds(450));
+    }
+    assert_eq!(world.phase("nginx", "2"), "Waiting");
+    world.run(seconds(1000));
+    assert_eq!(world.phase("nginx", "2"), "Succeeded");
+}
+
+#[test]
+fn a_message_of_many_kilobytes_is_cut_where_a_character_ends() {
+    let mut world = world();
+    let long: &'static str = String::leak("ü".repeat(5000) + "!");
+    world
+        .courses
+        .insert("nginx:1".into(), [Course::Fails(seconds(1), long)].into());
+    world.want(one("nginx", policy(600, 0)));
+    world.run(seconds(10));
+    assert_eq!(world.tag("nginx", "1")["message"], "ü".repeat(512));
+}
+
+#[test]
 fn one_listing_serves_all_tags_that_ask_for_one() {
     let mut world = world();
     let wanted = (0..50).map(|number| (format!("app-{number}"), json!({"tags": [tag("1", json!({}))]})));

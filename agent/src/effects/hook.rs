@@ -77,12 +77,10 @@ async fn exec(
     if output.exit_code == 0 {
         return Ok(());
     }
+    // More people may read events than what containers print.
     let errors = String::from_utf8_lossy(&output.stderr);
-    Err(format!(
-        "it ended with exit code {}: {}",
-        output.exit_code,
-        errors.trim()
-    ))
+    tracing::info!(container, errors = errors.trim(), "a preStop hook failed");
+    Err(format!("it ended with exit code {}", output.exit_code))
 }
 
 /// Where a request goes.

@@ -17,6 +17,8 @@ use crate::metrics::Metrics;
 
 /// The runtime gives up a pull this long after it was cancelled here.
 const BEYOND: Duration = Duration::from_secs(5);
+/// Longest time in which a disk says how large and how full it is.
+const MEASUREMENT: Duration = Duration::from_secs(10);
 
 /// Every image, as narrow as it is needed.
 pub(super) async fn list(client: Client) -> Result<Vec<RuntimeImage>, Failure> {
@@ -40,8 +42,11 @@ pub(super) async fn filesystem(client: Client) -> Result<Filesystem, Failure> {
         .filter(|folder| folder.is_absolute())
         .ok_or_else(|| Failure::Failed("the runtime does not say where its images are".into()))?;
     // A disk that does not answer must not stop everything else.
-    let measured = tokio::task::spawn_blocking(move || disk::measure(&folder)).await;
-    let measured = measured.unwrap_or_else(|error| Err(error.to_string()));
+    let measured = tokio::task::spawn_blocking(move || disk::measure(&folder));
+    let measured = match timeout(MEASUREMENT, measured).await {
+        Ok(measured) => measured.unwrap_or_else(|error| Err(error.to_string())),
+        Err(_) => Err("the disk does not answer".to_owned()),
+    };
     measured.map_err(|problem| Failure::Failed(problem.into()))
 }
 

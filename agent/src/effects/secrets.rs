@@ -1,4 +1,4 @@
-//! Reads pull secrets, one by one: the right to list them would show all of them to every node.
+//! Reads pull secrets, one by one, when a pull needs them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

@@ -129,7 +129,7 @@ fn daemon_set(namespace: &str, image: &str, feature_gates: &str) -> Value {
     })
 }
 
-/// A policy that lets an agent write only about its own node and the pods there. Needs tokens that name the node, which API
+/// A policy that lets an agent write the statuses of its own NodeImage and of the pods on its node only. Needs tokens that name the node, which API
 /// servers issue from Kubernetes 1.30 on.
 pub(crate) fn policy(namespace: &str) -> Vec<Value> {
     let changed = |group: &str, resources: &[&str]| json!({"apiGroups": [group], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": resources});

@@ -66,8 +66,8 @@ pub struct Options {
     /// Print the node agent, too: its DaemonSet and its rights. It replaces that of OpenKruise.
     #[arg(long, conflicts_with = "watch_namespace")]
     agent: bool,
-    /// Print a policy, too, that lets an agent write only about its own node and the pods there: for Kubernetes 1.30 and
-    /// newer.
+    /// Print a policy, too, that lets an agent write the statuses of its own NodeImage and of the pods on its node only: for
+    /// Kubernetes 1.30 and newer.
     #[arg(long, requires = "agent")]
     agent_policy: bool,
     /// Register webhooks by this URL instead of the Service: `https://HOST:PORT` as in `WEBHOOK_HOST` and `WEBHOOK_PORT`.

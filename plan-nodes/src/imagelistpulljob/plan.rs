@@ -85,6 +85,12 @@ struct Jobs<'a> {
 impl<'a> Jobs<'a> {
     fn new(snapshot: &'a Snapshot<'a>, template: &Value) -> Self {
         let images: BTreeSet<&str> = snapshot.list.spec.images.iter().map(String::as_str).collect();
+        // What somebody else changed in a job of this template stays.
+        let hash = template::hash(template);
+        let is_of_template = |job: &ImagePullJob| {
+            job.metadata.labels.get(REVISION_HASH) == Some(&hash)
+                || template::are_equal(&template::of_job(&job.stored_spec), template)
+        };
         let mut jobs: Vec<&ImagePullJob> = snapshot.jobs.iter().map(|job| &**job).collect();
         jobs.retain(|job| job.metadata.deletion_timestamp.is_none());
         // Of several jobs for an image, the oldest stays.
@@ -97,7 +103,7 @@ impl<'a> Jobs<'a> {
             let image = job.spec.image.as_str();
             let reason = if !images.contains(image) {
                 format!("{image} is not in the list any more")
-            } else if !template::are_equal(&template::of_job(&job.stored_spec), template) {
+            } else if !is_of_template(job) {
                 "the template has changed".to_owned()
             } else if sorted.current.contains_key(image) {
                 format!("{image} has an older job")

@@ -23,7 +23,9 @@ pub(super) fn judge(node: &NodeImage, plan: &mut Plan, now: Timestamp) {
             let Some(message) = overdue(node, name, tag, plan, now) else {
                 continue;
             };
-            fail(statuses.entry(name.clone()).or_default(), tag, message);
+            // Nothing ends a silent agent's round: if it reports later, it goes on.
+            let end = (message == LATE).then_some(now);
+            fail(statuses.entry(name.clone()).or_default(), tag, message, end);
             plan.events.extend(announce(node, name, tag, message));
             has_failed = true;
         }
@@ -64,14 +66,15 @@ fn overdue(
     }
 }
 
-/// Records that the current round of the tag has failed. There is no time of an end: an agent that reports later goes on.
-fn fail(image: &mut ImageStatus, tag: &ImageTag, message: &str) {
+/// Records that the current round of the tag has failed. An agent takes it for ended if it has a time of its end.
+fn fail(image: &mut ImageStatus, tag: &ImageTag, message: &str, end: Option<Timestamp>) {
     let found = image.tags.iter().position(|status| status.tag == tag.tag);
     let known = found.and_then(|index| image.tags.get(index));
     let of_round = known.filter(|status| status.version == tag.version);
     let failed = TagStatus {
         phase: TagStatus::FAILED.into(),
         message: message.into(),
+        completion_time: end,
         ..of_round.cloned().unwrap_or(TagStatus {
             tag: tag.tag.clone(),
             version: tag.version,

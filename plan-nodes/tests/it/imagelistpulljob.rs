@@ -106,6 +106,21 @@ fn another_template_replaces_the_jobs() {
 }
 
 #[test]
+fn a_job_that_somebody_else_changed_stays() {
+    let mut world = world(&["n1"]);
+    world.list(
+        "warm",
+        &json!({"images": ["app:1"], "completionPolicy": {"type": "Never"}}),
+    );
+    world.settle();
+    let before = world.names(JOBS);
+    world.edit(JOBS, "shop", &before[0], &json!({"spec": {"parallelism": 0}}));
+    world.settle();
+    assert_eq!(world.names(JOBS), before);
+    assert_eq!(world.all(JOBS).next().unwrap()["spec"]["parallelism"], 0);
+}
+
+#[test]
 fn an_image_that_fails_on_a_node_is_reported_once_in_the_order_of_images() {
     let mut world = world(&["n1"]);
     world.list(

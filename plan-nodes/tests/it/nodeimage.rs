@@ -152,6 +152,10 @@ fn a_pull_beyond_its_deadline_fails_ten_minutes_later() {
     let status = &world.image("n1")["status"]["imageStatuses"]["app"]["tags"][0];
     assert_eq!(status["message"], "pulling exceeds the activeDeadlineSeconds");
     assert!(status["startTime"].is_string(), "what the agent reported stays");
+    assert!(
+        status["completionTime"].is_string(),
+        "for the agent the round is over, too"
+    );
 }
 
 #[test]
