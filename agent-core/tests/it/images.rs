@@ -582,17 +582,17 @@ fn a_wait_for_a_slot_between_two_outages_is_no_wait_for_the_runtime() {
         max_pulls: NonZeroU32::new(1),
         ..Config::new("n1")
     });
-    let slow = [Course::Succeeds(seconds(500)), Course::Succeeds(seconds(500))];
+    let slow = [Course::Succeeds(seconds(1500))];
     world.courses.insert("nginx:1".into(), slow.into());
-    let both = policy(600, 9);
-    world.want(json!({"nginx": {"tags": [tag("1", both.clone()), tag("2", both)]}}));
+    let tags = [tag("1", policy(2000, 0)), tag("2", policy(600, 0))];
+    world.want(json!({"nginx": {"tags": tags}}));
     world.run(seconds(1));
     for _ in 0..2 {
         world.is_up = false;
         world.inject(Event::RuntimeLost("socket closed".into()));
         world.run(seconds(5));
         world.is_up = true;
-        world.run(seconds(450));
+        world.run(seconds(700));
     }
     assert_eq!(world.phase("nginx", "2"), "Waiting");
     world.run(seconds(1000));
