@@ -92,7 +92,7 @@ mod tests {
     fn definition(generation: i64) -> Definition {
         let object = json!({
             "metadata": {"name": "clonesets.apps.kruise.io", "uid": "u", "resourceVersion": "7", "generation": generation},
-            "spec": {"group": "apps.kruise.io", "names": {"plural": "clonesets"},
+            "spec": {"group": "apps.kruise.io", "names": {"plural": "clonesets", "kind": "CloneSet"},
                      "versions": [{"name": "v1beta1", "served": true, "storage": true}]},
         });
         Definition::read(&object).unwrap()
