@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::advancedcronjob::KIND;
-use crate::convert::{NEWER, convert_as};
+use crate::convert::convert_to_newer;
 use crate::meta::{ObjectMeta, StringMap, null_as_default};
 
 /// An AdvancedCronJob as planners see it.
@@ -196,10 +196,7 @@ impl AdvancedCronJob {
     /// # Errors
     /// In plain words, if the version is not served, or a field has another type.
     pub fn from_value(mut object: Value) -> Result<Self, String> {
-        let version = object.get("apiVersion").and_then(Value::as_str);
-        let version = version.unwrap_or_default().to_owned();
-        let hub = format!("{}/{NEWER}", KIND.group);
-        convert_as(&KIND, &mut object, &hub).map_err(|error| error.to_string())?;
+        let version = convert_to_newer(&KIND, &mut object)?;
         let mut job = Self::deserialize(object).map_err(|error| error.to_string())?;
         job.api_version = version;
         Ok(job)
@@ -211,6 +208,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::convert::convert_as;
 
     fn stored() -> Value {
         json!({

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::KIND;
 use crate::condition::JobCondition;
-use crate::convert::{NEWER, convert_as};
+use crate::convert::convert_to_newer;
 use crate::meta::{ObjectMeta, null_as_default};
 
 /// A BroadcastJob as the planner sees it.
@@ -108,10 +108,7 @@ impl BroadcastJob {
     /// # Errors
     /// In plain words, if the version is not served, or a field has another type.
     pub fn from_value(mut object: Value) -> Result<Self, String> {
-        let version = object.get("apiVersion").and_then(Value::as_str);
-        let version = version.unwrap_or_default().to_owned();
-        let hub = format!("{}/{NEWER}", KIND.group);
-        convert_as(&KIND, &mut object, &hub).map_err(|error| error.to_string())?;
+        let version = convert_to_newer(&KIND, &mut object)?;
         let mut job = Self::deserialize(object).map_err(|error| error.to_string())?;
         job.api_version = version;
         Ok(job)

@@ -82,6 +82,18 @@ pub fn convert(object: &mut Value, wanted: &str) -> Result<(), ConvertError> {
     }
 }
 
+/// Converts an object of this kind to the newer version. Returns the `apiVersion` that it had.
+///
+/// # Errors
+/// In plain words, if its version is not served.
+pub fn convert_to_newer(kind: &Kind, object: &mut Value) -> Result<String, String> {
+    let version = object.get("apiVersion").and_then(Value::as_str);
+    let version = version.unwrap_or_default().to_owned();
+    let newer = format!("{}/{NEWER}", kind.group);
+    convert_as(kind, object, &newer).map_err(|error| error.to_string())?;
+    Ok(version)
+}
+
 /// As [`convert`], for an object whose kind is known, whatever its `kind` member is.
 pub fn convert_as(kind: &Kind, object: &mut Value, wanted: &str) -> Result<(), ConvertError> {
     let version = object

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::KIND;
 use crate::condition::Condition;
-use crate::convert::{NEWER, convert_as};
+use crate::convert::convert_to_newer;
 use crate::lifecycle::Lifecycle;
 use crate::meta::{LabelSelector, ObjectMeta, null_as_default};
 
@@ -133,10 +133,7 @@ impl DaemonSet {
     /// # Errors
     /// In plain words, if the version is not served, or a field has another type.
     pub fn from_value(mut object: Value) -> Result<Self, String> {
-        let version = object.get("apiVersion").and_then(Value::as_str);
-        let version = version.unwrap_or_default().to_owned();
-        let hub = format!("{}/{NEWER}", KIND.group);
-        convert_as(&KIND, &mut object, &hub).map_err(|error| error.to_string())?;
+        let version = convert_to_newer(&KIND, &mut object)?;
         let mut set = Self::deserialize(object).map_err(|error| error.to_string())?;
         set.api_version = version;
         Ok(set)

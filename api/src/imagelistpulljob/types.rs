@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::KIND;
-use crate::convert::{NEWER, convert_as};
+use crate::convert::convert_to_newer;
 use crate::imagepulljob::CompletionPolicy;
 use crate::meta::{ObjectMeta, null_as_default};
 
@@ -96,10 +96,7 @@ impl ImageListPullJob {
     /// # Errors
     /// In plain words, if the version is not served, or a field has another type.
     pub fn from_value(mut object: Value) -> Result<Self, String> {
-        let version = object.get("apiVersion").and_then(Value::as_str);
-        let version = version.unwrap_or_default().to_owned();
-        let hub = format!("{}/{NEWER}", KIND.group);
-        convert_as(&KIND, &mut object, &hub).map_err(|error| error.to_string())?;
+        let version = convert_to_newer(&KIND, &mut object)?;
         let stored_spec = object.get("spec").cloned().unwrap_or_default();
         let mut job = Self::deserialize(object).map_err(|error| error.to_string())?;
         (job.api_version, job.stored_spec) = (version, stored_spec);

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
-use crate::convert::{NEWER, convert_as};
+use crate::convert::convert_to_newer;
 use crate::meta::{LabelSelector, ObjectMeta, null_as_default};
 use crate::names::podunavailablebudget::{PROTECT_OPERATIONS, PROTECT_TOTAL_REPLICAS};
 use crate::podunavailablebudget::KIND;
@@ -144,10 +144,7 @@ impl PodUnavailableBudget {
     /// # Errors
     /// In plain words, if the version is not served, or a field has another type.
     pub fn from_value(mut object: Value) -> Result<Self, String> {
-        let version = object.get("apiVersion").and_then(Value::as_str);
-        let version = version.unwrap_or_default().to_owned();
-        let hub = format!("{}/{NEWER}", KIND.group);
-        convert_as(&KIND, &mut object, &hub).map_err(|error| error.to_string())?;
+        let version = convert_to_newer(&KIND, &mut object)?;
         let mut budget = Self::deserialize(object).map_err(|error| error.to_string())?;
         budget.api_version = version;
         Ok(budget)
@@ -190,6 +187,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::convert::convert_as;
 
     fn stored() -> Value {
         json!({

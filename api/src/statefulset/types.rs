@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::condition::Condition;
-use crate::convert::{NEWER, convert_as};
+use crate::convert::convert_to_newer;
 use crate::lifecycle::Lifecycle;
 use crate::meta::{LabelSelector, ObjectMeta, null_as_default};
 use crate::priority::PriorityStrategy;
@@ -238,10 +238,7 @@ impl StatefulSet {
     /// # Errors
     /// In plain words, if the version is not served, or a field has another type.
     pub fn from_value(mut object: Value) -> Result<Self, String> {
-        let version = object.get("apiVersion").and_then(Value::as_str);
-        let version = version.unwrap_or_default().to_owned();
-        let hub = format!("{}/{NEWER}", KIND.group);
-        convert_as(&KIND, &mut object, &hub).map_err(|error| error.to_string())?;
+        let version = convert_to_newer(&KIND, &mut object)?;
         let mut set = Self::deserialize(object).map_err(|error| error.to_string())?;
         set.api_version = version;
         Ok(set)
@@ -259,6 +256,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::convert::convert_as;
 
     #[test]
     fn the_older_version_reads_as_the_hub_with_what_was_kept_of_it() {
