@@ -14,7 +14,7 @@ use kruise_api::{
     statefulset::{self, StatefulSet},
 };
 use kruise_plan_kit::{Explain, Memory, Plan, ResourceId, Why};
-use kruise_plan_nodes::imagepulljob::{Copies, Nodes, Options, Workload};
+use kruise_plan_nodes::imagepulljob::{Nodes, Options, Workload};
 use kruise_views::SecretView;
 
 use super::{Request, workload::Cluster};
@@ -100,9 +100,9 @@ async fn secrets(
     cluster: &Cluster<'_>,
     request: &Request<'_>,
     job: &ImagePullJob,
-) -> (Held, Option<&'static str>) {
+) -> (Vec<Arc<SecretView>>, Option<&'static str>) {
     if job.spec.pull_secrets.is_empty() {
-        return (Held(Vec::new()), None);
+        return (Vec::new(), None);
     }
     let mut all: Vec<Arc<SecretView>> = Vec::new();
     for namespace in [request.namespace, AGENT_NAMESPACE] {
@@ -112,11 +112,11 @@ async fn secrets(
         };
         let Ok(listed) = listed.await else {
             let hidden = "you may not list the secrets that it names: it is explained as if there were none";
-            return (Held(Vec::new()), Some(hidden));
+            return (Vec::new(), Some(hidden));
         };
         all.extend(listed);
     }
-    (Held(all), None)
+    (all, None)
 }
 
 /// NodeImages of a list.
@@ -131,33 +131,5 @@ impl Nodes for Listed<'_> {
     fn all(&self) -> Vec<Arc<NodeImage>> {
         let read = self.0.iter().filter_map(|node| node.object.as_ref().ok());
         read.cloned().collect()
-    }
-}
-
-/// Secrets of a list.
-struct Held(Vec<Arc<SecretView>>);
-
-impl Held {
-    fn all(&self, is_wanted: impl Fn(&SecretView) -> bool) -> Vec<Arc<SecretView>> {
-        self.0
-            .iter()
-            .filter(|secret| is_wanted(secret))
-            .cloned()
-            .collect()
-    }
-}
-
-impl Copies for Held {
-    fn get(&self, namespace: &str, name: &str) -> Option<Arc<SecretView>> {
-        let all = self.all(|secret| *secret.namespace == *namespace && *secret.name == *name);
-        all.into_iter().next()
-    }
-
-    fn of(&self, source: &str) -> Vec<Arc<SecretView>> {
-        self.all(|secret| secret.source.as_deref() == Some(source))
-    }
-
-    fn needed_by(&self, job: &str) -> Vec<Arc<SecretView>> {
-        self.all(|secret| secret.source.is_some() && secret.references.iter().any(|one| **one == *job))
     }
 }

@@ -59,3 +59,25 @@ pub trait Copies {
     /// The copies that a job needs or needed, given as `namespace/name`.
     fn needed_by(&self, job: &str) -> Vec<Arc<SecretView>>;
 }
+
+/// All secrets that were listed.
+impl Copies for Vec<Arc<SecretView>> {
+    fn get(&self, namespace: &str, name: &str) -> Option<Arc<SecretView>> {
+        let is_it = |secret: &&Arc<SecretView>| *secret.namespace == *namespace && *secret.name == *name;
+        self.iter().find(is_it).cloned()
+    }
+
+    fn of(&self, source: &str) -> Vec<Arc<SecretView>> {
+        let copies = self
+            .iter()
+            .filter(|secret| secret.source.as_deref() == Some(source));
+        copies.cloned().collect()
+    }
+
+    fn needed_by(&self, job: &str) -> Vec<Arc<SecretView>> {
+        let is_copy_for = |secret: &&Arc<SecretView>| {
+            secret.source.is_some() && secret.references.iter().any(|one| **one == *job)
+        };
+        self.iter().filter(is_copy_for).cloned().collect()
+    }
+}

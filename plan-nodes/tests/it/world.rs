@@ -11,7 +11,7 @@ use kruise_api::{
 use kruise_plan_kit::{Explain, Memory, Need, Plan, ResourceId, Target, Write};
 use kruise_plan_nodes::{
     imagelistpulljob,
-    imagepulljob::{self as pulls, Copies, Nodes},
+    imagepulljob::{self as pulls, Nodes},
     nodeimage::{self, Jobs, Owner, Secrets},
 };
 use kruise_plan_test_kit::{Refused, create, may_delete, merge, patch, text};
@@ -344,7 +344,7 @@ impl World {
         let pods = pulls::in_update_order(None, pods, self.now);
         let on: Vec<&str> = pods.iter().filter_map(|pod| pod.node.as_deref()).collect();
         let (nodes, unlisted) = pulls::targets(&job.spec, self, &on);
-        let secrets = Held(self.secrets());
+        let secrets = self.secrets();
         self.with_needs(key, |memory| {
             let snapshot = pulls::Snapshot {
                 job,
@@ -550,33 +550,6 @@ impl Nodes for World {
         let all = self.all(ResourceId::NODE_IMAGES);
         all.map(|node| Arc::new(NodeImage::from_value(node.clone()).unwrap()))
             .collect()
-    }
-}
-
-struct Held(Vec<Arc<SecretView>>);
-
-impl Held {
-    fn all(&self, is_wanted: impl Fn(&SecretView) -> bool) -> Vec<Arc<SecretView>> {
-        self.0
-            .iter()
-            .filter(|secret| is_wanted(secret))
-            .cloned()
-            .collect()
-    }
-}
-
-impl Copies for Held {
-    fn get(&self, namespace: &str, name: &str) -> Option<Arc<SecretView>> {
-        let all = self.all(|secret| *secret.namespace == *namespace && *secret.name == *name);
-        all.into_iter().next()
-    }
-
-    fn of(&self, source: &str) -> Vec<Arc<SecretView>> {
-        self.all(|secret| secret.source.as_deref() == Some(source))
-    }
-
-    fn needed_by(&self, job: &str) -> Vec<Arc<SecretView>> {
-        self.all(|secret| secret.source.is_some() && secret.references.iter().any(|one| **one == *job))
     }
 }
 
