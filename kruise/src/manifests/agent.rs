@@ -3,10 +3,11 @@
 //! Names and labels are those of OpenKruise, so that the one replaces the other.
 
 use kruise_api::names::AGENT_NAMESPACE;
+use kruise_api::names::containerrecreaterequest::{NODE_TYPE, VIRTUAL_KUBELET};
+use kruise_api::names::nodeimage::AGENT as NAME;
 use serde_json::{Value, json};
 
-/// Name of the DaemonSet and of the service account.
-pub(crate) const NAME: &str = "kruise-daemon";
+use super::rbac::{self, Place, Role};
 
 /// Where agents serve metrics and health, on the host's network.
 const PORT: u16 = 10221;
@@ -19,58 +20,40 @@ const NODE_CLAIM: &str = "authentication.kubernetes.io/node-name";
 
 /// Everything that agents need; `image` is that of the manager. Empty feature gates leave the defaults.
 pub(crate) fn objects(namespace: &str, image: &str, feature_gates: &str) -> Vec<Value> {
-    let mut objects = vec![json!({
-        "apiVersion": "v1", "kind": "ServiceAccount",
-        "metadata": {"name": NAME, "namespace": namespace},
-    })];
-    objects.extend(rights(namespace));
+    let mut objects = vec![rbac::account(NAME, namespace)];
+    for role in roles() {
+        let rules = role.rules.iter().map(|needed| needed.rule.clone()).collect();
+        objects.extend(rbac::role_objects(&role, NAME, namespace, rules));
+    }
     objects.push(daemon_set(namespace, image, feature_gates));
     objects
 }
 
 /// The rights of agents: to follow what concerns their nodes and to report about it. Pull secrets are read in the namespace of
 /// their copies only.
-fn rights(namespace: &str) -> Vec<Value> {
-    let rule = |group: &str, resources: &[&str], verbs: &[&str]| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
+fn roles() -> [Role<'static>; 2] {
     let group = kruise_api::nodeimage::KIND.group;
-    let account = json!([{"kind": "ServiceAccount", "name": NAME, "namespace": namespace}]);
-    let role = |kind: &str, name: &str, rules: Value| json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "rules": rules});
-    let binding = |kind: &str, name: &str, of: &str, role: &str| {
-        json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": name},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": of, "name": role},
-            "subjects": account,
-        })
-    };
-    let rules = json!([
-        rule(group, &["nodeimages"], &["list", "watch"]),
-        rule(group, &["nodeimages/status"], &["patch"]),
-        rule("", &["pods"], &["list", "watch"]),
-        rule("", &["pods/status"], &["patch"]),
-        rule("", &["events"], &["create", "patch"]),
-    ]);
-    let secrets = json!([rule("", &["secrets"], &["get"])]);
-    let in_namespace = |mut object: Value| {
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.insert("namespace".to_owned(), AGENT_NAMESPACE.into());
-        }
-        object
-    };
-    vec![
-        role("ClusterRole", "kruise-daemon-role", rules),
-        binding(
-            "ClusterRoleBinding",
-            "kruise-daemon-rolebinding",
-            "ClusterRole",
-            "kruise-daemon-role",
-        ),
-        in_namespace(role("Role", "kruise-daemon-secret-role", secrets)),
-        in_namespace(binding(
-            "RoleBinding",
-            "kruise-daemon-secret-rolebinding",
-            "Role",
-            "kruise-daemon-secret-role",
-        )),
+    let follow = &["list", "watch"];
+    let node = [
+        rbac::rule(group, &["nodeimages"], follow),
+        rbac::rule(group, &["nodeimages/status"], &["patch"]),
+        rbac::rule("", &["pods"], follow),
+        rbac::rule("", &["pods/status"], &["patch"]),
+        rbac::rule("", &["events"], &["create", "patch"]),
+    ];
+    [
+        Role {
+            name: "kruise-daemon-role",
+            binding: "kruise-daemon-rolebinding",
+            place: Place::Cluster,
+            rules: node.map(Into::into).into(),
+        },
+        Role {
+            name: "kruise-daemon-secret-role",
+            binding: "kruise-daemon-secret-rolebinding",
+            place: Place::Namespace(AGENT_NAMESPACE),
+            rules: vec![rbac::rule("", &["secrets"], &["get"]).into()],
+        },
     ]
 }
 
@@ -105,7 +88,7 @@ fn daemon_set(namespace: &str, image: &str, feature_gates: &str) -> Value {
         },
         "volumeMounts": [{"name": "runtime-socket", "mountPath": "/hostvarrun", "readOnly": true}],
     });
-    let is_no_virtual_node = json!({"key": "type", "operator": "NotIn", "values": ["virtual-kubelet"]});
+    let is_no_virtual_node = json!({"key": NODE_TYPE, "operator": "NotIn", "values": [VIRTUAL_KUBELET]});
     let is_linux = json!({"key": "kubernetes.io/os", "operator": "NotIn", "values": ["windows"]});
     let terms = json!([{"matchExpressions": [is_no_virtual_node, is_linux]}]);
     json!({
