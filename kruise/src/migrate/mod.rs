@@ -2,6 +2,7 @@
 
 mod definition;
 mod owners;
+mod paced;
 mod pages;
 mod place;
 mod rewrite;

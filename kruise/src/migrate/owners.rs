@@ -5,17 +5,15 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
 use kruise_api::path::segment;
-use kruise_runtime::{ApiError, Client};
-use serde::{Deserialize, de::IgnoredAny};
+use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep, sleep_until};
 
 use super::definition::{self, Definition};
+use super::paced::Paced;
 use super::pages::{self, Page};
 
 /// Resources of Kubernetes whose objects workloads own: path of their version, and plural name.
@@ -27,8 +25,6 @@ const DEPENDENTS: [(&str, &str); 4] = [
 ];
 /// Times that all objects are looked at, until none names another version.
 const ROUNDS: usize = 5;
-/// Attempts of a write, if server or network fail.
-const TRIES: u32 = 5;
 const JSON: &str = "application/json-patch+json";
 
 /// Whose dependents, and which version they are to name.
@@ -84,10 +80,8 @@ async fn migrate(options: &Options) -> anyhow::Result<String> {
     let definitions = definition::all(&client).await?;
     let owners = owners(options, &definitions)?;
     let mut changes = Changes {
-        client: &client,
+        api: Paced::new(&client, options.rate),
         owners,
-        pause: Duration::from_secs_f64(1.0 / options.rate),
-        next: Instant::now(),
         refused: Vec::new(),
     };
     let of_kubernetes = DEPENDENTS
@@ -155,12 +149,10 @@ impl Owners {
     }
 }
 
-/// Changes objects at a limited rate.
+/// Changes objects.
 struct Changes<'a> {
-    client: &'a Client,
+    api: Paced<'a>,
     owners: Owners,
-    pause: Duration,
-    next: Instant,
     /// Refused objects: key and error.
     refused: Vec<String>,
 }
@@ -183,7 +175,7 @@ impl Changes<'_> {
     async fn round(&mut self, list: &str) -> anyhow::Result<(u64, bool)> {
         let (mut changed, mut left, mut next) = (0, false, String::new());
         loop {
-            let page: Page<Dependent> = match self.client.get(&pages::path(list, &next)).await {
+            let page: Page<Dependent> = match self.api.client.get(&pages::path(list, &next)).await {
                 // The cluster does not serve the resource.
                 Err(error) if error.is_not_found() => return Ok((changed, left)),
                 // The continue token has expired.
@@ -194,7 +186,7 @@ impl Changes<'_> {
                 let Some(patch) = self.owners.patch(&metadata.owner_references) else {
                     continue;
                 };
-                match self.write(&path_of(list, metadata), &patch).await {
+                match self.api.patch(&path_of(list, metadata), JSON, &patch).await {
                     Ok(()) => changed += 1,
                     Err(error) if error.is_not_found() => {}
                     Err(error) if error.is_conflict() || error.is_invalid() => left = true,
@@ -206,26 +198,6 @@ impl Changes<'_> {
                 return Ok((changed, left));
             }
         }
-    }
-
-    /// Sends a patch, with retries.
-    async fn write(&mut self, path: &str, patch: &Value) -> Result<(), ApiError> {
-        let mut again = Duration::from_secs(1);
-        for _ in 1..TRIES {
-            match self.write_once(path, patch).await {
-                Err(error) if error.is_retriable() => sleep(again).await,
-                result => return result,
-            }
-            again *= 2;
-        }
-        self.write_once(path, patch).await
-    }
-
-    async fn write_once(&mut self, path: &str, patch: &Value) -> Result<(), ApiError> {
-        sleep_until(self.next).await;
-        self.next = Instant::now() + self.pause;
-        let written = self.client.patch::<IgnoredAny>(path, JSON, patch).await;
-        written.map(drop)
     }
 }
 

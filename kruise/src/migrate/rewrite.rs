@@ -3,24 +3,20 @@
 //! The write is an empty merge patch: it changes no field and cannot undo a concurrent write. If the object is already
 //! stored in that version, the server writes nothing.
 
-use std::time::Duration;
-
 use anyhow::{Context, bail};
-use kruise_runtime::{ApiError, Client};
+use kruise_runtime::Client;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::output;
 
 use super::{
     definition::{self, Definition},
+    paced::Paced,
     pages::{self, Page},
     place::Places,
 };
 
-/// Attempts of a write, if server or network fail.
-const TRIES: u32 = 5;
 /// Refused objects after which the migration stops.
 const MOST_REFUSALS: usize = 20;
 const MERGE: &str = "application/merge-patch+json";
@@ -28,9 +24,7 @@ const JSON: &str = "application/json-patch+json";
 
 /// Rewrites objects at a limited rate.
 pub(super) struct Rewriter<'a> {
-    client: &'a Client,
-    pause: Duration,
-    next: Instant,
+    api: Paced<'a>,
 }
 
 /// The result for the objects of a definition.
@@ -70,9 +64,7 @@ impl<'a> Rewriter<'a> {
     /// At most `rate` objects a second.
     pub(super) fn new(client: &'a Client, rate: f64) -> Self {
         Self {
-            client,
-            pause: Duration::from_secs_f64(1.0 / rate),
-            next: Instant::now(),
+            api: Paced::new(client, rate),
         }
     }
 
@@ -87,7 +79,7 @@ impl<'a> Rewriter<'a> {
         let mut done = Rewritten::default();
         let mut next = String::new();
         loop {
-            let page: Page<Item> = match self.client.get(&pages::path(&list, &next)).await {
+            let page: Page<Item> = match self.api.client.get(&pages::path(&list, &next)).await {
                 Err(error) if error.is_gone() && !next.is_empty() => {
                     // The continue token has expired: list again, and resume at the place.
                     next.clear();
@@ -136,7 +128,7 @@ impl<'a> Rewriter<'a> {
         let path = definition
             .object_path(&object.namespace, &object.name)
             .context("no version of it is served")?;
-        match self.write(&path).await {
+        match self.api.patch(&path, MERGE, &json!({})).await {
             Ok(()) => done.objects += 1,
             // A deleted object needs no rewrite.
             Err(error) if error.is_not_found() => {}
@@ -153,31 +145,10 @@ impl<'a> Rewriter<'a> {
         Ok(())
     }
 
-    /// Rewrites one object, with retries.
-    async fn write(&mut self, path: &str) -> Result<(), ApiError> {
-        let mut again = Duration::from_secs(1);
-        for _ in 1..TRIES {
-            match self.write_once(path).await {
-                Err(error) if error.is_retriable() => sleep(again).await,
-                result => return result,
-            }
-            again *= 2;
-        }
-        self.write_once(path).await
-    }
-
-    async fn write_once(&mut self, path: &str) -> Result<(), ApiError> {
-        sleep_until(self.next).await;
-        self.next = Instant::now() + self.pause;
-        self.client
-            .patch::<IgnoredAny>(path, MERGE, &json!({}))
-            .await
-            .map(drop)
-    }
-
     /// Reads a definition.
     pub(super) async fn definition(&self, name: &str) -> anyhow::Result<Definition> {
         let object: Value = self
+            .api
             .client
             .get(&definition::path(name))
             .await
@@ -188,6 +159,7 @@ impl<'a> Rewriter<'a> {
     /// Sends a patch that makes another version the stored one.
     pub(super) async fn store(&self, definition: &Definition, patch: &Value) -> anyhow::Result<()> {
         let written = self
+            .api
             .client
             .patch::<IgnoredAny>(&definition.path(), JSON, patch)
             .await;
@@ -200,6 +172,7 @@ impl<'a> Rewriter<'a> {
     pub(super) async fn settle(&self, definition: &Definition) -> anyhow::Result<bool> {
         let path = format!("{}/status", definition.path());
         match self
+            .api
             .client
             .patch::<IgnoredAny>(&path, MERGE, &definition.settled())
             .await

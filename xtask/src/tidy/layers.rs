@@ -82,7 +82,7 @@ const WRITERS: &[&str] = &[
     // Certificates, and the configurations that name their CA.
     "kruise/src/manager/registrar.rs",
     // Stored objects, written as they are.
-    "kruise/src/migrate/owners.rs",
+    "kruise/src/migrate/paced.rs",
     "kruise/src/migrate/rewrite.rs",
     // What is being deleted when the manager is removed, and the conversion of definitions.
     "kruise/src/uninstall.rs",
