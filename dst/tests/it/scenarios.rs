@@ -19,7 +19,6 @@ const BUDGETS: u64 = 40;
 const SCHEDULES: u64 = 40;
 /// And with ephemeral containers.
 const ADDITIONS: u64 = 40;
-
 /// And with nodes that pull.
 const PULLS: u64 = 40;
 
@@ -37,6 +36,21 @@ fn limits() -> campaign::Limits {
     }
 }
 
+/// Plays scenarios of one subject: none fails, and those that show something are not left out.
+fn every_one_passes(subject: &str, scenarios: u64) {
+    let limits = campaign::Limits {
+        of: Some(subject.into()),
+        time: Duration::from_mins(1),
+        scenarios,
+        failures: 1,
+        once: false,
+    };
+    let tally = campaign::run(ALL, 1, 2, limits).unwrap();
+    println!("{tally}");
+    assert!(tally.failures.is_empty(), "{tally}");
+    assert!(tally.rich > 0 || tally.scenarios < 10, "{tally}");
+}
+
 #[test]
 fn random_scenarios_keep_every_promise_and_end_where_they_should() {
     let tally = campaign::run(ALL, 1, 2, limits()).unwrap();
@@ -49,17 +63,7 @@ fn random_scenarios_keep_every_promise_and_end_where_they_should() {
 /// `kruise-dst run --of podunavailablebudget` takes more of them.
 #[test]
 fn no_disruption_takes_more_pods_than_a_budget_allows_and_every_budget_comes_to_rest() {
-    let limits = campaign::Limits {
-        of: Some("podunavailablebudget".into()),
-        time: Duration::from_mins(1),
-        scenarios: BUDGETS,
-        failures: 1,
-        once: false,
-    };
-    let tally = campaign::run(ALL, 1, 2, limits).unwrap();
-    println!("{tally}");
-    assert!(tally.failures.is_empty(), "{tally}");
-    assert!(tally.rich > 0 || tally.scenarios < 10, "{tally}");
+    every_one_passes("podunavailablebudget", BUDGETS);
 }
 
 /// A fingerprint that was noted once stays worth something when a subject is added.
@@ -97,49 +101,19 @@ fn seeds_of_other_subjects_are_played_as_if_a_later_one_did_not_exist() {
 /// `kruise-dst run --of advancedcronjob` takes more of them.
 #[test]
 fn no_activation_has_two_jobs_and_the_latest_has_one_whatever_fails() {
-    let limits = campaign::Limits {
-        of: Some("advancedcronjob".into()),
-        time: Duration::from_mins(1),
-        scenarios: SCHEDULES,
-        failures: 1,
-        once: false,
-    };
-    let tally = campaign::run(ALL, 1, 2, limits).unwrap();
-    println!("{tally}");
-    assert!(tally.failures.is_empty(), "{tally}");
-    assert!(tally.rich > 0 || tally.scenarios < 10, "{tally}");
+    every_one_passes("advancedcronjob", SCHEDULES);
 }
 
 /// `kruise-dst run --of ephemeraljob` takes more of them.
 #[test]
 fn no_pod_gets_the_container_of_a_job_twice_and_every_job_ends_whatever_fails() {
-    let limits = campaign::Limits {
-        of: Some("ephemeraljob".into()),
-        time: Duration::from_mins(1),
-        scenarios: ADDITIONS,
-        failures: 1,
-        once: false,
-    };
-    let tally = campaign::run(ALL, 1, 2, limits).unwrap();
-    println!("{tally}");
-    assert!(tally.failures.is_empty(), "{tally}");
-    assert!(tally.rich > 0 || tally.scenarios < 10, "{tally}");
+    every_one_passes("ephemeraljob", ADDITIONS);
 }
 
 /// `kruise-dst run --of imagepulljob` takes more of them.
 #[test]
 fn no_more_nodes_pull_than_a_job_allows_and_nothing_of_it_is_left_whatever_fails() {
-    let limits = campaign::Limits {
-        of: Some("imagepulljob".into()),
-        time: Duration::from_mins(1),
-        scenarios: PULLS,
-        failures: 1,
-        once: false,
-    };
-    let tally = campaign::run(ALL, 1, 2, limits).unwrap();
-    println!("{tally}");
-    assert!(tally.failures.is_empty(), "{tally}");
-    assert!(tally.rich > 0 || tally.scenarios < 10, "{tally}");
+    every_one_passes("imagepulljob", PULLS);
 }
 
 /// Every seventeenth: `kruise-dst enumerate` takes all of them.

@@ -199,6 +199,22 @@ pub(crate) fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set; run `cargo xtask e2e`"))
 }
 
+/// Writes a kubeconfig with a token of a service account in the namespace of `kubectl` to a folder. `more` are flags of
+/// `kubectl create token`.
+pub(crate) fn kubeconfig_of_account(kubectl: &Kubectl, account: &str, more: &[&str], dir: &Path) -> PathBuf {
+    let create = [&["create", "token", account, "--duration=1h"], more].concat();
+    let token = kubectl.run(&create).unwrap();
+    let config = kubectl.run(&["config", "view", "--raw", "-o", "json"]).unwrap();
+    let mut config: Value = serde_json::from_str(&config).unwrap();
+    for user in config["users"].as_array_mut().unwrap() {
+        user["user"] = json!({"token": token.trim()});
+    }
+    std::fs::create_dir_all(dir).unwrap();
+    let path = dir.join("kubeconfig.json");
+    std::fs::write(&path, config.to_string()).unwrap();
+    path
+}
+
 /// The audit log from now on.
 pub(crate) fn audit_log() -> AuditLog {
     AuditLog::from_now(variable("KRUISE_E2E_AUDIT_LOG")).unwrap()

@@ -10,8 +10,8 @@ use kruise_e2e::wait;
 use serde_json::{Value, json};
 
 use crate::cluster::{
-    LEASE, LIMIT, Scenario, Stopped, audit_log, container, kubectl, scenario_alone, text,
-    until_webhooks_answer, variable, web,
+    LEASE, LIMIT, Scenario, Stopped, audit_log, container, kubeconfig_of_account, kubectl, scenario_alone,
+    text, until_webhooks_answer, variable, web,
 };
 use crate::own_nodes::Nodes;
 use crate::{admission_lookups, claims, ephemeraljob, installation, launch};
@@ -202,22 +202,11 @@ fn none_refused(requests: &[Entry], dir: &Path) {
 
 /// A kubeconfig of the manager's service account.
 fn of_service_account(system: &Kubectl, dir: &Path) -> PathBuf {
-    let token = system
-        .run(&["create", "token", "kruise-manager", "--duration=1h"])
-        .unwrap();
-    let config = system.run(&["config", "view", "--raw", "-o", "json"]).unwrap();
-    let mut config: Value = serde_json::from_str(&config).unwrap();
-    for user in config["users"].as_array_mut().unwrap() {
-        user["user"] = json!({"token": token.trim()});
-    }
     // The log of an earlier run would be read as this one's.
     if dir.exists() {
         std::fs::remove_dir_all(dir).unwrap();
     }
-    std::fs::create_dir_all(dir).unwrap();
-    let path = dir.join("kubeconfig.json");
-    std::fs::write(&path, config.to_string()).unwrap();
-    path
+    kubeconfig_of_account(system, "kruise-manager", &[], dir)
 }
 
 /// A manager that keeps its certificates in the Secret, as it does inside a cluster.

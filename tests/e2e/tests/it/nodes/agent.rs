@@ -1,6 +1,6 @@
 //! Agents of nodes with real container runtimes, under the rights that are printed for them.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 
 use super::environment::{main_of, variable_of};
 use super::{OnNodes, TOOL, WEB, identity, on_nodes_alone, status_of, web_of};
-use crate::cluster::{Flagged, LIMIT, audit_log, kubectl as kubectl_program, text, variable};
+use crate::cluster::{
+    Flagged, LIMIT, audit_log, kubeconfig_of_account, kubectl as kubectl_program, text, variable,
+};
 use crate::in_place::reading;
 use crate::installation::manifests;
 
@@ -74,24 +76,8 @@ fn grant(kubectl: &Kubectl) {
 fn kubeconfig(kubectl: &Kubectl, node: &str, dir: &Path) -> PathBuf {
     let system = kubectl.in_namespace("kruise-system");
     let bound = format!("--bound-object-name={node}");
-    let token = [
-        "create",
-        "token",
-        AGENT,
-        "--duration=1h",
-        "--bound-object-kind=Node",
-        &bound,
-    ];
-    let token = system.run(&token).unwrap();
-    let config = system.run(&["config", "view", "--raw", "-o", "json"]).unwrap();
-    let mut config: Value = serde_json::from_str(&config).unwrap();
-    for user in config["users"].as_array_mut().unwrap() {
-        user["user"] = json!({"token": token.trim()});
-    }
-    fs::create_dir_all(dir).unwrap();
-    let path = dir.join("kubeconfig.json");
-    fs::write(&path, config.to_string()).unwrap();
-    path
+    let bound = ["--bound-object-kind=Node", &bound];
+    kubeconfig_of_account(&system, AGENT, &bound, dir)
 }
 
 fn start(on: &OnNodes, node: &str) -> Agent {
