@@ -27,7 +27,7 @@ fn many(kind: &str, count: usize) -> Value {
     Value::Object((0..count).map(one).collect::<Map<_, _>>())
 }
 
-/// The text of a pod in which `NUMBER` stands for its number.
+/// A pod as JSON; `NUMBER` is replaced by the number of the pod.
 fn rich_pod() -> String {
     let variable = |at: usize| json!({"name": format!("VARIABLE_{at}"), "value": format!("value-{at}")});
     let container = |name: &str| {

@@ -119,7 +119,7 @@ pub enum Bug {
     ReplicasIgnored,
     /// An ImagePullJob has one node more pull than its parallelism allows.
     NodesAtOnceOffByOne,
-    /// The first ImagePullJob that ends deletes the copy of a secret, whoever else needs it.
+    /// The first ImagePullJob that ends deletes the copy of a secret, although another job needs it.
     NeededCopyDeleted,
     /// An ImagePullJob writes the images of a node as they were when it planned.
     PullsOverwritten,

@@ -134,7 +134,7 @@ pub enum Intent {
     CreateNodeImage,
     /// The list of images of a node that is gone is deleted.
     DeleteNodeImage,
-    /// What nobody wants any more is removed from the images of a node, and labels follow the node's.
+    /// Images that are no longer needed are removed from a node, and labels follow the node's.
     TidyNodeImage,
     /// A node is to pull an image.
     RequestPull,

@@ -39,8 +39,8 @@ impl Secrets {
     }
 }
 
-/// May a tag of these owners be pulled with this secret? A copy that was made for jobs is for these jobs only, whoever else
-/// wants the image; other secrets, and tags without owners, are those of an administrator.
+/// Returns whether a tag of these owners may be pulled with this secret. A copy that was made for some jobs is used for these
+/// jobs only. Other secrets, and tags without owners, come from an administrator and are not limited.
 pub(super) fn is_allowed(state: &SecretState, owners: &[ObjectRef]) -> bool {
     let SecretState::Found { references, .. } = state else {
         return false;

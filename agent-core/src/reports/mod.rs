@@ -340,11 +340,11 @@ fn write(pod: &mut Pod, meta: &ContainersMeta, call: &mut Call<'_>) {
     });
 }
 
-/// Are two views of a pod the same but for their versions?
+/// Returns whether two views of a pod differ in nothing or in their resource versions only.
 fn is_same(one: &NodePodView, other: &NodePodView) -> bool {
-    let versionless = |view: &NodePodView| NodePodView {
-        resource_version: Box::default(),
-        ..view.clone()
+    let with_the_version_of_one = NodePodView {
+        resource_version: one.resource_version.clone(),
+        ..other.clone()
     };
-    versionless(one) == versionless(other)
+    *one == with_the_version_of_one
 }

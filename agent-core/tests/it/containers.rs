@@ -266,7 +266,7 @@ fn a_hook_that_cannot_be_run_is_an_event_and_the_container_is_stopped() {
     world.run(seconds(10));
     let annotations = [(
         "io.kubernetes.container.preStopHandler",
-        r#"{"httpGet":{"port":"nobody"}}"#,
+        r#"{"httpGet":{"port":"missing"}}"#,
     )];
     world.containers.get_mut("uid-web").unwrap()[0].annotations = annotations.into_iter().collect();
     let condition = json!([{"type": "InPlaceUpdateReady", "status": UPDATING}]);
@@ -276,7 +276,7 @@ fn a_hook_that_cannot_be_run_is_an_event_and_the_container_is_stopped() {
     );
     world.run(seconds(20));
     assert_eq!(stops(&world).len(), 1);
-    let message = r#"FailedPreStopHook PreStop hook failed: its port "nobody" is not known"#;
+    let message = r#"FailedPreStopHook PreStop hook failed: its port "missing" is not known"#;
     assert_eq!(world.messages()[1], message);
 }
 

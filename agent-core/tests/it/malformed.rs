@@ -1,4 +1,4 @@
-//! Answers that no runtime should give, and answers that nobody asked for.
+//! Malformed answers of a runtime, and answers without a request.
 
 use kruise_agent_core::{
     AttemptId, Config, ContainerId, Event, Failure, Filesystem, PullError, RuntimeContainer, RuntimeImage,
@@ -34,7 +34,7 @@ fn a_runtime_that_only_answers_garbage_fails_the_round_with_an_event() {
 }
 
 #[test]
-fn answers_that_nobody_asked_for_change_nothing() {
+fn answers_without_a_request_change_nothing() {
     let mut world = World::new(Config::new("n1"));
     world.want(json!({"nginx": {"tags": [{"tag": "1"}]}}));
     world.run(seconds(30));

@@ -132,7 +132,7 @@ proptest! {
             prop_assert_eq!(tag["version"].as_i64().unwrap_or_default(), *version);
             prop_assert!(tag["completionTime"].is_string());
         }
-        // Nothing goes on, but for the search for a runtime that is away.
+        // The only pending work is the detection of a runtime that is away.
         let effects = world.trace.len();
         world.run(seconds(3_600));
         let rest = world.trace.split_off(effects);

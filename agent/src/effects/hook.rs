@@ -149,7 +149,7 @@ async fn send(
     response.map(drop).map_err(|error| error.to_string())
 }
 
-/// Takes any certificate: pods have their own, which nobody else knows.
+/// Accepts any certificate: those of pods are not signed by a known authority.
 fn trusting() -> Result<Arc<ClientConfig>, String> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pod_may_have_a_certificate_that_nobody_knows() {
+    async fn a_pod_may_have_a_certificate_of_an_unknown_authority() {
         let pair = rcgen::generate_simple_self_signed(["elsewhere.example".to_owned()]).unwrap();
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(pair.signing_key.serialize_der()));
         let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
@@ -275,7 +275,7 @@ mod tests {
         drop(closed);
         assert!(
             run(None, "c", hook("http", port, &[]), PATIENCE).await.is_err(),
-            "nobody listens"
+            "the port is closed"
         );
         for (name, value) in [("a b", "1"), ("a", "1\n2")] {
             let error = run(None, "c", hook("http", port, &[(name, value)]), PATIENCE).await;

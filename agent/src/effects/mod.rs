@@ -42,7 +42,7 @@ enum Done {
     Answer(Event),
     Detected(Result<Vec<Runtime>, Box<str>>),
     SecretsRead(AttemptId, Vec<(SecretRef, Arc<Secret>)>),
-    /// Nobody waits for an answer any more.
+    /// A call whose answer is no longer needed.
     Abandoned,
 }
 

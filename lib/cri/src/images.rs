@@ -27,7 +27,7 @@ pub struct Image {
 pub struct Pull<'a> {
     /// The reference, by tag or digest.
     pub image: &'a str,
-    /// Who pulls; nobody for an anonymous pull.
+    /// The credentials; `None` for an anonymous pull.
     pub auth: Option<Auth<'a>>,
     /// Labels of the pod that the image is for.
     pub labels: BTreeMap<String, String>,

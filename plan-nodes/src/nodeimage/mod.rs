@@ -12,7 +12,7 @@
 //!   agent that reports later is believed.
 //!
 //! # How a plan is made
-//! [`plan()`] creates or deletes the object by its node, then removes what nobody wants ([`tidy`]), and only if there is
+//! [`plan()`] creates or deletes the object by its node, then removes what is no longer needed ([`tidy`]), and only if there is
 //! nothing to remove judges how pulling goes ([`overdue`]).
 
 mod overdue;

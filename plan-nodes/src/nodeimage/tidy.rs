@@ -1,4 +1,4 @@
-//! What nobody wants any more.
+//! Removal of what is no longer needed.
 
 use std::collections::BTreeMap;
 

@@ -127,7 +127,7 @@ impl Server {
         *self.answer.lock().unwrap() = answer;
     }
 
-    /// Ends as a process that is killed: connections break, and nobody listens.
+    /// Ends as a process that is killed: connections break, and the socket is closed.
     pub(crate) async fn vanish(mut self) {
         self.tasks.shutdown().await;
         std::fs::remove_file(&self.path).unwrap();

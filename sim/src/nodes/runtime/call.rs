@@ -46,7 +46,7 @@ pub enum Call {
 pub struct Pull {
     /// Reference with a tag or a digest; without either it is `latest`.
     pub image: String,
-    /// Who pulls; `None` for nobody in particular.
+    /// The credentials; `None` for an anonymous pull.
     pub login: Option<Login>,
 }
 

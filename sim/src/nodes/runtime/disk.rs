@@ -17,7 +17,7 @@ pub struct Filesystem {
     pub free_bytes: u64,
 }
 
-/// A disk, but for what images take.
+/// A disk without the space that images take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Disk {
     /// All of its bytes.

@@ -60,7 +60,7 @@ impl Images {
         self.names.insert(name, Name { digest, from });
     }
 
-    /// When the image of a name is (or will be) there; `None` if nobody pulls it.
+    /// When the image of a name is (or will be) there; `None` if it is not being pulled.
     pub(in crate::nodes) fn when(&self, text: &str) -> Option<Timestamp> {
         self.names.get(&canonical(text)).map(|name| name.from)
     }
