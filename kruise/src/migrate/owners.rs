@@ -4,6 +4,7 @@
 //! version, it takes the owner for deleted, and deletes the dependents.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
@@ -93,10 +94,8 @@ async fn migrate(options: &Options) -> anyhow::Result<String> {
         let changed = changes.all(&list).await?;
         if changed > 0 {
             let plural = list.rsplit('/').next().unwrap_or_default();
-            text.push_str(&format!(
-                "{plural}: {changed} name their owners as {}\n",
-                options.to
-            ));
+            // Writing to a string cannot fail.
+            let _infallible = writeln!(text, "{plural}: {changed} name their owners as {}", options.to);
         }
     }
     if changes.refused.is_empty() {
@@ -130,7 +129,7 @@ fn owners(options: &Options, definitions: &[Definition]) -> anyhow::Result<Owner
 impl Owners {
     /// JSON Patch that changes the version of the owners of an object. It is refused if the object has got other owners
     /// meanwhile. `None` if nothing changes.
-    fn patch(&self, references: &[Value]) -> Option<Value> {
+    fn correction(&self, references: &[Value]) -> Option<Value> {
         let changed = references.iter().enumerate().filter_map(|(index, reference)| {
             let text = |member: &str| reference.get(member).and_then(Value::as_str);
             let (group, version) = text("apiVersion")?.split_once('/')?;
@@ -183,10 +182,10 @@ impl Changes<'_> {
                 page => page.with_context(|| format!("cannot list {list}"))?,
             };
             for Dependent { metadata } in &page.items {
-                let Some(patch) = self.owners.patch(&metadata.owner_references) else {
+                let Some(patch) = self.owners.correction(&metadata.owner_references) else {
                     continue;
                 };
-                match self.api.patch(&path_of(list, metadata), JSON, &patch).await {
+                match self.api.write(&path_of(list, metadata), JSON, &patch).await {
                     Ok(()) => changed += 1,
                     Err(error) if error.is_not_found() => {}
                     Err(error) if error.is_conflict() || error.is_invalid() => left = true,
@@ -237,9 +236,9 @@ mod tests {
             reference("v1", "Pod"),
             json!({"name": "broken"}),
         ];
-        assert_eq!(owners.patch(&others), None);
+        assert_eq!(owners.correction(&others), None);
         let all = [others.as_slice(), std::slice::from_ref(&ours)].concat();
-        let patch = owners.patch(&all).unwrap();
+        let patch = owners.correction(&all).unwrap();
         assert_eq!(
             patch,
             json!([

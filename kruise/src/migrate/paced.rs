@@ -28,7 +28,7 @@ impl<'a> Paced<'a> {
     }
 
     /// Sends a patch of this content type, with retries.
-    pub(super) async fn patch(
+    pub(super) async fn write(
         &mut self,
         path: &str,
         kind: &'static str,

@@ -128,7 +128,7 @@ impl<'a> Rewriter<'a> {
         let path = definition
             .object_path(&object.namespace, &object.name)
             .context("no version of it is served")?;
-        match self.api.patch(&path, MERGE, &json!({})).await {
+        match self.api.write(&path, MERGE, &json!({})).await {
             Ok(()) => done.objects += 1,
             // A deleted object needs no rewrite.
             Err(error) if error.is_not_found() => {}
