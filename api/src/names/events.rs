@@ -119,6 +119,7 @@ reasons! {
     UNKNOWN_TIME_ZONE = "UnknownTimeZone", Warning, ["AdvancedCronJob"], "The time zone is not known; the schedule follows the zone of the manager.";
     PULL_IMAGE_FAILED = "PullImageFailed", Warning, ["ImagePullJob", "NodeImage"], "A node did not pull an image, and its agent does not respond.";
     PULL_SECRET_MISSING = "PullSecretMissing", Warning, ["ImagePullJob"], "A pull secret that the job names does not exist; nodes pull without it.";
+    PULL_SECRET_REFUSED = "PullSecretRefused", Warning, ["ImagePullJob"], "A pull secret that the job names has a type that holds no credentials of images; it is not copied, and nodes pull without it.";
     FAILED_SECRET_COPY = "FailedCopyPullSecret", Warning, ["ImagePullJob"], "A pull secret could not be copied for the node agents; the job waits for it.";
     CHANGE_IGNORED = "ChangeIgnored", Warning, ["ImagePullJob"], "The job had ended before its specification was changed; nothing is pulled for the change.";
     CREATED_LISTED_JOB = "Successful create ImagePullJob", Normal, ["ImageListPullJob"], "A job was created for an image of the list.";

@@ -1,13 +1,22 @@
 //! The words of events.
 
+use kruise_api::names::imagepulljob::CREDENTIAL_TYPES;
 use kruise_plan_kit::{
     EventNote,
-    events::{CHANGE_IGNORED, FAILED_SECRET_COPY, INVALID_SPEC, PULL_SECRET_MISSING},
+    events::{CHANGE_IGNORED, FAILED_SECRET_COPY, INVALID_SPEC, PULL_SECRET_MISSING, PULL_SECRET_REFUSED},
 };
 
 pub(super) fn missing_secret(name: &str) -> EventNote {
     let message = format!("pull secret {name} does not exist; nodes pull without it");
     EventNote::new(&PULL_SECRET_MISSING, message)
+}
+
+pub(super) fn refused_secret(name: &str, kind: &str) -> EventNote {
+    let types = CREDENTIAL_TYPES.join(" or ");
+    let message = format!(
+        "pull secret {name} has the type {kind}, not {types}; nodes cannot pull with it, and it is not copied"
+    );
+    EventNote::new(&PULL_SECRET_REFUSED, message)
 }
 
 pub(super) fn hidden_copies(name: &str, namespace: &str) -> EventNote {

@@ -3,6 +3,9 @@
 //! One copy of a secret serves all jobs that name it. An annotation of the copy lists them, and the last one deletes it. Writes
 //! of the list are for the version that was read: the server refuses one that would lose another job. The manager keeps no
 //! credentials: what a copy is to hold is read when it is written.
+//!
+//! Only secrets with credentials of images are copied. Agents pull with no others, and every agent may read every copy: a copy of
+//! another secret would only show it to all nodes. What OpenKruise copied of such a secret is released.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -10,7 +13,7 @@ use go_compat::sha256;
 use kruise_api::{
     names::{
         LAST_APPLIED,
-        imagepulljob::{SECRET_MODE, SECRET_REFERENCES, SECRET_SOURCE},
+        imagepulljob::{CREDENTIAL_TYPES, SECRET_MODE, SECRET_REFERENCES, SECRET_SOURCE},
     },
     nodeimage::SecretReference,
 };
@@ -77,6 +80,14 @@ pub(super) fn sync(snapshot: &Snapshot<'_>, plan: &mut Plan) -> Secrets {
             )));
             continue;
         };
+        if !CREDENTIAL_TYPES.contains(&&*source.kind) {
+            plan.events.push(events::refused_secret(name, &source.kind));
+            plan.why.push(Why::of_set(format!(
+                "pulls without the secret {name}, whose type {} holds no credentials of images",
+                source.kind
+            )));
+            continue;
+        }
         if is_shared(snapshot) && !snapshot.options.sees_copies {
             plan.events
                 .push(events::hidden_copies(name, snapshot.options.agent_namespace));

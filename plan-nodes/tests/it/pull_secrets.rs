@@ -111,6 +111,66 @@ fn a_missing_pull_secret_is_reported_and_the_job_goes_on() {
     );
 }
 
+/// Gives a secret another type, as somebody does who creates it anew.
+fn retype(world: &mut World, namespace: &str, name: &str, kind: &str) {
+    world.edit(SECRETS, namespace, name, &json!({"type": kind}));
+}
+
+#[test]
+fn a_secret_without_credentials_of_images_is_not_copied_and_that_is_said() {
+    for kind in [
+        "Opaque",
+        "kubernetes.io/tls",
+        "kubernetes.io/service-account-token",
+        "kubernetes.io/basic-auth",
+    ] {
+        let mut world = world(&["n1"]);
+        for name in ["reg", "old", "key"] {
+            world.secret("shop", name, name);
+        }
+        retype(&mut world, "shop", "old", "kubernetes.io/dockercfg");
+        retype(&mut world, "shop", "key", kind);
+        world.job("warm", &json!({"pullSecrets": ["reg", "key", "old"]}));
+        world.settle();
+        assert_eq!(
+            world.events,
+            [format!(
+                "PullSecretRefused: pull secret key has the type {kind}, not kubernetes.io/dockerconfigjson or \
+                 kubernetes.io/dockercfg; nodes cannot pull with it, and it is not copied"
+            )]
+        );
+        let copies = world
+            .all(SECRETS)
+            .filter(|secret| secret["metadata"]["namespace"] == AGENT);
+        let sources: Vec<&Value> = copies
+            .map(|copy| &copy["metadata"]["annotations"]["imagepulljobs.kruise.io/source-key"])
+            .collect();
+        assert_eq!(sources, ["shop/old", "shop/reg"]);
+        let named = &world.image("n1")["spec"]["images"]["app"]["pullSecrets"];
+        assert_eq!(named.as_array().unwrap().len(), 2, "{named}");
+        assert_eq!(world.active("warm"), ["n1"], "the job goes on");
+    }
+}
+
+#[test]
+fn a_copy_of_a_secret_without_credentials_that_openkruise_made_is_released() {
+    let mut world = world(&["n1"]);
+    world.secret("shop", "key", "a");
+    world.job(
+        "warm",
+        &json!({"pullSecrets": ["key"], "completionPolicy": {"type": "Never"}}),
+    );
+    world.settle();
+    let copy = |world: &World| world.names(SECRETS).into_iter().find(|name| name != "key");
+    let made = copy(&world).unwrap();
+    for (namespace, name) in [("shop", "key"), (AGENT, &*made)] {
+        retype(&mut world, namespace, name, "Opaque");
+    }
+    world.settle();
+    assert_eq!(copy(&world), None);
+    assert_eq!(world.names(SECRETS), ["key"]);
+}
+
 #[test]
 fn jobs_in_the_namespace_of_the_agents_use_their_secrets_themselves() {
     let mut world = world(&["n1"]);
