@@ -45,7 +45,6 @@ impl Agent {
             Event::NodeImageDeleted => images.deleted(call),
             Event::Pod { pod, initial } => reports.pod(pod, initial, call),
             Event::PodDeleted { uid } => reports.pod_deleted(&uid),
-            Event::Secret { secret, state } => images.secret(&secret, &state, call),
             Event::RuntimeLost(problem) => runtime.lost(problem, call),
             Event::RuntimesDetected(result) => runtime.detected(result, call),
             Event::ImagesListed(result) => images.listed(result, runtime, call),

@@ -29,14 +29,8 @@ pub enum Event {
         /// Its UID.
         uid: Box<str>,
     },
-    /// A secret was created, changed or deleted. Optional: without such events a change is seen at the next attempt.
-    Secret {
-        /// Which one.
-        secret: SecretRef,
-        /// What is known of it.
-        state: SecretState,
-    },
-    /// A runtime that was detected cannot be reached any more, in plain words.
+    /// A runtime that was detected cannot be reached any more, in plain words. Calls that fail say so themselves; this is for
+    /// times without calls.
     RuntimeLost(Box<str>),
     /// Answer to [`Effect::DetectRuntimes`](crate::Effect::DetectRuntimes): the names of the runtimes that work, in the order
     /// of their preference, or why none does.
@@ -112,7 +106,9 @@ pub enum SecretState {
     },
     /// There is none.
     Missing,
-    /// It could not be read, in plain words.
+    /// The agent may not read it, in plain words.
+    Forbidden(Box<str>),
+    /// It could not be read just now, in plain words. It may exist.
     Unreadable(Box<str>),
 }
 

@@ -177,7 +177,7 @@ pub struct TagStatus {
 /// How far a tag is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Phase {
-    /// Its first attempt has not begun, or the next one waits for the runtime or for disk space.
+    /// Its first attempt has not begun, or the next one waits for the runtime, for disk space or for a secret.
     #[default]
     Waiting,
     /// It is being pulled.

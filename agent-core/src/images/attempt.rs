@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kruise_api::names::nodeimage::{AGENT, PULLED_BY};
 
 use crate::call::{Call, backoff};
@@ -77,7 +78,37 @@ impl Images {
         });
     }
 
-    /// The secrets are known.
+    /// Can it wait for a secret that cannot be read?
+    pub(super) fn has_patience(&self, key: &Key, now: Timestamp) -> bool {
+        let tag = self.spec.as_ref().and_then(|spec| spec.tag(&key.image, &key.tag));
+        let task = tag.zip(self.tasks.get(key));
+        task.is_some_and(|((_, tag), task)| now < task.patience(tag, now))
+    }
+
+    /// A secret could not be read: the attempt begins again later, and is not counted.
+    pub(super) fn await_secrets(
+        &mut self,
+        key: &Key,
+        attempt: AttemptId,
+        problem: &str,
+        call: &mut Call<'_>,
+    ) {
+        let Some(spec) = self.spec.clone() else {
+            return;
+        };
+        let Some(((_, tag), task)) = spec.tag(&key.image, &key.tag).zip(self.tasks.get_mut(key)) else {
+            return;
+        };
+        // What was read is read again.
+        call.emit(Effect::CancelPull(attempt));
+        task.unreadable = task.unreadable.saturating_add(1);
+        let retry = call.after(backoff(FIRST_PAUSE, LAST_PAUSE, task.unreadable));
+        task.wait(Step::AwaitingSecrets(retry.min(task.patience(tag, call.now))));
+        task.hold(shortened(problem), call.now);
+        self.writer.touch(call.now);
+    }
+
+    /// The secrets are known, as far as they can be.
     pub(super) fn pull(
         &mut self,
         key: &Key,
@@ -101,6 +132,9 @@ impl Images {
         }
         task.step = Step::Pulling(attempt);
         task.held_since = None;
+        task.unreadable = 0;
+        task.status.message = shortened(&secrets::unused(states).join("; ")).into();
+        self.writer.touch(call.now);
         let is_allowed = |secret: &&SecretRef| {
             let mut states = states.iter();
             states.any(|(of, state)| of == *secret && secrets::is_allowed(state, &tag.owners))
@@ -116,6 +150,7 @@ impl Images {
             sandbox: sandbox(&image.sandbox),
             timeout: left.min(limit),
         }));
+        self.report_secrets(key, states, call);
     }
 
     /// The runtime has pulled the image and returned this reference.
@@ -144,9 +179,19 @@ impl Images {
         if task.deadline(tag).is_some_and(|deadline| deadline <= call.now) {
             self.give_up(key, PAST_DEADLINE, call);
         } else if task.failures > tag.backoff_limit {
+            let unused = std::mem::take(&mut task.status.message);
             self.give_up(key, problem, call);
+            self.append(key, &unused);
         } else {
             task.step = Step::Paused(call.after(backoff(FIRST_PAUSE, LAST_PAUSE, task.failures)));
+        }
+    }
+
+    /// Says beside the problem what may be the reason for it.
+    fn append(&mut self, key: &Key, reason: &str) {
+        if let Some(task) = self.tasks.get_mut(key).filter(|_| !reason.is_empty()) {
+            let message = [&*task.status.message, reason].join("; ");
+            task.status.message = shortened(&message).into();
         }
     }
 
@@ -171,6 +216,7 @@ impl Images {
         };
         task.finish(Phase::Succeeded, call.now);
         task.status.progress = 100;
+        task.status.message = Box::default();
         task.status.image_id = format!("{}@{id}", key.image).into();
         let elapsed = task.started.map(|started| call.now.duration_since(started));
         self.writer.touch(call.now);

@@ -2,7 +2,8 @@
 //!
 //! A task checks whether the image is there (`IfNotPresent`), measures the disk, reads the secrets, and pulls. Listings and
 //! measurements serve all tasks that ask for one at the same time. No two calls pull the same tag, and no more are under way
-//! than the limit says; a call that was cancelled counts until the runtime has let go of it.
+//! than the limit says; a call that was cancelled counts until the runtime has let go of it. A secret that cannot be read is
+//! read again for as long as an attempt may take; one that does not exist is done without.
 
 mod attempt;
 mod disk;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::call::{Call, earlier};
-use crate::node_image::{FirstSync, NodeImageView};
+use crate::node_image::{FirstSync, ImageSpec, NodeImageView};
 use crate::runtime::Runtime;
 use crate::{
     AttemptId, Config, Effect, Failure, Filesystem, PullError, RuntimeImage, SecretRef, SecretState,
@@ -212,20 +213,16 @@ impl Images {
         }
     }
 
-    /// A secret has changed.
-    pub(crate) fn secret(&mut self, secret: &SecretRef, state: &SecretState, call: &mut Call<'_>) {
+    /// A secret was read. If it has changed, other attempts that wait can use it.
+    fn note_secret(&mut self, secret: &SecretRef, state: &SecretState, call: &mut Call<'_>) {
         let Some(spec) = self.spec.clone() else {
             return;
         };
-        let mut images = spec
-            .images
-            .iter()
-            .filter(|(_, image)| image.secrets.contains(secret))
-            .peekable();
-        if images.peek().is_none() || !self.secrets.note(secret, state, call) {
+        let is_named = |image: &&ImageSpec| image.secrets.contains(secret);
+        if !spec.images.values().any(|image| is_named(&image)) || !self.secrets.note(secret, state, call) {
             return;
         }
-        for (name, _) in images {
+        for (name, _) in spec.images.iter().filter(|(_, image)| is_named(image)) {
             self.end_pauses(name, call.now);
         }
     }
@@ -233,7 +230,7 @@ impl Images {
     /// What is needed to pull an image has changed: attempts that wait begin at once.
     fn end_pauses(&mut self, image: &str, now: Timestamp) {
         for (_, task) in self.tasks.iter_mut().filter(|(key, _)| *key.image == *image) {
-            if let Step::Paused(until) = &mut task.step {
+            if let Step::Paused(until) | Step::AwaitingSecrets(until) = &mut task.step {
                 *until = now.min(*until);
             }
         }
@@ -246,10 +243,16 @@ impl Images {
         call: &mut Call<'_>,
     ) {
         for (secret, state) in secrets {
-            self.secret(secret, state, call);
+            self.note_secret(secret, state, call);
         }
-        if let Some(key) = self.key_of(|task| task.step == Step::ReadingSecrets(attempt)) {
-            self.pull(&key, attempt, secrets, call);
+        let Some(key) = self.key_of(|task| task.step == Step::ReadingSecrets(attempt)) else {
+            return;
+        };
+        match secrets::unreadable(secrets) {
+            Some(problem) if self.has_patience(&key, call.now) => {
+                self.await_secrets(&key, attempt, &problem, call);
+            }
+            _ => self.pull(&key, attempt, secrets, call),
         }
     }
 
@@ -298,7 +301,7 @@ impl Images {
             match due {
                 Due::Deadline => self.give_up(&key, attempt::PAST_DEADLINE, call),
                 Due::Hold => self.end_hold(&key, call),
-                Due::Retry if runtime.is_available() => self.attempt(&key, call),
+                Due::Retry if runtime.is_available() && self.has_slot(&key) => self.attempt(&key, call),
                 Due::Retry => self.requeue(&key, call),
             }
         }
@@ -345,6 +348,10 @@ impl Images {
                 self.attempt(&key, call);
             }
         }
+    }
+
+    fn has_slot(&self, key: &Key) -> bool {
+        self.tasks.get(key).is_some_and(Task::has_slot)
     }
 
     /// May one more pull begin?

@@ -2,13 +2,14 @@
 
 use jiff::SignedDuration;
 use kruise_api::names::agent::{
-    IMAGE_PULLER, INSUFFICIENT_DISK, PULL_IMAGE_FAILED, PULL_IMAGE_SUCCEED, RUNTIME_UNAVAILABLE,
+    IMAGE_PULLER, INSUFFICIENT_DISK, PULL_IMAGE_FAILED, PULL_IMAGE_SUCCEED, PULL_SECRET_UNUSED,
+    RUNTIME_UNAVAILABLE,
 };
 use kruise_api::names::events::Reason;
 
 use crate::call::Call;
 use crate::node_image::{FirstSync, NodeImageStatus, NodeImageView, Phase};
-use crate::{About, EventNote};
+use crate::{About, EventNote, SecretRef, SecretState};
 
 use super::Images;
 use super::task::{Key, Task};
@@ -106,6 +107,11 @@ impl Images {
         let Some(note) = self.note(&PULL_IMAGE_FAILED, message) else {
             return;
         };
+        self.report_to_owners(key, note, call);
+    }
+
+    /// Emits an event on the owners of a tag, and on the NodeImage.
+    fn report_to_owners(&self, key: &Key, note: EventNote, call: &mut Call<'_>) {
         let tag = self.spec.as_ref().and_then(|spec| spec.tag(&key.image, &key.tag));
         for owner in tag.iter().flat_map(|(_, tag)| &tag.owners) {
             call.event(EventNote {
@@ -114,6 +120,22 @@ impl Images {
             });
         }
         call.event(note);
+    }
+
+    /// A pull begins without some of its secrets. Each change of a secret is reported once.
+    pub(super) fn report_secrets(
+        &mut self,
+        key: &Key,
+        states: &[(SecretRef, SecretState)],
+        call: &mut Call<'_>,
+    ) {
+        for (secret, state) in states {
+            if let Some(problem) = self.secrets.news(secret, state)
+                && let Some(note) = self.note(&PULL_SECRET_UNUSED, problem)
+            {
+                self.report_to_owners(key, note, call);
+            }
+        }
     }
 
     pub(super) fn report_shortage(&self, call: &mut Call<'_>) {

@@ -9,6 +9,8 @@ use crate::{NodeImageView, ObjectRef, SecretRef, SecretState};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Secrets {
     known: BTreeMap<SecretRef, SecretState>,
+    /// The states without which pulls began and that were reported.
+    reported: BTreeMap<SecretRef, SecretState>,
 }
 
 impl Secrets {
@@ -17,26 +19,56 @@ impl Secrets {
         let named = spec.images.values().flat_map(|image| &image.secrets);
         let named: BTreeSet<&SecretRef> = named.collect();
         self.known.retain(|secret, _| named.contains(secret));
+        self.reported.retain(|secret, _| named.contains(secret));
     }
 
-    /// Takes note of a secret, and logs once for each change that it is missing. Returns whether there is something new to
+    /// Takes note of a secret, and logs once for each change that it is not there. Returns whether there is something new to
     /// pull with.
     pub(super) fn note(&mut self, secret: &SecretRef, state: &SecretState, call: &mut Call<'_>) -> bool {
         let before = self.known.insert(secret.clone(), state.clone());
         if before.as_ref() == Some(state) {
             return false;
         }
-        match state {
-            SecretState::Missing => call.warn(format!("pull secret {secret} does not exist and is not used")),
-            SecretState::Unreadable(problem) => {
-                call.warn(format!(
-                    "pull secret {secret} cannot be read and is not used: {problem}"
-                ));
-            }
-            SecretState::Found { .. } => {}
+        if let Some(problem) = problem(secret, state) {
+            call.warn(problem);
         }
         before.is_some() && matches!(state, SecretState::Found { .. })
     }
+
+    /// A pull begins with what is known of a secret. Returns why it is not used, if that was not reported yet.
+    pub(super) fn news(&mut self, secret: &SecretRef, state: &SecretState) -> Option<String> {
+        let Some(problem) = problem(secret, state) else {
+            self.reported.remove(secret);
+            return None;
+        };
+        let before = self.reported.insert(secret.clone(), state.clone());
+        (before.as_ref() != Some(state)).then_some(problem)
+    }
+}
+
+/// Why a secret is not used, if it was not found.
+fn problem(secret: &SecretRef, state: &SecretState) -> Option<String> {
+    match state {
+        SecretState::Found { .. } => None,
+        SecretState::Missing => Some(format!("pull secret {secret} does not exist")),
+        SecretState::Forbidden(problem) => Some(format!(
+            "pull secret {secret} may not be read by the agent: {problem}"
+        )),
+        SecretState::Unreadable(problem) => Some(format!("pull secret {secret} cannot be read: {problem}")),
+    }
+}
+
+/// Why secrets are not used.
+pub(super) fn unused(states: &[(SecretRef, SecretState)]) -> Vec<String> {
+    let problems = states.iter().filter_map(|(secret, state)| problem(secret, state));
+    problems.collect()
+}
+
+/// Why a secret that may exist is not known.
+pub(super) fn unreadable(states: &[(SecretRef, SecretState)]) -> Option<String> {
+    let mut states = states.iter();
+    let (secret, state) = states.find(|(_, state)| matches!(state, SecretState::Unreadable(_)))?;
+    problem(secret, state)
 }
 
 /// Returns whether a tag of these owners may be pulled with this secret. A copy that was made for some jobs is used for these

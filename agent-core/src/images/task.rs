@@ -27,13 +27,16 @@ pub(super) struct Task {
     pub(super) failures: u32,
     /// Since when it was held, without a call to pull since then.
     pub(super) held_since: Option<Timestamp>,
-    /// Does it wait for the runtime or for disk space?
+    /// Does it wait for the runtime, for disk space or for a secret?
     pub(super) is_held: bool,
+    /// Reads of secrets that failed since the last call to pull.
+    pub(super) unreadable: u32,
     /// Is it held because the runtime is away, and was not held before?
     waits_for_runtime: bool,
 }
 
-/// What a task does. It has a slot of the limit from its first check to its end, unless it waits for the runtime or for space.
+/// What a task does. It has a slot of the limit from its first check to its end, unless it waits for the runtime, for space or
+/// for a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// It waits for a slot, or for the runtime.
@@ -45,6 +48,8 @@ pub(super) enum Step {
     /// It waits for room.
     AwaitingSpace,
     ReadingSecrets(AttemptId),
+    /// A secret could not be read. The attempt begins again then.
+    AwaitingSecrets(Timestamp),
     Pulling(AttemptId),
     /// This listing says which id the image has that was pulled, whose reference this is.
     Confirming {
@@ -63,7 +68,7 @@ pub(super) enum Due {
     Deadline,
     /// It has waited too long for the runtime or for space.
     Hold,
-    /// The next attempt.
+    /// The next attempt, or the same one once more.
     Retry,
 }
 
@@ -81,6 +86,7 @@ impl Task {
             failures: 0,
             held_since: None,
             is_held: false,
+            unreadable: 0,
             waits_for_runtime: false,
         }
     }
@@ -94,6 +100,7 @@ impl Task {
             failures: 0,
             held_since: None,
             is_held: false,
+            unreadable: 0,
             waits_for_runtime: false,
         }
     }
@@ -103,7 +110,11 @@ impl Task {
     }
 
     pub(super) fn has_slot(&self) -> bool {
-        !matches!(self.step, Step::Queued | Step::AwaitingSpace | Step::Finished)
+        let waits = matches!(
+            self.step,
+            Step::Queued | Step::AwaitingSpace | Step::AwaitingSecrets(_)
+        );
+        !waits && !self.is_finished()
     }
 
     /// When all of its time is over.
@@ -119,7 +130,7 @@ impl Task {
         let held = held.map(|since| (after(since, limit), Due::Hold));
         let retry = match self.step {
             Step::Pulling(_) | Step::Confirming { .. } | Step::Finished => return None,
-            Step::Paused(until) => Some((until, Due::Retry)),
+            Step::Paused(until) | Step::AwaitingSecrets(until) => Some((until, Due::Retry)),
             Step::Queued | Step::AwaitingSpace => held,
             Step::Checking(_) | Step::Measuring(_) | Step::ReadingSecrets(_) => None,
         };
@@ -134,6 +145,13 @@ impl Task {
         self.status.phase = Phase::Pulling;
         self.status.start_time = self.status.start_time.or(started);
         self.release();
+    }
+
+    /// Until when it waits for secrets that cannot be read: for as long as an attempt may take, together with what it was held
+    /// for before.
+    pub(super) fn patience(&self, spec: &TagSpec, now: Timestamp) -> Timestamp {
+        let limit = Duration::try_from(spec.timeout).unwrap_or_default();
+        after(self.held_since.unwrap_or(now), limit)
     }
 
     /// It gives its slot back.

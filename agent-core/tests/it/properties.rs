@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU32;
 
-use kruise_agent_core::{Agent, Config, Effect, Event, Failure, WriteError};
+use kruise_agent_core::{Agent, Config, Effect, Event, Failure, SecretRef, SecretState, WriteError};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -20,6 +20,7 @@ enum Step {
     Api(bool),
     Disk(u8),
     Listing(bool),
+    Secret(u8),
     Restart,
     Shuffle(u8),
     Wait(u16),
@@ -35,6 +36,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => any::<bool>().prop_map(Step::Api),
         2 => (0..30_u8).prop_map(Step::Disk),
         1 => any::<bool>().prop_map(Step::Listing),
+        2 => (0..4_u8).prop_map(Step::Secret),
         1 => Just(Step::Restart),
         2 => (1..50_u8).prop_map(Step::Shuffle),
         6 => (1..20_000_u16).prop_map(Step::Wait),
@@ -52,7 +54,15 @@ impl Wanted {
             let tag = json!({"tag": "1", "version": version, "imagePullPolicy": policy,
                 "createdAt": "2026-01-02T03:04:05Z",
                 "pullPolicy": {"timeoutSeconds": 30, "backoffLimit": 1, "activeDeadlineSeconds": 200}});
-            (format!("app-{number}"), json!({"tags": [tag]}))
+            let secrets = if number % 2 == 0 {
+                json!([])
+            } else {
+                json!([{"namespace": "n", "name": "s"}])
+            };
+            (
+                format!("app-{number}"),
+                json!({"tags": [tag], "pullSecrets": secrets}),
+            )
         };
         Value::Object(self.0.iter().map(image).collect())
     }
@@ -64,6 +74,18 @@ fn course(number: u8) -> Course {
         1 => Course::Fails(seconds(1), "denied"),
         2 => Course::Hangs,
         _ => Course::Breaks(millis(300)),
+    }
+}
+
+fn secret_state(number: u8) -> SecretState {
+    match number {
+        0 => SecretState::Missing,
+        1 => SecretState::Forbidden("no right".into()),
+        2 => SecretState::Unreadable("time out".into()),
+        _ => SecretState::Found {
+            version: "1".into(),
+            references: None,
+        },
     }
 }
 
@@ -101,6 +123,13 @@ fn take(world: &mut World, wanted: &mut Wanted, step: &Step) {
         }
         Step::Disk(free) => world.disk.free = free.into(),
         Step::Listing(broken) => world.broken_listing = broken,
+        Step::Secret(number) => {
+            let secret = SecretRef {
+                namespace: "n".into(),
+                name: "s".into(),
+            };
+            world.secrets.insert(secret, secret_state(number));
+        }
         Step::Restart => world.restart(),
         Step::Shuffle(by) => world.shuffle(|count| millis((count * u64::from(by)) % 977)),
         Step::Wait(time) => world.run(millis(time.into())),

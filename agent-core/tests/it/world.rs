@@ -535,6 +535,15 @@ impl World {
         writes.collect()
     }
 
+    /// When effects were to be carried out, in seconds since the start of the world.
+    pub fn times(&self, is_counted: impl Fn(&Effect) -> bool) -> Vec<f64> {
+        let start = time(START);
+        let counted = self.trace.iter().filter(|(_, effect)| is_counted(effect));
+        counted
+            .map(|(at, _)| at.duration_since(start).as_secs_f64())
+            .collect()
+    }
+
     pub fn count(&self, is_counted: impl Fn(&Effect) -> bool) -> usize {
         self.trace.iter().filter(|(_, effect)| is_counted(effect)).count()
     }

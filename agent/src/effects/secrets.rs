@@ -11,7 +11,7 @@ use kruise_agent_core::{SecretRef, SecretState};
 use kruise_api::meta::{StringMap, null_as_default};
 use kruise_api::names::imagepulljob::SECRET_REFERENCES;
 use kruise_api::path::segment;
-use kruise_runtime::Client;
+use kruise_runtime::{ApiError, Client};
 use serde::Deserialize;
 use tokio::time::Instant;
 
@@ -87,9 +87,18 @@ impl Secrets {
         );
         match self.client.get::<Wire>(&path).await {
             Ok(wire) => wire.read(of),
-            Err(error) if error.is_not_found() => Secret::without_config(SecretState::Missing),
-            Err(error) => Secret::without_config(SecretState::Unreadable(error.to_string().into())),
+            Err(error) => Secret::without_config(of_error(&error)),
         }
+    }
+}
+
+/// A secret that does not exist, or that the agent has no right to, is one to do without. After anything else it may exist.
+fn of_error(error: &ApiError) -> SecretState {
+    let problem = || error.to_string().into();
+    match error.status().map(|status| status.code) {
+        Some(404) => SecretState::Missing,
+        Some(403) => SecretState::Forbidden(problem()),
+        _ => SecretState::Unreadable(problem()),
     }
 }
 
@@ -131,6 +140,34 @@ impl Wire {
                     .get(SECRET_REFERENCES)
                     .map(|text| text.as_str().into()),
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_not_taken_for_what_does_not_exist() {
+        let refused = |code| ApiError::refused(code, br#"{"message":"why"}"#, None);
+        let unreadable = |text: &str| SecretState::Unreadable(text.into());
+        let timeout = ApiError::Timeout(Duration::from_secs(30));
+        for (error, state) in [
+            (refused(404), SecretState::Missing),
+            (refused(403), SecretState::Forbidden("why".into())),
+            // The token of the agent has expired.
+            (refused(401), unreadable("why")),
+            (refused(429), unreadable("why")),
+            (refused(500), unreadable("why")),
+            (refused(503), unreadable("why")),
+            (timeout, unreadable("no answer within 30s")),
+            (
+                ApiError::Transport("refused".into()),
+                unreadable("connection to the API server failed: refused"),
+            ),
+        ] {
+            assert_eq!(of_error(&error), state, "{error:?}");
         }
     }
 }

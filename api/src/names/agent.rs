@@ -3,6 +3,7 @@
 super::events::reasons! {
     PULL_IMAGE_SUCCEED = "PullImageSucceed", Normal, ["NodeImage"], "The node has an image that it was to have.";
     PULL_IMAGE_FAILED = "PullImageFailed", Warning, ["ImagePullJob", "NodeImage"], "An image could not be pulled; the message ends with the last error.";
+    PULL_SECRET_UNUSED = "FailedToRetrieveImagePullSecret", Warning, ["ImagePullJob", "NodeImage"], "A pull began without a pull secret that does not exist or cannot be read; the message says why.";
     INSUFFICIENT_DISK = "InsufficientDiskSpace", Warning, ["NodeImage"], "The node is short of disk space; no image is pulled until there is more.";
     RUNTIME_UNAVAILABLE = "ContainerRuntimeUnavailable", Warning, ["NodeImage"], "The agent cannot reach a container runtime; the message says why.";
     KILLING = "Killing", Normal, ["Pod"], "A container is stopped, for it to start with a new environment.";
