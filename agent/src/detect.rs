@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use cri::{Client, Endpoint, Error};
-use tokio::time::timeout;
+use cri::{Client, Connection, Endpoint, Error};
+use tokio::time::{sleep, timeout};
 
 /// Longest time to find out about one socket.
 const LONGEST: Duration = Duration::from_secs(10);
+
+/// After the end of its connection, a runtime has this long to be there again before it counts as gone.
+const RESTART: Duration = Duration::from_secs(1);
 
 /// A runtime that works.
 #[derive(Clone, Debug)]
@@ -14,6 +17,21 @@ pub(crate) struct Runtime {
     /// What the ids of its containers begin with in the status of a pod.
     pub(crate) name: Box<str>,
     pub(crate) client: Client,
+    connection: Connection,
+}
+
+impl Runtime {
+    /// Waits until the runtime is gone, without calling it before its connection has ended. Returns why it cannot be called, in
+    /// plain words.
+    pub(crate) async fn gone(mut self) -> Box<str> {
+        loop {
+            self.connection.ended().await;
+            sleep(RESTART).await;
+            if let Err(error) = self.client.version().await {
+                return error.message().into();
+            }
+        }
+    }
 }
 
 /// The runtimes that work, in the order of their sockets.
@@ -51,15 +69,17 @@ pub(crate) async fn detect(sockets: &[Endpoint]) -> Result<Vec<Runtime>, Box<str
 /// Connects, and has it prove that it offers both services in version 1.
 async fn probe(socket: &Endpoint) -> Result<Runtime, String> {
     let client = Client::new(socket.clone());
+    let connection = client.connection();
     let asked = async {
         let version = client.version().await?;
-        client.image_filesystems().await?;
+        client.filesystems().await?;
         Ok::<_, Error>(version.name)
     };
     match timeout(LONGEST, asked).await {
         Ok(Ok(name)) => Ok(Runtime {
             name: name.into(),
             client,
+            connection,
         }),
         Ok(Err(error)) => Err(error.message().to_owned()),
         Err(_) => Err(format!("no answer within {} s", LONGEST.as_secs())),

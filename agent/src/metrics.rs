@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use kruise_agent_core::{Filesystem, PullError};
+use kruise_agent_core::{Failure, Filesystem, PullError};
 use kruise_runtime::metrics::{Process, Requests};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -44,6 +44,7 @@ pub(crate) struct Metrics {
     runtimes: Gauge,
     disk_free: Gauge<f64, AtomicU64>,
     disk_size: Gauge<f64, AtomicU64>,
+    disk_unmeasured: Gauge,
 }
 
 impl Metrics {
@@ -59,6 +60,7 @@ impl Metrics {
             runtimes: Gauge::default(),
             disk_free: Gauge::default(),
             disk_size: Gauge::default(),
+            disk_unmeasured: Gauge::default(),
         };
         let m = metrics.clone();
         let name = |name: &str| format!("kruise_daemon_{name}");
@@ -98,6 +100,11 @@ impl Metrics {
             "All bytes of the file system with the images",
             m.disk_size,
         );
+        registry.register(
+            name("image_filesystem_unmeasured"),
+            "1 if the file system with the images could not be measured, so that images are pulled whatever is free",
+            m.disk_unmeasured,
+        );
         metrics
     }
 
@@ -134,9 +141,19 @@ impl Metrics {
         self.runtimes.set(count as i64);
     }
 
-    pub(crate) fn measured(&self, disk: Filesystem) {
-        self.disk_free.set(disk.free as f64);
-        self.disk_size.set(disk.size as f64);
+    /// A runtime that is away says nothing about whether its disk can be measured.
+    pub(crate) fn measured(&self, result: &Result<Filesystem, Failure>) {
+        match result {
+            Ok(disk) => {
+                self.disk_free.set(disk.free as f64);
+                self.disk_size.set(disk.size as f64);
+                self.disk_unmeasured.set(0);
+            }
+            Err(Failure::Failed(_)) => {
+                self.disk_unmeasured.set(1);
+            }
+            Err(Failure::Unavailable(_)) => {}
+        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! How much room there is for images.
 //!
 //! The folder with the images is one of the node's. If the container of the agent does not see it, its own root file system
-//! mostly lies there, too: runtimes keep the writable layers of containers beside their images. The table of mounts says where.
+//! mostly lies there, too: runtimes keep the writable layers of containers beside their images. The runtime says so by the same
+//! folder for both. Where it says nothing of containers, the table of mounts tells in which folder the layer is.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use kruise_agent_core::Filesystem;
@@ -11,21 +13,54 @@ use rustix::fs::statvfs;
 const MOUNTS: &str = "/proc/self/mountinfo";
 const ROOT: &str = "/";
 
-/// Measures the file system with this folder.
+/// What the folder with the images of CRI-O ends with. What comes before is the driver, and the name of the folder with the
+/// layers.
+const IMAGES: &str = "-images";
+
+/// The folders that a runtime names.
+#[derive(Clone, Debug)]
+pub(super) struct Folders {
+    /// That with the images.
+    pub(super) images: PathBuf,
+    /// That with the writable layers of containers, if the runtime says where it is.
+    pub(super) containers: Option<PathBuf>,
+}
+
+/// Measures the file system with the images.
 ///
 /// # Errors
-/// It is not visible here.
-pub(super) fn measure(folder: &Path) -> Result<Filesystem, String> {
-    if matches!(folder.try_exists(), Ok(true)) {
-        return read(folder);
+/// It is not visible here, in plain words.
+pub(super) fn measure(folders: &Folders) -> Result<Filesystem, String> {
+    let images = &folders.images;
+    if matches!(images.try_exists(), Ok(true)) {
+        return read(images);
     }
     let mounts = std::fs::read_to_string(MOUNTS).unwrap_or_default();
     match layer(&mounts) {
-        Some(layer) if layer.starts_with(folder) => read(Path::new(ROOT)),
+        Some(layer) if folders.are_around(&layer) => read(Path::new(ROOT)),
         _ => Err(format!(
             "{} is not visible in the agent's container",
-            folder.display()
+            images.display()
         )),
+    }
+}
+
+impl Folders {
+    /// Is the file system with this writable layer the one with the images?
+    fn are_around(&self, layer: &Path) -> bool {
+        match &self.containers {
+            Some(containers) => *containers == self.images,
+            None => layer.starts_with(&self.images) || layer.starts_with(layers(&self.images)),
+        }
+    }
+}
+
+/// The folder with the layers of images: that of the images, but for runtimes that keep a list of images in a folder of its own.
+fn layers(images: &Path) -> PathBuf {
+    let name = images.file_name().and_then(OsStr::to_str);
+    match name.and_then(|name| name.strip_suffix(IMAGES)) {
+        Some(driver) if !driver.is_empty() => images.with_file_name(driver),
+        _ => images.to_owned(),
     }
 }
 
@@ -63,11 +98,51 @@ mod tests {
 3 2 0:64 / /etc/hosts rw - ext4 /dev/vda rw
 ";
 
+    const CRIO: &str = "\
+1 0 0:90 / / ro,relatime - overlay overlay rw,lowerdir=/l/1:/l/2,upperdir=/var/lib/containers/storage/overlay/9f/diff,workdir=/w,metacopy=on
+2 1 0:5 / /proc rw,nosuid - proc proc rw
+";
+
+    fn folders(images: &str, containers: Option<&str>) -> Folders {
+        Folders {
+            images: images.into(),
+            containers: containers.map(PathBuf::from),
+        }
+    }
+
+    #[test]
+    fn a_layer_beside_the_images_is_known_by_what_the_runtime_says_of_containers() {
+        let images = "/var/lib/containers/storage/overlay-images";
+        let layer = layer(CRIO).unwrap();
+        for (images, containers, is_beside) in [
+            // CRI-O since 1.29, and an older one.
+            (images, Some(images), true),
+            (images, None, true),
+            // CRI-O with a store for images on another disk, and an older one.
+            (
+                "/imagestore/overlay-images",
+                Some("/var/lib/containers/storage/overlay-containers"),
+                false,
+            ),
+            ("/imagestore/overlay-images", None, false),
+            // Names that only look alike.
+            ("/var/lib/containers/storage/vfs-images", None, false),
+            ("/var/lib/containers/storage/-images", None, false),
+            ("/var/lib/containers/storage/over", None, false),
+        ] {
+            let folders = folders(images, containers);
+            assert_eq!(folders.are_around(&layer), is_beside, "{folders:?}");
+        }
+    }
+
     #[test]
     fn the_writable_layer_of_a_container_is_in_the_table_of_mounts() {
         let folder = "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs";
         let layer = layer(CONTAINERD).unwrap();
-        assert!(layer.starts_with(folder), "{layer:?}");
+        for containers in [None, Some(folder)] {
+            assert!(folders(folder, containers).are_around(&layer), "{layer:?}");
+        }
+        assert!(!folders(folder, Some("/elsewhere")).are_around(&layer));
     }
 
     #[test]
@@ -84,9 +159,10 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_visible_is_measured_and_another_one_is_named() {
-        let disk = measure(&std::env::temp_dir()).unwrap();
+        let here = std::env::temp_dir();
+        let disk = measure(&folders(here.to_str().unwrap(), Some("/elsewhere"))).unwrap();
         assert!(disk.size > 0 && disk.free <= disk.size, "{disk:?}");
-        let error = measure(Path::new("/no/such/folder")).unwrap_err();
+        let error = measure(&folders("/no/such/folder", None)).unwrap_err();
         assert_eq!(error, "/no/such/folder is not visible in the agent's container");
     }
 }

@@ -1,6 +1,5 @@
 //! Calls about images.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use kruise_agent_core::{Failure, Filesystem, Pull, PullError, RuntimeImage, Secr
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
+use super::disk::Folders;
 use super::secrets::Secret;
 use super::{NO_RUNTIME, disk, failure};
 use crate::credentials::Credentials;
@@ -35,14 +35,17 @@ pub(super) async fn list(client: Client) -> Result<Vec<RuntimeImage>, Failure> {
 
 /// The size of the file system with the images, which a runtime does not tell: only where that is.
 pub(super) async fn filesystem(client: Client) -> Result<Filesystem, Failure> {
-    let all = client.image_filesystems().await;
-    let first = all.map_err(|error| failure(&error))?.into_iter().next();
-    let folder: PathBuf = first
-        .map(|one| one.mountpoint)
-        .filter(|folder| folder.is_absolute())
+    let all = client.filesystems().await;
+    let all = all.map_err(|error| failure(&error))?;
+    let folder = |all: Vec<cri::Filesystem>| {
+        let folder = all.into_iter().next().map(|one| one.mountpoint);
+        folder.filter(|folder| folder.is_absolute())
+    };
+    let images = folder(all.images)
         .ok_or_else(|| Failure::Failed("the runtime does not say where its images are".into()))?;
+    let containers = folder(all.containers);
     // A disk that does not answer must not stop everything else.
-    let measured = tokio::task::spawn_blocking(move || disk::measure(&folder));
+    let measured = tokio::task::spawn_blocking(move || disk::measure(&Folders { images, containers }));
     let measured = match timeout(MEASUREMENT, measured).await {
         Ok(measured) => measured.unwrap_or_else(|error| Err(error.to_string())),
         Err(_) => Err("the disk does not answer".to_owned()),

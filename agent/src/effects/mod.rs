@@ -64,6 +64,8 @@ pub(crate) struct Executor {
     checks: Arc<Checks>,
     metrics: Metrics,
     attempts: BTreeMap<AttemptId, Attempt>,
+    /// Each waits for the end of a runtime.
+    watched: JoinSet<Box<str>>,
     /// Calls of the runtime, and reads of secrets.
     calls: JoinSet<Done>,
     writes: JoinSet<Done>,
@@ -89,6 +91,7 @@ impl Executor {
             checks,
             metrics,
             attempts: BTreeMap::new(),
+            watched: JoinSet::new(),
             calls: JoinSet::new(),
             writes: JoinSet::new(),
         }
@@ -140,7 +143,7 @@ impl Executor {
         }
     }
 
-    /// The next answer. Waits for ever if nothing is under way. What is under way goes on if this is dropped.
+    /// The next answer, or the news that a runtime has gone. Waits for ever if nothing is under way. What is under way goes on if this is dropped.
     ///
     /// # Errors
     /// A task panicked.
@@ -149,6 +152,7 @@ impl Executor {
             let done = tokio::select! {
                 Some(done) = self.calls.join_next() => done?,
                 Some(done) = self.writes.join_next() => done?,
+                Some(problem) = self.watched.join_next() => return Ok(Event::RuntimeLost(problem?)),
                 else => std::future::pending().await,
             };
             if let Some(event) = self.answer(done) {
@@ -186,6 +190,7 @@ impl Executor {
                     Err(problem) => (Vec::new(), Err(problem)),
                 };
                 self.metrics.runtimes(runtimes.len());
+                self.watched = runtimes.iter().cloned().map(Runtime::gone).collect();
                 self.runtimes = runtimes;
                 Some(Event::RuntimesDetected(names))
             }
@@ -234,9 +239,7 @@ impl Executor {
     fn measure(&mut self) {
         let metrics = self.metrics.clone();
         let answer = move |result: Result<Filesystem, Failure>| {
-            if let Ok(disk) = &result {
-                metrics.measured(*disk);
-            }
+            metrics.measured(&result);
             Event::FilesystemRead(result)
         };
         self.call("image_filesystem", self.first(), images::filesystem, answer);

@@ -1,6 +1,9 @@
 //! The client: one runtime, one connection.
 
+use std::future::pending;
 use std::time::Duration;
+
+use tokio::sync::watch;
 
 use crate::grpc::{Channel, Whole};
 use crate::messages::{VERSION, VersionRequest, VersionResponse};
@@ -46,6 +49,20 @@ pub struct Version {
     pub api_version: String,
 }
 
+/// The end of a client's connection, which a runtime that ends brings about.
+#[derive(Clone, Debug)]
+pub struct Connection(watch::Receiver<u64>);
+
+impl Connection {
+    /// Resolves when a connection has ended since this value was made or this was last called. Why is not known: a call
+    /// tells whether the runtime is there. Never resolves without a connection, nor after the last client was dropped.
+    pub async fn ended(&mut self) {
+        if self.0.changed().await.is_err() {
+            pending().await
+        }
+    }
+}
+
 impl Client {
     /// A client with the default limits. Connects nothing.
     pub fn new(endpoint: Endpoint) -> Self {
@@ -63,6 +80,11 @@ impl Client {
     /// Where it connects to.
     pub fn endpoint(&self) -> &Endpoint {
         self.channel.endpoint()
+    }
+
+    /// Watches the connection, from now on. It stays open between calls.
+    pub fn connection(&self) -> Connection {
+        Connection(self.channel.ended())
     }
 
     /// Which runtime answers, and that it speaks version 1 of the interface.

@@ -51,15 +51,24 @@ pub enum Auth<'a> {
     Registry(&'a str),
 }
 
-/// A file system that holds images. The interface does not tell its size.
+/// A file system that holds images or containers. The interface does not tell its size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filesystem {
     /// The folder in which it is mounted or which is part of it, as the runtime sees it.
     pub mountpoint: PathBuf,
-    /// What images take, in bytes.
+    /// What they take, in bytes.
     pub used_bytes: u64,
     /// How many inodes they take, if the runtime counts them.
     pub used_inodes: Option<u64>,
+}
+
+/// Where a runtime keeps what it has. There is one of each, or none if the runtime does not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filesystems {
+    /// Those with images.
+    pub images: Vec<Filesystem>,
+    /// Those with the writable layers of containers. Runtimes that are older than Kubernetes 1.29 do not say.
+    pub containers: Vec<Filesystem>,
 }
 
 impl Client {
@@ -120,16 +129,20 @@ impl Client {
         pulled.map(|pulled| pulled.image_ref).map_err(refused)
     }
 
-    /// The file systems that hold images.
+    /// The file systems that hold images and containers.
     ///
     /// # Errors
     /// See [`Error`].
-    pub async fn image_filesystems(&self) -> Result<Vec<Filesystem>, Error> {
+    pub async fn filesystems(&self) -> Result<Filesystems, Error> {
         let sink = Whole::<wire::ImageFsInfoResponse>::new();
         let limit = self.limits.images;
         let found = self.channel.call(IMAGE_FS_INFO, &wire::Empty {}, limit, sink);
-        let all = found.await?.image_filesystems.into_iter();
-        Ok(all.map(Filesystem::from).collect())
+        let found = found.await?;
+        let convert = |all: Vec<wire::FilesystemUsage>| all.into_iter().map(Filesystem::from).collect();
+        Ok(Filesystems {
+            images: convert(found.image_filesystems),
+            containers: convert(found.container_filesystems),
+        })
     }
 }
 

@@ -41,7 +41,8 @@
 //! * **Bounded in memory.** An answer beyond [`Limits::message_bytes`] is [`Error::TooLarge`]. Lists are decoded
 //!   while they arrive, one item at a time, and of a command's output the beginning is kept: an answer takes no more memory
 //!   than its longest item and what the caller keeps.
-//! * **Reconnects.** A call that finds no runtime is [`Error::Unavailable`]; a later one connects anew.
+//! * **Reconnects.** A call that finds no runtime is [`Error::Unavailable`]; a later one connects anew. The connection stays
+//!   open between calls, so that [`Connection`] tells when it ends.
 //! * **No answer panics.** What is not gRPC, not protobuf or not complete is [`Error::Malformed`]. Fields that are newer
 //!   than this crate are skipped.
 //!
@@ -64,8 +65,8 @@ mod grpc;
 mod images;
 mod messages;
 
-pub use client::{Client, Limits, Version};
+pub use client::{Client, Connection, Limits, Version};
 pub use containers::{Container, ContainerStatus, Exec, Output, State, labels};
 pub use endpoint::{Endpoint, EndpointError, candidates};
 pub use error::Error;
-pub use images::{Auth, Filesystem, Image, Pull};
+pub use images::{Auth, Filesystem, Filesystems, Image, Pull};

@@ -136,6 +136,8 @@ pub(crate) struct FilesystemUsage {
 pub(crate) struct ImageFsInfoResponse {
     #[prost(message, repeated, tag = "1")]
     pub(crate) image_filesystems: Vec<FilesystemUsage>,
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) container_filesystems: Vec<FilesystemUsage>,
 }
 
 #[derive(Clone, PartialEq, Message)]

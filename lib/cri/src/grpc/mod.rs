@@ -13,8 +13,9 @@ use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue, TE};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::TokioExecutor;
 use prost::Message;
+use tokio::sync::watch;
 
 use self::connector::UnixConnector;
 use self::frame::{Frame, HEADER, Violation};
@@ -34,6 +35,7 @@ const MOST_MILLISECONDS: u128 = 99_999_999;
 #[derive(Clone, Debug)]
 pub(crate) struct Channel {
     http: legacy::Client<UnixConnector, Full<Bytes>>,
+    ended: watch::Sender<u64>,
     endpoint: Endpoint,
     message_bytes: usize,
 }
@@ -41,14 +43,18 @@ pub(crate) struct Channel {
 impl Channel {
     /// Must be called within a tokio runtime only from its first call on.
     pub(crate) fn new(endpoint: Endpoint, message_bytes: usize) -> Self {
+        let connector = UnixConnector::new(endpoint.path());
+        let ended = connector.ended();
         let http = legacy::Client::builder(TokioExecutor::new())
             .http2_only(true)
+            // An open connection costs nothing, and its end says that the runtime has gone.
+            .pool_idle_timeout(None)
             .http2_initial_stream_window_size(STREAM_WINDOW)
             .http2_initial_connection_window_size(CONNECTION_WINDOW)
-            .pool_timer(TokioTimer::new())
-            .build(UnixConnector::new(endpoint.path()));
+            .build(connector);
         Self {
             http,
+            ended,
             endpoint,
             message_bytes,
         }
@@ -56,6 +62,11 @@ impl Channel {
 
     pub(crate) fn endpoint(&self) -> &Endpoint {
         &self.endpoint
+    }
+
+    /// Changes whenever a connection ends.
+    pub(crate) fn ended(&self) -> watch::Receiver<u64> {
+        self.ended.subscribe()
     }
 
     /// Sends `request` to the method at `path` and reads the answer into `sink`.

@@ -113,13 +113,14 @@ async fn a_pull_sends_credentials_and_the_pod() {
 }
 
 #[tokio::test]
-async fn filesystems_of_images_tell_what_is_used() {
+async fn filesystems_of_images_and_containers_tell_what_is_used() {
     let (_folder, mut server, client) = answering("ImageFsInfoResponse");
-    let all = client.image_filesystems().await.unwrap();
+    let all = client.filesystems().await.unwrap();
     assert_eq!(server.called("ImageService/ImageFsInfo").await, b"");
-    let [one, two] = all.as_slice() else {
+    let ([one, two], [containers]) = (all.images.as_slice(), all.containers.as_slice()) else {
         panic!("{all:?}")
     };
+    assert_eq!(containers.mountpoint, Path::new("/containers"));
     assert_eq!(one.mountpoint, Path::new("/images"));
     assert_eq!((one.used_bytes, one.used_inodes), (5 << 30, Some(9)));
     assert_eq!(two.used_inodes, None);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use cri::{Error, Exec, Limits, Pull};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixListener;
+use tokio::time::timeout;
 
 use super::golden;
 use super::server::{Answer, Event, Folder, Part, Server, framed, whole};
@@ -60,6 +61,29 @@ async fn a_client_reconnects_when_the_runtime_comes_back() {
 }
 
 #[tokio::test]
+async fn the_end_of_a_connection_is_noticed_without_a_call_each_time_and_not_before() {
+    let folder = Folder::new();
+    let client = folder.client();
+    let mut connection = client.connection();
+    for _ in 0..2 {
+        let server = Server::start(&folder, Answer::Message(golden::bytes("VersionResponse")));
+        client.version().await.unwrap();
+        assert!(timeout(SHORT, connection.ended()).await.is_err(), "it is open");
+        server.vanish().await;
+        timeout(Duration::from_mins(1), connection.ended()).await.unwrap();
+    }
+    assert!(client.version().await.is_err());
+    assert!(
+        timeout(SHORT, connection.ended()).await.is_err(),
+        "there was none"
+    );
+    assert!(
+        timeout(SHORT, client.connection().ended()).await.is_err(),
+        "those that ended before do not count"
+    );
+}
+
+#[tokio::test]
 async fn a_runtime_that_vanishes_during_a_call_is_unavailable() {
     let folder = Folder::new();
     let client = folder.client();
@@ -93,7 +117,7 @@ async fn every_call_has_a_time_limit() {
         client.version().await.unwrap_err(),
         client.images().await.unwrap_err(),
         client.image("a").await.unwrap_err(),
-        client.image_filesystems().await.unwrap_err(),
+        client.filesystems().await.unwrap_err(),
         client.pull(&pull(), SHORT).await.unwrap_err(),
         client.containers_of_pod("u").await.unwrap_err(),
         client.container("c").await.unwrap_err(),
