@@ -1,27 +1,26 @@
 //! Emits the events of the agent.
 
-use std::sync::{Arc, OnceLock};
-
 use kruise_agent_core::{About, EventNote};
 use kruise_api::names::agent::{CONTAINER_META, IMAGE_PULLER};
 use kruise_api::nodeimage::KIND;
 use kruise_plan_kit::EventNote as Note;
+use kruise_runtime::Client;
 use kruise_runtime::events::{EventSink, ObjectRef};
-use kruise_runtime::{Client, Served};
 use tokio::task::JoinHandle;
 
+use crate::served::Versions;
 use crate::watches::NODE_IMAGES;
 
 /// Sinks of the components of the agent.
 pub(crate) struct Events {
     sinks: [(&'static str, EventSink); 2],
     writers: [JoinHandle<()>; 2],
-    served: Arc<OnceLock<Served>>,
+    served: Versions,
 }
 
 impl Events {
     /// Starts the writers. `client` is that of a component.
-    pub(crate) fn spawn(client: impl Fn(&str) -> Client, node: &str, served: Arc<OnceLock<Served>>) -> Self {
+    pub(crate) fn spawn(client: impl Fn(&str) -> Client, node: &str, served: Versions) -> Self {
         let spawn = |component| EventSink::spawn_on(client(component), component, node);
         let (images, of_images) = spawn(IMAGE_PULLER);
         let (containers, of_containers) = spawn(CONTAINER_META);
@@ -52,8 +51,7 @@ impl Events {
     fn object(&self, about: About) -> ObjectRef {
         match about {
             About::NodeImage { name, uid } => {
-                let served = self.served.get();
-                let version = served.and_then(|served| served.api_version(NODE_IMAGES).ok());
+                let version = self.served.get().api_version(NODE_IMAGES);
                 ObjectRef {
                     api_version: version.unwrap_or_default(),
                     kind: KIND.kind.to_owned(),

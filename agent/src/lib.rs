@@ -23,6 +23,7 @@ mod flags;
 mod health;
 mod metrics;
 mod run;
+mod served;
 mod settings;
 mod watches;
 

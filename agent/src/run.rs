@@ -5,7 +5,7 @@ use std::collections::hash_map::RandomState;
 use std::future::pending;
 use std::hash::{BuildHasher, Hasher};
 use std::pin::pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kruise_agent_core::{Agent, Event};
@@ -29,6 +29,7 @@ use crate::effects::{Api, Executor};
 use crate::events::Events;
 use crate::health::Checks;
 use crate::metrics::Metrics;
+use crate::served::Versions;
 use crate::watches::Watching;
 use crate::{Error, Settings};
 
@@ -58,7 +59,7 @@ pub async fn run(
     let checks = Arc::new(Checks::new(settings.watches_pods));
     let mut watches = JoinSet::new();
     let (news, received) = mpsc::unbounded_channel();
-    let served = Arc::new(OnceLock::new());
+    let served = Versions::default();
     let watching = |client| Watching {
         client,
         node: settings.node.clone(),
@@ -67,7 +68,7 @@ pub async fn run(
         jitter,
         stop: stop.clone(),
     };
-    watches.spawn(watching(images.clone()).node_image(Arc::clone(&served)));
+    watches.spawn(watching(images.clone()).node_image(served.clone()));
     if let Some(pods) = &checks.pods {
         watches.spawn(watching(client.clone()).pods(pods.clone()));
     }
@@ -82,7 +83,7 @@ pub async fn run(
         Api {
             images,
             pods: named(CONTAINER_META),
-            served: Arc::clone(&served),
+            served: served.clone(),
         },
         Events::spawn(named, &settings.node, served),
         checks,

@@ -1,8 +1,8 @@
 //! Watches of the node's own objects: its NodeImage and its pods. The API server filters; nothing is listed again but after a
 //! gap of a watch.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use kruise_agent_core::{Event, NodeImageView};
@@ -10,20 +10,25 @@ use kruise_api::nodeimage::KIND;
 use kruise_api::path::segment;
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::discovery::{DiscoveryError, discover};
-use kruise_runtime::follow::{Scope, follow};
+use kruise_runtime::follow::{End, Scope, follow, follow_while_served};
 use kruise_runtime::{Client, Served};
 use kruise_views::NodePodView;
 use kube_cache::{Backoff, Cached, Delta, SharedInformer, Version};
 use tokio::sync::{Notify, mpsc, watch};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::health::Checks;
+use crate::served::Versions;
 
 /// NodeImages.
 pub(crate) const NODE_IMAGES: ResourceId = ResourceId::of(&KIND);
 
-/// From one look for NodeImages to the next while the cluster does not serve them.
+/// From one look for NodeImages to the next while the cluster does not serve them, after the first ones.
 const RECHECK: Duration = Duration::from_mins(5);
+/// How many times is looked sooner: definitions that are installed now are seen at once.
+const SOON: u32 = 5;
+/// What was served for so long is looked for at once when it is not served any more.
+const STEADY: Duration = Duration::from_mins(1);
 
 /// What is needed to watch.
 #[derive(Clone)]
@@ -38,21 +43,34 @@ pub(crate) struct Watching {
 }
 
 impl Watching {
-    /// Follows the NodeImage of the node, in the version that the cluster serves, which is stored in `served`.
-    pub(crate) async fn node_image(self, served: Arc<OnceLock<Served>>) {
-        let found = self.discover().await;
-        let Ok(path) = found.collection(NODE_IMAGES, None) else {
-            return;
-        };
-        // Nobody else sets it.
-        let _first = served.set(found);
+    /// Follows the NodeImage of the node, in the version that the cluster serves, which is stored in `served`. When the cluster
+    /// does not serve it any more, the version is chosen again.
+    pub(crate) async fn node_image(self, served: Versions) {
         let informer = self.checks.node_image.clone();
-        let news = self.news.clone();
-        let scope = scope(path, "metadata.name", &self.node);
-        self.follow(&scope, &informer, |delta: Delta<NodeImageView>| {
-            send(&news, delta.new.map_or(Event::NodeImageDeleted, Event::NodeImage));
-        })
-        .await;
+        let mut backoff = Backoff::new();
+        loop {
+            let found = self.discover().await;
+            let Ok(path) = found.collection(NODE_IMAGES, None) else {
+                return;
+            };
+            served.set(found);
+            let scope = scope(path, "metadata.name", &self.node);
+            let on_delta = |delta: Delta<NodeImageView>| {
+                let event = delta.new.map_or(Event::NodeImageDeleted, Event::NodeImage);
+                send(&self.news, event);
+            };
+            let (jitter, stop) = (self.jitter, self.stop.clone());
+            let began = Instant::now();
+            match follow_while_served(&self.client, &scope, &informer, on_delta, jitter, stop).await {
+                End::Stopped => return,
+                End::NotServed => tracing::info!("{} is not served any more", scope.path),
+            }
+            if began.elapsed() > STEADY {
+                backoff.reset();
+            }
+            // API servers learn of a definition one after the other.
+            sleep(backoff.delay((self.jitter)())).await;
+        }
     }
 
     /// Follows the pods of the node. Those that are of no concern are not passed on.
@@ -91,7 +109,9 @@ impl Watching {
     /// Waits until the cluster serves NodeImages.
     async fn discover(&self) -> Served {
         let mut backoff = Backoff::new();
+        let mut looks = 0_u32;
         loop {
+            looks = looks.saturating_add(1);
             let pause = match discover(&self.client, &[]).await {
                 Ok(served) if served.version(NODE_IMAGES).is_some() => {
                     self.checks.is_not_served.store(false, Ordering::Relaxed);
@@ -101,7 +121,11 @@ impl Watching {
                     if !self.checks.is_not_served.swap(true, Ordering::Relaxed) {
                         tracing::info!("the cluster does not serve {}: no image is pulled", KIND.name());
                     }
-                    RECHECK
+                    if looks > SOON {
+                        RECHECK
+                    } else {
+                        backoff.delay((self.jitter)())
+                    }
                 }
                 Err(DiscoveryError::Unreachable { error, .. } | DiscoveryError::Refused { error, .. }) => {
                     tracing::warn!("the API server cannot be asked what it serves: {error}");

@@ -36,32 +36,42 @@ pub async fn follow<T: Cached + DeserializeOwned>(
     mut jitter: impl FnMut() -> u64,
     mut stop: tokio::sync::watch::Receiver<bool>,
 ) {
-    let mut follower = Follower {
-        client,
-        scope,
-        watch: None,
-    };
-    let endless = async {
-        let mut reflector = Reflector::new();
-        let mut input = Input::Start;
-        loop {
-            let effects = reflector.step(input, jitter());
-            let outcome = perform_all(effects, &mut follower, informer, refresh, &mut on_delta).await;
-            input = if let Some(outcome) = outcome {
-                outcome
-            } else {
-                tokio::select! {
-                    biased;
-                    () = refresh.notified() => Input::Stale,
-                    event = follower.next_event() => event,
-                }
-            };
-        }
-    };
+    let mut follower = Follower::new(client, scope);
+    // A path that is not served now may be later.
+    let endless = follower.run(informer, refresh, &mut on_delta, &mut jitter, |_| false);
     tokio::select! {
         biased;
         () = endless => {}
         _ = stop.wait_for(|stop| *stop) => {}
+    }
+}
+
+/// Why following has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// `stop` is true, or its sender was dropped.
+    Stopped,
+    /// The server does not serve the collection: 404.
+    NotServed,
+}
+
+/// As [`follow`], and ends also when the server does not serve the collection. The informer keeps what it has: the next list
+/// into it, at another path if need be, is compared with that.
+pub async fn follow_while_served<T: Cached + DeserializeOwned>(
+    client: &Client,
+    scope: &Scope,
+    informer: &SharedInformer<T>,
+    mut on_delta: impl FnMut(Delta<T>),
+    mut jitter: impl FnMut() -> u64,
+    mut stop: tokio::sync::watch::Receiver<bool>,
+) -> End {
+    let mut follower = Follower::new(client, scope);
+    let refresh = Notify::new();
+    let is_unserved = |failure| failure == Failure::NotFound;
+    tokio::select! {
+        biased;
+        () = follower.run(informer, &refresh, &mut on_delta, &mut jitter, is_unserved) => End::NotServed,
+        _ = stop.wait_for(|stop| *stop) => End::Stopped,
     }
 }
 
@@ -155,7 +165,46 @@ async fn perform_all<T: Cached + DeserializeOwned>(
     input
 }
 
-impl Follower<'_> {
+impl<'a> Follower<'a> {
+    fn new(client: &'a Client, scope: &'a Scope) -> Self {
+        Self {
+            client,
+            scope,
+            watch: None,
+        }
+    }
+
+    /// Follows until a failure that says that it is over.
+    async fn run<T: Cached + DeserializeOwned>(
+        &mut self,
+        informer: &SharedInformer<T>,
+        refresh: &Notify,
+        on_delta: &mut impl FnMut(Delta<T>),
+        jitter: &mut impl FnMut() -> u64,
+        is_over: impl Fn(Failure) -> bool,
+    ) {
+        let mut reflector = Reflector::new();
+        let mut input = Input::Start;
+        loop {
+            if let Input::Failed(failure) = &input
+                && is_over(*failure)
+            {
+                return;
+            }
+            let effects = reflector.step(input, jitter());
+            let outcome = perform_all(effects, self, informer, refresh, on_delta).await;
+            input = if let Some(outcome) = outcome {
+                outcome
+            } else {
+                tokio::select! {
+                    biased;
+                    () = refresh.notified() => Input::Stale,
+                    event = self.next_event() => event,
+                }
+            };
+        }
+    }
+
     async fn list<T: DeserializeOwned>(
         &mut self,
         continue_token: Option<&str>,
@@ -294,5 +343,38 @@ mod tests {
         assert!(timeout(Duration::from_secs(200), following).await.is_err());
         let counts = (counts.0.load(Ordering::SeqCst), counts.1.load(Ordering::SeqCst));
         assert_eq!(counts, (1, 2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_collection_that_is_not_served_is_left_by_those_who_say_so_and_retried_by_others() {
+        let requests = std::sync::Arc::new(AtomicUsize::new(0));
+        let seen = requests.clone();
+        let service = tower::service_fn(move |_: Request<Body>| {
+            // A server that fails at first.
+            let code = match seen.fetch_add(1, Ordering::SeqCst) {
+                0 => 503,
+                _ => 404,
+            };
+            let body = Full::new(Bytes::from_static(b"404 page not found")).boxed_unsync();
+            async move { Response::builder().status(code).body(body) }
+        });
+        let settings = Settings::of_a_test(Duration::from_secs(30));
+        let client = Client::new(kube_client::Client::new(service, "default"), settings);
+        let scope = Scope {
+            path: "/apis/apps.kruise.io/v1beta1/nodeimages".into(),
+            selector: None,
+        };
+        let informer = SharedInformer::<NodeView>::new([]);
+        let (_keep, stop) = tokio::sync::watch::channel(false);
+        let following = follow_while_served(&client, &scope, &informer, drop, || 0, stop.clone());
+        assert_eq!(
+            timeout(Duration::from_secs(200), following).await,
+            Ok(End::NotServed)
+        );
+        assert_eq!(requests.load(Ordering::SeqCst), 2, "a failure is retried, 404 is not");
+        let refresh = Notify::new();
+        let following = follow(&client, &scope, &informer, &refresh, drop, || 0, stop);
+        assert!(timeout(Duration::from_secs(200), following).await.is_err());
+        assert!(requests.load(Ordering::SeqCst) > 5);
     }
 }

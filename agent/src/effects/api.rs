@@ -1,13 +1,12 @@
 //! Writes to the API server: the status of the NodeImage, and reports on pods.
 
-use std::sync::{Arc, OnceLock};
-
 use kruise_agent_core::WriteError;
 use kruise_plan_kit::{Part, Patch, ResourceId, Target};
 use kruise_runtime::{ApiError, Client, Served};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::served::Versions;
 use crate::watches::NODE_IMAGES;
 
 /// Content type of a strategic merge patch.
@@ -19,8 +18,8 @@ pub(crate) struct Api {
     pub(crate) images: Client,
     /// For pods.
     pub(crate) pods: Client,
-    /// The versions that the cluster serves, once they are known.
-    pub(crate) served: Arc<OnceLock<Served>>,
+    /// The versions that the cluster serves.
+    pub(crate) served: Versions,
 }
 
 /// What is read of the answer.
@@ -44,8 +43,7 @@ impl Api {
             namespace: String::new(),
             name: name.to_owned(),
         };
-        let unknown = Served::default();
-        let served = self.served.get().unwrap_or(&unknown);
+        let served = self.served.get();
         let patch = served.status_patch(target.resource, patch).map_err(not_made)?;
         let path = served.path(&target, Part::Status).map_err(not_made)?;
         send(&self.images, &path, Patch::MERGE, &patch).await

@@ -50,6 +50,31 @@ impl Api {
             .spawn(async move { match serve(listener, live).await {} });
     }
 
+    /// Does not answer any more: connections break, and there is nobody at its address.
+    pub(crate) async fn go_away(&mut self) {
+        self.tasks.shutdown().await;
+    }
+
+    /// Answers again, with what it has.
+    pub(crate) async fn come_back(&mut self) {
+        self.listener = Some(TcpListener::bind(self.address).await.unwrap());
+        self.answer();
+    }
+
+    /// Serves versions of the definition of NodeImages or not, in the order in which it names them.
+    pub(crate) fn serve_versions(&self, served: &[(&str, bool)]) {
+        let path = format!("{DEFINITIONS}/{}", nodeimage::KIND.name());
+        let mut definition = nodeimage::KIND.manifest("kruise-system");
+        for version in definition["spec"]["versions"].as_array_mut().unwrap() {
+            let named = served.iter().find(|(name, _)| version["name"] == *name);
+            version["served"] = named.unwrap().1.into();
+        }
+        self.merge(
+            &path,
+            &json!({"spec": {"versions": definition["spec"]["versions"]}}),
+        );
+    }
+
     /// Installs the definition of NodeImages.
     pub(crate) fn define(&self) {
         self.create(DEFINITIONS, &nodeimage::KIND.manifest("kruise-system"));

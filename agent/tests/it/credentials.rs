@@ -21,6 +21,11 @@ fn secret(name: &str, config: &str) -> Value {
            "data": {".dockerconfigjson": STANDARD.encode(config)}})
 }
 
+/// A secret whose user `ann` has this password.
+pub(crate) fn registry_secret(name: &str, password: &str) -> Value {
+    secret(name, &config(REGISTRY, "ann", password).to_string())
+}
+
 fn of(name: &str) -> Value {
     json!({"namespace": "kruise-daemon-config", "name": name})
 }
