@@ -8,13 +8,13 @@ use jiff::Timestamp;
 use kruise_agent_core::{Agent, Config, Effect, Event, RuntimeImage};
 use serde_json::{Map, Value, json};
 
-/// Kibibytes of memory without that of files; 0 where that cannot be read.
+/// Kibibytes of memory without that of files.
 fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let mut lines = status.lines();
-    let line = lines.find(|line| line.starts_with("RssAnon")).unwrap_or_default();
+    let line = lines.find(|line| line.starts_with("RssAnon")).unwrap();
     let mut words = line.split_whitespace();
-    words.nth(1).and_then(|kib| kib.parse().ok()).unwrap_or_default()
+    words.nth(1).unwrap().parse().unwrap()
 }
 
 fn many(kind: &str, count: usize) -> Value {
@@ -70,6 +70,10 @@ fn node_image(count: usize) -> String {
 }
 
 #[test]
+#[cfg_attr(
+    not(target_os = "linux"),
+    ignore = "needs Linux, whose /proc says what memory a process has"
+)]
 fn a_node_with_110_pods_and_300_images_takes_little_memory() {
     let now = Timestamp::UNIX_EPOCH;
     let pod = rich_pod();
@@ -101,6 +105,7 @@ fn a_node_with_110_pods_and_300_images_takes_little_memory() {
     drop(effects);
     let taken = resident().saturating_sub(before);
     assert!(agent.next_timer().is_some());
-    assert!(taken <= 2 * 1024, "{taken} KiB");
+    // The pods alone have more names and values than this: a measurement that sees nothing fails.
+    assert!((64..=2 * 1024).contains(&taken), "{taken} KiB");
     println!("{taken} KiB");
 }

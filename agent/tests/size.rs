@@ -1,4 +1,5 @@
-//! How much memory the process takes on a full node. The node's API server and runtime are in the process that measures.
+//! How much memory the process takes on a full node, and how much of a processor when nothing happens there. The node's API
+//! server and runtime are in the process that measures.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,15 +21,15 @@ mod runtime;
 #[path = "it/wire.rs"]
 mod wire;
 
-use std::collections::BTreeMap;
-use std::process::{Child, Command};
+use std::ffi::OsStr;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
 use crate::api::{Api, NODE_IMAGES, PODS};
 use crate::node::{Folder, Node, settings, until};
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, State};
 
 const PODS_OF_NODE: usize = 110;
 /// Each with [`TAGS`] tags: a NodeImage has at most 256 images.
@@ -37,17 +38,37 @@ const TAGS: usize = 3;
 /// Of memory without that of files, whose pages are code, in kibibytes. The images are pulled all at a time.
 const MOST: u64 = 12 << 10;
 
+/// Of all memory of an agent at rest, in kibibytes.
+const MOST_AT_REST: u64 = 15 << 10;
+/// Of a processor, in thousandths.
+const MOST_OF_A_PROCESSOR: f64 = 1.0;
+/// From the last report to the measurement at rest, and how long that takes.
+const SETTLES: Duration = Duration::from_secs(15);
+const MEASURED: Duration = Duration::from_secs(60);
+
+/// Name of the variable with the executable whose agent is measured at rest; without, it is that of this test.
+const EXECUTABLE: &str = "KRUISE";
 /// Name of the variable with the folder of a child.
 const CHILD: &str = "KRUISE_AGENT_SIZE";
 
-/// What a process has, by the names of its status; nothing where that cannot be read.
-fn memory(child: &Child) -> BTreeMap<String, u64> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-    let pairs = status.lines().filter_map(|line| {
-        let (name, rest) = line.split_once(':')?;
-        Some((name.to_owned(), rest.split_whitespace().next()?.parse().ok()?))
-    });
-    pairs.collect()
+/// Memory of a process in kibibytes, by its name in the status: `VmRSS` is all of it, `RssAnon` that which is of no file.
+fn memory(child: &Child, name: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let prefix = format!("{name}:");
+    let line = status.lines().find_map(|line| line.strip_prefix(&prefix));
+    let number = line.unwrap().split_whitespace().next();
+    number.unwrap().parse().unwrap()
+}
+
+/// Time that the threads of a process have run.
+fn processor_time(child: &Child) -> Duration {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+    let time = |task: std::io::Result<std::fs::DirEntry>| {
+        // A thread may end meanwhile. Those of an agent at rest do not.
+        let text = std::fs::read_to_string(task.unwrap().path().join("schedstat")).unwrap();
+        text.split_whitespace().next().unwrap().parse::<u64>().unwrap()
+    };
+    Duration::from_nanos(tasks.map(time).sum())
 }
 
 fn many(kind: &str, count: usize) -> Map<String, Value> {
@@ -60,8 +81,8 @@ fn many(kind: &str, count: usize) -> Map<String, Value> {
     (0..count).map(one).collect()
 }
 
-/// A pod with three containers, as a kubelet reports it.
-fn create_pod(api: &Api, number: usize) {
+/// A pod with three containers, as a kubelet reports it. Returns its UID.
+fn create_pod(api: &Api, number: usize) -> String {
     let variable = |at: usize| json!({"name": format!("VARIABLE_{at}"), "value": format!("value-{at}")});
     let config =
         json!({"name": "CFG", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['config']"}}});
@@ -76,14 +97,70 @@ fn create_pod(api: &Api, number: usize) {
     let name = format!("pod-{number}");
     let pod = json!({"metadata": {"name": name, "labels": many("label", 12), "annotations": annotations},
         "spec": {"nodeName": "n1", "containers": names.map(container)}});
-    api.create(PODS, &pod);
+    let created = api.create(PODS, &pod);
     let status = |container| {
         json!({"name": container, "image": "registry.example.com/team/app:1.2.3", "imageID": "", "ready": true,
-               "restartCount": 0, "containerID": format!("containerd://{container}{number:063}"),
+               "restartCount": 0, "containerID": format!("containerd://{}", container_id(container, number)),
                "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}})
     };
     let status = json!({"status": {"phase": "Running", "containerStatuses": names.map(status)}});
     api.merge(&format!("{PODS}/{name}/status"), &status);
+    created["metadata"]["uid"].as_str().unwrap().to_owned()
+}
+
+fn container_id(name: &str, number: usize) -> String {
+    format!("{name}{number:063}")
+}
+
+/// The containers of a pod in the runtime, with what their programs read.
+fn run_containers(state: &mut State, uid: &str, number: usize) {
+    let pairs = |pairs: &[(&str, &str)]| {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect()
+    };
+    for name in ["a", "b", "c"] {
+        let id = container_id(name, number);
+        state
+            .environments
+            .insert(id.clone(), "PATH=/bin\nCFG=v1\n".into());
+        state.containers.push(wire::Container {
+            id,
+            metadata: Some(wire::ContainerMetadata { name: name.into() }),
+            state: 1,
+            created_at: 1,
+            labels: pairs(&[("io.kubernetes.pod.uid", uid)]),
+            annotations: pairs(&[
+                ("io.kubernetes.container.hash", "19fd3bfc"),
+                ("io.kubernetes.container.restartCount", "0"),
+            ]),
+        });
+    }
+}
+
+/// All images that the node is to have.
+fn images() -> Value {
+    let image = |number: usize| {
+        let name = format!("registry.example.com/team-{number}/application-{number}");
+        let owner = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "ImagePullJob", "namespace": "shop",
+                           "name": "warm-the-application", "uid": "0f6f7d6e-0000-4000-8000-000000000000"});
+        let tag = |tag: usize| {
+            json!({"tag": format!("1.2.{tag}"), "createdAt": "2026-01-02T03:04:00Z", "imagePullPolicy": "IfNotPresent",
+                         "ownerReferences": [owner], "pullPolicy": {"timeoutSeconds": 600, "backoffLimit": 3}})
+        };
+        (name, json!({"tags": (0..TAGS).map(tag).collect::<Vec<_>>()}))
+    };
+    Value::Object((0..IMAGES).map(image).collect())
+}
+
+/// Waits until the node has all images.
+async fn pulled(api: &Api) {
+    until("all images", || {
+        let object = api.get(&format!("{NODE_IMAGES}/n1"));
+        (object["status"]["succeeded"] == IMAGES * TAGS).then_some(())
+    })
+    .await;
 }
 
 /// The agent, in a process of its own.
@@ -91,7 +168,23 @@ fn spawn(folder: &Folder) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "the_process", "--ignored"]);
     command.env(CHILD, folder.path());
-    command.stdout(std::process::Stdio::null()).spawn().unwrap()
+    command.stdout(Stdio::null()).spawn().unwrap()
+}
+
+/// As [`spawn`], by an executable that has the command `daemon`.
+fn spawn_executable(executable: &OsStr, folder: &Folder) -> Child {
+    let mut command = Command::new(executable);
+    let socket = folder.file("cri.sock");
+    command.arg("daemon").arg("--addr=127.0.0.1:0");
+    command.arg(format!("--socket-file=unix://{}", socket.display()));
+    command.arg("--kubeconfig").arg(folder.file("kubeconfig"));
+    command.arg("--min-free-disk-percent=0");
+    command.env("NODE_NAME", "n1").env("HOME", folder.path());
+    command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
 }
 
 struct Killed(Child);
@@ -121,21 +214,14 @@ fn the_process() {
 }
 
 #[tokio::test]
+#[cfg_attr(
+    not(target_os = "linux"),
+    ignore = "needs Linux, whose /proc says what memory a process has"
+)]
 async fn a_full_node_takes_less_than_twelve_mebibytes_beside_the_code() {
     let (folder, mut api) = Node::parts().await;
     api.define();
-    let image = |number: usize| {
-        let name = format!("registry.example.com/team-{number}/application-{number}");
-        let owner = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "ImagePullJob", "namespace": "shop",
-                           "name": "warm-the-application", "uid": "0f6f7d6e-0000-4000-8000-000000000000"});
-        let tag = |tag: usize| {
-            json!({"tag": format!("1.2.{tag}"), "createdAt": "2026-01-02T03:04:00Z", "imagePullPolicy": "IfNotPresent",
-                         "ownerReferences": [owner], "pullPolicy": {"timeoutSeconds": 600, "backoffLimit": 3}})
-        };
-        (name, json!({"tags": (0..TAGS).map(tag).collect::<Vec<_>>()}))
-    };
-    let images: Map<String, Value> = (0..IMAGES).map(image).collect();
-    node::want(&api, &Value::Object(images));
+    node::want(&api, &images());
     for number in 0..PODS_OF_NODE {
         create_pod(&api, number);
     }
@@ -143,14 +229,62 @@ async fn a_full_node_takes_less_than_twelve_mebibytes_beside_the_code() {
     let _runtime = Runtime::start(&folder.file("cri.sock"));
     settings(&folder, &api);
     let child = Killed(spawn(&folder));
-    until("all images", || {
-        let object = api.get(&format!("{NODE_IMAGES}/n1"));
-        (object["status"]["succeeded"] == IMAGES * TAGS).then_some(())
-    })
-    .await;
+    pulled(&api).await;
     // Buffers are given back.
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let memory = memory(&child.0);
-    let anonymous = memory.get("RssAnon").copied().unwrap_or_default();
-    assert!(anonymous <= MOST, "{anonymous} KiB");
+    let anonymous = memory(&child.0, "RssAnon");
+    assert!((1..=MOST).contains(&anonymous), "{anonymous} KiB");
+}
+
+#[tokio::test]
+#[ignore = "needs a release build, Linux, and two minutes; see docs/testing.md"]
+async fn an_agent_at_rest_takes_less_than_15_mebibytes_and_a_thousandth_of_a_processor() {
+    let (folder, mut api) = Node::parts().await;
+    api.define();
+    node::want(&api, &images());
+    api.answer();
+    let runtime = Runtime::start(&folder.file("cri.sock"));
+    settings(&folder, &api);
+    let executable = std::env::var_os(EXECUTABLE);
+    let child = match &executable {
+        Some(executable) => spawn_executable(executable, &folder),
+        None => spawn(&folder),
+    };
+    let child = Killed(child);
+    pulled(&api).await;
+    for number in 0..PODS_OF_NODE {
+        let uid = create_pod(&api, number);
+        run_containers(&mut runtime.state(), &uid, number);
+    }
+    for number in 0..PODS_OF_NODE {
+        until("a report on each pod", || {
+            let pod = api.get(&format!("{PODS}/pod-{number}"));
+            let report = pod["metadata"]["annotations"]["apps.kruise.io/runtime-containers-meta"].as_str()?;
+            (report.matches("extractedEnvFromMetadataHash").count() == 3).then_some(())
+        })
+        .await;
+    }
+    tokio::time::sleep(SETTLES).await;
+    let before = processor_time(&child.0);
+    tokio::time::sleep(MEASURED).await;
+    let spent = processor_time(&child.0).saturating_sub(before);
+    let share = spent.as_secs_f64() * 1000.0 / MEASURED.as_secs_f64();
+    let (resident, anonymous) = (memory(&child.0, "VmRSS"), memory(&child.0, "RssAnon"));
+    let peak = memory(&child.0, "VmHWM");
+    println!(
+        "at rest with {PODS_OF_NODE} pods and {} images: {:.1} MiB resident, {:.1} of them of no file, at most {:.1}; \
+         {share:.3} mCPU over {} s",
+        IMAGES * TAGS,
+        mebibytes(resident),
+        mebibytes(anonymous),
+        mebibytes(peak),
+        MEASURED.as_secs()
+    );
+    assert!((1..=MOST_AT_REST).contains(&resident), "{resident} KiB");
+    assert!(spent > Duration::ZERO, "nothing was measured");
+    assert!(share <= MOST_OF_A_PROCESSOR, "{share} mCPU");
+}
+
+fn mebibytes(kibibytes: u64) -> f64 {
+    kibibytes as f64 / 1024.0
 }
