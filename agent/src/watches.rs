@@ -69,7 +69,7 @@ impl Watching {
         .await;
     }
 
-    async fn follow<T: Cached + serde::de::DeserializeOwned>(
+    pub(crate) async fn follow<T: Cached + serde::de::DeserializeOwned>(
         self,
         scope: &Scope,
         informer: &SharedInformer<T>,
@@ -137,7 +137,7 @@ fn of_pod(delta: Delta<NodePodView>, first: Option<Version>) -> Option<Event> {
     })
 }
 
-fn send(news: &mpsc::UnboundedSender<Event>, event: Event) {
+pub(crate) fn send(news: &mpsc::UnboundedSender<Event>, event: Event) {
     // It is not received any more when the process ends.
     let _unheard = news.send(event);
 }

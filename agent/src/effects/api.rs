@@ -1,4 +1,4 @@
-//! Writes to the API server: the status of the NodeImage, and reports on pods.
+//! Writes to the API server: the status of the NodeImage, and reports on pods. For requests: [`Requests`].
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,6 +8,7 @@ use kruise_runtime::{ApiError, Client, Served};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::requests::Requests;
 use crate::watches::NODE_IMAGES;
 
 /// Content type of a strategic merge patch.
@@ -21,6 +22,8 @@ pub(crate) struct Api {
     pub(crate) pods: Client,
     /// The versions that the cluster serves, once they are known.
     pub(crate) served: Arc<OnceLock<Served>>,
+    /// For ContainerRecreateRequests.
+    pub(crate) requests: Requests,
 }
 
 /// What is read of the answer.
@@ -68,7 +71,7 @@ impl Api {
     }
 }
 
-async fn send(
+pub(super) async fn send(
     client: &Client,
     path: &str,
     kind: &'static str,
@@ -83,6 +86,6 @@ async fn send(
     }
 }
 
-fn not_made(error: impl ToString) -> WriteError {
+pub(super) fn not_made(error: impl ToString) -> WriteError {
     WriteError::Failed(error.to_string().into())
 }
