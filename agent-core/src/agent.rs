@@ -4,8 +4,10 @@ use jiff::Timestamp;
 
 use crate::call::{Call, earlier};
 use crate::images::Images;
+use crate::recreate::Recreates;
 use crate::reports::Reports;
 use crate::runtime::Runtime;
+use crate::stop::Stops;
 use crate::{Config, Effect, Event, Health};
 
 /// The agent of one node, as a state machine. It knows nothing but what events tell it.
@@ -19,6 +21,8 @@ pub struct Agent {
     runtime: Runtime,
     images: Images,
     reports: Reports,
+    recreates: Recreates,
+    stops: Stops,
 }
 
 impl Agent {
@@ -29,6 +33,8 @@ impl Agent {
             runtime: Runtime::default(),
             images: Images::default(),
             reports: Reports::default(),
+            recreates: Recreates::default(),
+            stops: Stops::default(),
         }
     }
 
@@ -38,6 +44,7 @@ impl Agent {
         let mut effects = Vec::new();
         let call = &mut Call::new(now, &self.config, &mut effects);
         let (runtime, images, reports) = (&mut self.runtime, &mut self.images, &mut self.reports);
+        let (recreates, stops) = (&mut self.recreates, &mut self.stops);
         match event {
             Event::Started => call.emit(Effect::DetectRuntimes),
             Event::Timer => {}
@@ -45,26 +52,41 @@ impl Agent {
             Event::NodeImageDeleted => images.deleted(call),
             Event::Pod { pod, initial } => reports.pod(pod, initial, call),
             Event::PodDeleted { uid } => reports.pod_deleted(&uid),
+            Event::Request(view) => recreates.request(&view, call),
+            Event::RequestDeleted { uid } => recreates.request_deleted(&uid),
             Event::RuntimeLost(problem) => runtime.lost(problem, call),
             Event::RuntimesDetected(result) => runtime.detected(result, call),
             Event::ImagesListed(result) => images.listed(result, runtime, call),
             Event::FilesystemRead(result) => images.measured(result, runtime, call),
             Event::SecretsRead { attempt, secrets } => images.secrets_read(attempt, &secrets, call),
             Event::PullEnded { attempt, result } => images.pulled(attempt, result, runtime, call),
-            Event::ContainersRead { pod, result } => reports.containers_read(&pod, result, runtime, call),
-            Event::EnvironmentRead { container, result } => {
-                reports.environment_read(&container, result, runtime, call);
+            Event::ContainersRead { pod, result } => {
+                reports.containers_read(&pod, result, runtime, stops, call);
             }
-            Event::PreStopEnded { container, result } => reports.pre_stop_ended(&container, result, call),
+            Event::ContainersInspected { request, result } => {
+                recreates.inspected(&request, result, runtime, stops, call);
+            }
+            Event::PodRead { request, result } => recreates.pod_read(&request, result, call),
+            Event::EnvironmentRead { container, result } => {
+                reports.environment_read(&container, result, runtime, stops, call);
+            }
+            Event::PreStopEnded { container, result } => stops.hook_ended(&container, result, call),
             Event::ContainerStopped { container, result } => {
-                reports.container_stopped(&container, result, runtime, call);
+                let problem = runtime.answered(&result, call);
+                if stops.ended(&container) {
+                    reports.container_stopped(&container, problem.as_deref(), call);
+                    recreates.container_stopped(&container, &result, call.now);
+                }
             }
             Event::StatusWritten(result) => images.status_written(result, call),
             Event::ReportWritten { pod, result } => reports.written(&pod, result, call),
+            Event::RequestWritten { request, result } => recreates.written(&request, result, stops, call),
         }
         runtime.advance(call);
+        stops.advance(call);
         images.advance(runtime, call);
         reports.advance(runtime, call);
+        recreates.advance(runtime, call);
         if images.spec().is_some()
             && let Some(problem) = runtime.unreported_problem()
         {
@@ -76,7 +98,9 @@ impl Agent {
     /// When to call again with [`Event::Timer`] if nothing happens before. A time that is over means at once.
     pub fn next_timer(&self) -> Option<Timestamp> {
         let images = earlier(self.images.next_timer(), self.runtime.next_timer());
-        earlier(images, self.reports.next_timer(&self.runtime))
+        let stops = earlier(self.stops.next_timer(), self.recreates.next_timer());
+        let containers = earlier(self.reports.next_timer(&self.runtime), stops);
+        earlier(images, containers)
     }
 
     /// Whether the agent can do its work.

@@ -59,6 +59,11 @@ pub(crate) fn after(start: Timestamp, delay: Duration) -> Timestamp {
     start.checked_add(delay).unwrap_or(Timestamp::MAX)
 }
 
+/// The form in which times are stored.
+pub(crate) fn whole_seconds(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
+}
+
 /// The delay after so many failures, of which the first is number 1: doubled each time.
 pub(crate) fn backoff(first: Duration, last: Duration, failures: u32) -> Duration {
     let factor = 2_u32.checked_pow(failures.saturating_sub(1)).unwrap_or(u32::MAX);

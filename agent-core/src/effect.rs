@@ -38,6 +38,27 @@ pub enum Effect {
         /// Name of the runtime.
         runtime: Box<str>,
     },
+    /// Read a pod from the API server. Answer: `PodRead`.
+    ReadPod {
+        /// UID of the request that it is for.
+        request: Box<str>,
+        /// Namespace of the pod.
+        namespace: Box<str>,
+        /// Name of the pod.
+        name: Box<str>,
+    },
+    /// List all containers of a pod, those that ended included, and find out when some of them started. Answer:
+    /// `ContainersInspected`.
+    InspectContainers {
+        /// UID of the request that it is for.
+        request: Box<str>,
+        /// UID of the pod.
+        pod: Box<str>,
+        /// Name of the runtime.
+        runtime: Box<str>,
+        /// Names of the containers whose start is to be found out, if they run.
+        containers: Box<[Box<str>]>,
+    },
     /// Run `env` in a container. Answer: `EnvironmentRead`.
     ReadEnvironment {
         /// The container.
@@ -58,7 +79,7 @@ pub enum Effect {
     StopContainer {
         /// The container.
         container: ContainerId,
-        /// From the first signal to the last one. The call takes up to five seconds longer.
+        /// From the first signal to the last one. The call may take longer: until the runtime answers.
         grace: Duration,
     },
     /// Merge patch of the status of the NodeImage. It carries the UID, which makes it fail for another object of this name.
@@ -78,6 +99,18 @@ pub enum Effect {
         /// UID, for the answer.
         uid: Box<str>,
         /// The patch.
+        patch: Value,
+    },
+    /// Merge patch of the status of a ContainerRecreateRequest. It carries the UID, and the version if an unseen change would
+    /// make it wrong. Answer: `RequestWritten`.
+    PatchRequestStatus {
+        /// Namespace.
+        namespace: Box<str>,
+        /// Name.
+        name: Box<str>,
+        /// UID, for the answer.
+        uid: Box<str>,
+        /// The patch, in the newest version.
         patch: Value,
     },
     /// Emit an event.
@@ -173,6 +206,13 @@ pub enum PreStop {
         path: Box<str>,
         /// Headers, in order.
         headers: Box<[(Box<str>, Box<str>)]>,
+    },
+    /// Open a connection, and close it.
+    Tcp {
+        /// Host; an IPv6 address without brackets.
+        host: Box<str>,
+        /// Port.
+        port: u16,
     },
 }
 

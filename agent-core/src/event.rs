@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kruise_views::{Labels, NodePodView};
 
-use crate::{AttemptId, ContainerId, NodeImageView, SecretRef};
+use crate::{AttemptId, ContainerId, NodeImageView, PodHooks, RequestView, SecretRef};
 
 /// Something that an agent has to know. Answers to effects are marked as such: each of these effects is answered once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,13 @@ pub enum Event {
     },
     /// A pod of this node is gone.
     PodDeleted {
+        /// Its UID.
+        uid: Box<str>,
+    },
+    /// A ContainerRecreateRequest for a pod of this node was listed, created or changed.
+    Request(Arc<RequestView>),
+    /// A ContainerRecreateRequest is gone, or no longer active.
+    RequestDeleted {
         /// Its UID.
         uid: Box<str>,
     },
@@ -61,6 +68,20 @@ pub enum Event {
         /// All containers of the pod, those that ended included.
         result: Result<Vec<RuntimeContainer>, Failure>,
     },
+    /// Answer to [`Effect::ReadPod`](crate::Effect::ReadPod): the pod; `None` if there is none.
+    PodRead {
+        /// UID of the request.
+        request: Box<str>,
+        /// Why it could not be read, in plain words.
+        result: Result<Option<PodHooks>, Box<str>>,
+    },
+    /// Answer to [`Effect::InspectContainers`](crate::Effect::InspectContainers).
+    ContainersInspected {
+        /// UID of the request.
+        request: Box<str>,
+        /// As in [`ContainersRead`](Self::ContainersRead); of those that run and were asked for, with their start.
+        result: Result<Vec<RuntimeContainer>, Failure>,
+    },
     /// Answer to [`Effect::ReadEnvironment`](crate::Effect::ReadEnvironment): what `env` printed.
     EnvironmentRead {
         /// The container.
@@ -89,6 +110,14 @@ pub enum Event {
     ReportWritten {
         /// UID of the pod.
         pod: Box<str>,
+        /// How it ended.
+        result: Result<Box<str>, WriteError>,
+    },
+    /// Answer to [`Effect::PatchRequestStatus`](crate::Effect::PatchRequestStatus): the version of the request after the
+    /// write.
+    RequestWritten {
+        /// UID of the request.
+        request: Box<str>,
         /// How it ended.
         result: Result<Box<str>, WriteError>,
     },
@@ -141,6 +170,8 @@ pub struct RuntimeContainer {
     pub name: Box<str>,
     /// When it was created, in nanoseconds since 1970.
     pub created: i64,
+    /// When it started, in nanoseconds since 1970, if that was asked for.
+    pub started: Option<i64>,
     /// Is it running?
     pub is_running: bool,
     /// Its annotations, as the kubelet wrote them.

@@ -8,19 +8,26 @@
 //!   reported in the status.
 //! * **Metadata of containers**: what the containers of a pod run with is reported on the pod, which in-place updates wait
 //!   for, and containers whose environment is outdated are stopped.
+//! * **ContainerRecreateRequests**: containers of running pods are stopped, for the kubelet to start them anew, and how that
+//!   goes is reported in the status of the request.
 //!
 //! Invariants: no I/O, no clock, no randomness, ordered containers only. Secrets are named, and never seen. Memory grows with
-//! what the NodeImage lists and with the pods that are reported, not with what the runtime has.
+//! what the NodeImage lists, with the pods that are reported and with the requests, not with what the runtime has.
 
 mod agent;
+mod annotations;
 mod call;
 mod config;
 mod effect;
 mod event;
+mod hook;
 mod images;
 mod node_image;
+mod recreate;
 mod reports;
+mod request;
 mod runtime;
+mod stop;
 
 pub use agent::Agent;
 pub use config::Config;
@@ -33,4 +40,8 @@ pub use event::{
 };
 pub use node_image::{
     FirstSync, ImageSpec, ImageStatus, NodeImageStatus, NodeImageView, ObjectRef, Phase, TagSpec, TagStatus,
+};
+pub use request::{
+    ContainerHook, ContainerPhase, ContainerState, PodHooks, RequestStatus, RequestView, RequestedContainer,
+    SnapshotEntry, StatusContext, Strategy,
 };

@@ -45,6 +45,11 @@ impl Runtime {
         self.is_available() && self.names.iter().any(|one| &**one == name)
     }
 
+    /// The runtime that comes first.
+    pub(crate) fn first(&self) -> Option<Box<str>> {
+        self.names.first().filter(|_| self.is_available()).cloned()
+    }
+
     /// Why nothing can be done, once that is known.
     pub(crate) fn problem(&self) -> Option<String> {
         match &self.state {

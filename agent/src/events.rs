@@ -1,7 +1,7 @@
 //! Emits the events of the agent.
 
 use kruise_agent_core::{About, EventNote};
-use kruise_api::names::agent::{CONTAINER_META, IMAGE_PULLER};
+use kruise_api::names::agent::{CONTAINER_META, CONTAINER_RECREATE, IMAGE_PULLER};
 use kruise_api::nodeimage::KIND;
 use kruise_plan_kit::EventNote as Note;
 use kruise_runtime::Client;
@@ -13,8 +13,8 @@ use crate::watches::NODE_IMAGES;
 
 /// Sinks of the components of the agent.
 pub(crate) struct Events {
-    sinks: [(&'static str, EventSink); 2],
-    writers: [JoinHandle<()>; 2],
+    sinks: [(&'static str, EventSink); 3],
+    writers: [JoinHandle<()>; 3],
     served: Versions,
 }
 
@@ -24,9 +24,14 @@ impl Events {
         let spawn = |component| EventSink::spawn_on(client(component), component, node);
         let (images, of_images) = spawn(IMAGE_PULLER);
         let (containers, of_containers) = spawn(CONTAINER_META);
+        let (requests, of_requests) = spawn(CONTAINER_RECREATE);
         Self {
-            sinks: [(IMAGE_PULLER, images), (CONTAINER_META, containers)],
-            writers: [of_images, of_containers],
+            sinks: [
+                (IMAGE_PULLER, images),
+                (CONTAINER_META, containers),
+                (CONTAINER_RECREATE, requests),
+            ],
+            writers: [of_images, of_containers, of_requests],
             served,
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use kruise_agent_core::{Health, NodeImageView};
+use kruise_agent_core::{Health, NodeImageView, RequestView};
 use kruise_views::NodePodView;
 use kube_cache::SharedInformer;
 
@@ -12,6 +12,9 @@ pub(crate) struct Checks {
     pub(crate) node_image: SharedInformer<NodeImageView>,
     /// The cluster does not serve NodeImages, so that there is nothing to wait for.
     pub(crate) is_not_served: AtomicBool,
+    pub(crate) requests: SharedInformer<RequestView>,
+    /// The cluster does not serve ContainerRecreateRequests.
+    pub(crate) are_requests_not_served: AtomicBool,
     /// `None` if pods are not watched.
     pub(crate) pods: Option<SharedInformer<NodePodView>>,
     pub(crate) runtime: Mutex<Health>,
@@ -23,6 +26,8 @@ impl Checks {
         Self {
             node_image: SharedInformer::new([]),
             is_not_served: AtomicBool::new(false),
+            requests: SharedInformer::new([]),
+            are_requests_not_served: AtomicBool::new(false),
             pods: watches_pods.then(|| SharedInformer::new([])),
             runtime: Mutex::new(Health::Starting),
         }
@@ -34,10 +39,13 @@ impl Checks {
         let synced = |is_synced: bool| is_synced.then_some(()).ok_or_else(|| "not synced".to_owned());
         let is_served = !self.is_not_served.load(Ordering::Relaxed);
         let node_image = synced(!is_served || self.node_image.synced_version().is_some());
+        let are_served = !self.are_requests_not_served.load(Ordering::Relaxed);
+        let requests = synced(!are_served || self.requests.synced_version().is_some());
         let pods = self.pods.as_ref();
         let pods = synced(pods.is_none_or(|pods| pods.synced_version().is_some()));
         let checks = [
             ("nodeImageInformerSynced", node_image),
+            ("crrInformerSynced", requests),
             ("podInformerSynced", pods),
             ("containerRuntime", self.runtime()),
         ];
@@ -84,7 +92,11 @@ mod tests {
         let fails = |text: &str| assert_eq!(checks.judge(), Err(text.to_owned()));
         fails("check nodeImageInformerSynced failed, err: not synced");
         checks.is_not_served.store(true, Ordering::Relaxed);
+        fails("check crrInformerSynced failed, err: not synced");
+        checks.are_requests_not_served.store(true, Ordering::Relaxed);
         fails("check podInformerSynced failed, err: not synced");
+        checks.are_requests_not_served.store(false, Ordering::Relaxed);
+        sync(&checks.requests);
         checks.is_not_served.store(false, Ordering::Relaxed);
         sync(&checks.node_image);
         fails("check podInformerSynced failed, err: not synced");

@@ -41,6 +41,7 @@ pub(crate) struct Metrics {
     took: Histogram,
     calls: Family<Call, Counter>,
     writes: Family<Write, Counter>,
+    hooks: Family<Outcome, Counter>,
     runtimes: Gauge,
     disk_free: Gauge<f64, AtomicU64>,
     disk_size: Gauge<f64, AtomicU64>,
@@ -57,6 +58,7 @@ impl Metrics {
             took: Histogram::new(SECONDS),
             calls: Family::default(),
             writes: Family::default(),
+            hooks: Family::default(),
             runtimes: Gauge::default(),
             disk_free: Gauge::default(),
             disk_size: Gauge::default(),
@@ -82,8 +84,13 @@ impl Metrics {
         );
         registry.register(
             name("status_writes"),
-            "Writes of the status of NodeImages and pods",
+            "Writes of the status of NodeImages, pods and ContainerRecreateRequests",
             m.writes,
+        );
+        registry.register(
+            name("pre_stop_hooks"),
+            "PreStop hooks that were run before a container was stopped",
+            m.hooks,
         );
         registry.register(
             name("container_runtimes"),
@@ -135,6 +142,11 @@ impl Metrics {
     pub(crate) fn written<T, E>(&self, resource: &'static str, result: &Result<T, E>) {
         let result = outcome(result);
         self.writes.get_or_create(&Write { resource, result }).inc();
+    }
+
+    pub(crate) fn hook_ended<T, E>(&self, result: &Result<T, E>) {
+        let result = outcome(result);
+        self.hooks.get_or_create(&Outcome { result }).inc();
     }
 
     pub(crate) fn runtimes(&self, count: usize) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kruise_agent_core::{Agent, Event};
-use kruise_api::names::agent::{CONTAINER_META, IMAGE_PULLER};
+use kruise_api::names::agent::{CONTAINER_META, CONTAINER_RECREATE, IMAGE_PULLER};
 use kruise_api::names::nodeimage::AGENT;
 use kruise_runtime::client::{self, Source};
 use kruise_runtime::shutdown::stopped;
@@ -25,7 +25,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::credentials::Credentials;
 use crate::effects::secrets::Secrets;
-use crate::effects::{Api, Executor};
+use crate::effects::{Api, Executor, Requests};
 use crate::events::Events;
 use crate::health::Checks;
 use crate::metrics::Metrics;
@@ -72,6 +72,11 @@ pub async fn run(
     if let Some(pods) = &checks.pods {
         watches.spawn(watching(client.clone()).pods(pods.clone()));
     }
+    let requests = Requests {
+        client: named(CONTAINER_RECREATE),
+        served: Versions::default(),
+    };
+    watches.spawn(watching(requests.client.clone()).requests(requests.served.clone()));
     let mut pages = JoinSet::new();
     if let Some(listener) = listener {
         pages.spawn(server(registry, Arc::clone(&checks)).serve(listener, stop.clone()));
@@ -84,6 +89,7 @@ pub async fn run(
             images,
             pods: named(CONTAINER_META),
             served: served.clone(),
+            requests,
         },
         Events::spawn(named, &settings.node, served),
         checks,

@@ -1,11 +1,12 @@
-//! Watches of the node's own objects: its NodeImage and its pods. The API server filters; nothing is listed again but after a
-//! gap of a watch.
+//! Watches of the node's own objects: its NodeImage, its pods, and what is asked for them. The API server filters; nothing is
+//! listed again but after a gap of a watch.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kruise_agent_core::{Event, NodeImageView};
+use kruise_agent_core::Event;
+use kruise_api::definition::Kind;
 use kruise_api::nodeimage::KIND;
 use kruise_api::path::segment;
 use kruise_plan_kit::ResourceId;
@@ -14,6 +15,7 @@ use kruise_runtime::follow::{End, Scope, follow, follow_while_served};
 use kruise_runtime::{Client, Served};
 use kruise_views::NodePodView;
 use kube_cache::{Backoff, Cached, Delta, SharedInformer, Version};
+use serde::de::DeserializeOwned;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep};
 
@@ -23,7 +25,7 @@ use crate::served::Versions;
 /// NodeImages.
 pub(crate) const NODE_IMAGES: ResourceId = ResourceId::of(&KIND);
 
-/// From one look for NodeImages to the next while the cluster does not serve them, after the first ones.
+/// From one look for a collection to the next while the cluster does not serve it, after the first ones.
 const RECHECK: Duration = Duration::from_mins(5);
 /// How many times is looked sooner: definitions that are installed now are seen at once.
 const SOON: u32 = 5;
@@ -42,26 +44,58 @@ pub(crate) struct Watching {
     pub(crate) stop: watch::Receiver<bool>,
 }
 
+/// A collection that is followed in whichever version the cluster serves.
+pub(crate) struct Collection<'a> {
+    pub(crate) kind: &'static Kind,
+    /// Which of its objects, as a parameter of a query.
+    pub(crate) selector: String,
+    /// Whether the cluster does not serve it.
+    pub(crate) is_not_served: &'a AtomicBool,
+    /// What does not happen meanwhile, for the log.
+    pub(crate) consequence: &'static str,
+    /// Receives what the cluster serves.
+    pub(crate) versions: Versions,
+}
+
 impl Watching {
-    /// Follows the NodeImage of the node, in the version that the cluster serves, which is stored in `served`. When the cluster
-    /// does not serve it any more, the version is chosen again.
-    pub(crate) async fn node_image(self, served: Versions) {
-        let informer = self.checks.node_image.clone();
+    /// Follows the NodeImage of the node.
+    pub(crate) async fn node_image(self, versions: Versions) {
+        let collection = Collection {
+            kind: &KIND,
+            selector: field("metadata.name", &self.node),
+            is_not_served: &self.checks.is_not_served,
+            consequence: "no image is pulled",
+            versions,
+        };
+        self.follow_served(&collection, &self.checks.node_image, |delta| {
+            let event = delta.new.map_or(Event::NodeImageDeleted, Event::NodeImage);
+            send(&self.news, event);
+        })
+        .await;
+    }
+
+    /// Follows a collection in the version that the cluster serves. When the cluster does not serve it any more, the version is
+    /// chosen again.
+    pub(crate) async fn follow_served<T: Cached + DeserializeOwned>(
+        &self,
+        collection: &Collection<'_>,
+        informer: &SharedInformer<T>,
+        mut on_delta: impl FnMut(Delta<T>),
+    ) {
         let mut backoff = Backoff::new();
         loop {
-            let found = self.discover().await;
-            let Ok(path) = found.collection(NODE_IMAGES, None) else {
+            let found = self.discover(collection).await;
+            let Ok(path) = found.collection(ResourceId::of(collection.kind), None) else {
                 return;
             };
-            served.set(found);
-            let scope = scope(path, "metadata.name", &self.node);
-            let on_delta = |delta: Delta<NodeImageView>| {
-                let event = delta.new.map_or(Event::NodeImageDeleted, Event::NodeImage);
-                send(&self.news, event);
+            collection.versions.set(found);
+            let scope = Scope {
+                path,
+                selector: Some(collection.selector.clone()),
             };
-            let (jitter, stop) = (self.jitter, self.stop.clone());
             let began = Instant::now();
-            match follow_while_served(&self.client, &scope, &informer, on_delta, jitter, stop).await {
+            let (jitter, stop) = (self.jitter, self.stop.clone());
+            match follow_while_served(&self.client, &scope, informer, &mut on_delta, jitter, stop).await {
                 End::Stopped => return,
                 End::NotServed => tracing::info!("{} is not served any more", scope.path),
             }
@@ -76,7 +110,10 @@ impl Watching {
     /// Follows the pods of the node. Those that are of no concern are not passed on.
     pub(crate) async fn pods(self, informer: SharedInformer<NodePodView>) {
         let news = self.news.clone();
-        let scope = scope("/api/v1/pods".to_owned(), "spec.nodeName", &self.node);
+        let scope = Scope {
+            path: "/api/v1/pods".to_owned(),
+            selector: Some(field("spec.nodeName", &self.node)),
+        };
         let (mut first, lists) = (None, informer.clone());
         self.follow(&scope, &informer, |delta: Delta<NodePodView>| {
             let first = *first.get_or_insert_with(|| lists.synced_version());
@@ -87,7 +124,7 @@ impl Watching {
         .await;
     }
 
-    async fn follow<T: Cached + serde::de::DeserializeOwned>(
+    async fn follow<T: Cached + DeserializeOwned>(
         self,
         scope: &Scope,
         informer: &SharedInformer<T>,
@@ -106,20 +143,21 @@ impl Watching {
         .await;
     }
 
-    /// Waits until the cluster serves NodeImages.
-    async fn discover(&self) -> Served {
+    /// Waits until the cluster serves the collection.
+    async fn discover(&self, collection: &Collection<'_>) -> Served {
         let mut backoff = Backoff::new();
         let mut looks = 0_u32;
         loop {
             looks = looks.saturating_add(1);
             let pause = match discover(&self.client, &[]).await {
-                Ok(served) if served.version(NODE_IMAGES).is_some() => {
-                    self.checks.is_not_served.store(false, Ordering::Relaxed);
+                Ok(served) if served.version(ResourceId::of(collection.kind)).is_some() => {
+                    collection.is_not_served.store(false, Ordering::Relaxed);
                     return served;
                 }
                 Ok(_) => {
-                    if !self.checks.is_not_served.swap(true, Ordering::Relaxed) {
-                        tracing::info!("the cluster does not serve {}: no image is pulled", KIND.name());
+                    if !collection.is_not_served.swap(true, Ordering::Relaxed) {
+                        let (kind, consequence) = (collection.kind.name(), collection.consequence);
+                        tracing::info!("the cluster does not serve {kind}: {consequence}");
                     }
                     if looks > SOON {
                         RECHECK
@@ -137,12 +175,9 @@ impl Watching {
     }
 }
 
-fn scope(path: String, field: &str, value: &str) -> Scope {
-    let selector = format!("{field}={value}");
-    Scope {
-        path,
-        selector: Some(format!("fieldSelector={}", segment(&selector))),
-    }
+/// Objects of the node with one field of this value, as a parameter of a query.
+fn field(name: &str, value: &str) -> String {
+    format!("fieldSelector={}", segment(&format!("{name}={value}")))
 }
 
 /// A change of a pod that the agent reports on, or did before. `first` is the version of the first list.
@@ -161,7 +196,7 @@ fn of_pod(delta: Delta<NodePodView>, first: Option<Version>) -> Option<Event> {
     })
 }
 
-fn send(news: &mpsc::UnboundedSender<Event>, event: Event) {
+pub(crate) fn send(news: &mpsc::UnboundedSender<Event>, event: Event) {
     // It is not received any more when the process ends.
     let _unheard = news.send(event);
 }
@@ -214,7 +249,9 @@ mod tests {
 
     #[test]
     fn selectors_are_encoded() {
-        let scope = scope("/p".into(), "spec.nodeName", "n/1");
-        assert_eq!(scope.selector.unwrap(), "fieldSelector=spec.nodeName%3Dn%2F1");
+        assert_eq!(
+            field("spec.nodeName", "n/1"),
+            "fieldSelector=spec.nodeName%3Dn%2F1"
+        );
     }
 }

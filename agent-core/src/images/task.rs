@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::AttemptId;
-use crate::call::{after, earlier};
+use crate::call::{after, earlier, whole_seconds};
 use crate::node_image::{Phase, TagSpec, TagStatus};
 
 /// A tag of an image, by their names.
@@ -197,11 +197,6 @@ impl Task {
         self.is_held = false;
         !std::mem::take(&mut self.status.message).is_empty()
     }
-}
-
-/// The form in which times are stored.
-pub(super) fn whole_seconds(time: Timestamp) -> Timestamp {
-    Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
 
 /// The earliest timer of tasks.

@@ -4,10 +4,8 @@
 //! A pod is looked at a second after it changed. Its containers are read, then the environments of those that have not been
 //! reported; then the report is written, if it differs.
 
-mod annotations;
 mod environment;
 mod pod;
-mod stop;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,16 +14,18 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kruise_api::container_meta::ContainersMeta;
 use kruise_api::names::RUNTIME_CONTAINERS_META;
+use kruise_api::names::agent::CONTAINER_META;
 use kruise_views::NodePodView;
 use kube_cache::Version;
 use serde_json::json;
 
+use crate::annotations;
 use crate::call::{Call, backoff, earlier};
 use crate::runtime::Runtime;
-use crate::{ContainerId, Effect, Failure, RuntimeContainer, WriteError};
+use crate::stop::{Order, Stops};
+use crate::{About, ContainerId, Effect, Failure, RuntimeContainer, WriteError};
 
 use pod::{Draft, Pod, Step, is_outdated};
-use stop::Stop;
 
 /// From a change to the look at it.
 const DEBOUNCE: Duration = Duration::from_secs(1);
@@ -49,7 +49,18 @@ const EXPECTATION: Duration = Duration::from_secs(30);
 pub(crate) struct Reports {
     /// By UID.
     pods: BTreeMap<Box<str>, Pod>,
+    /// Containers that it has stopped.
     stops: Vec<Stop>,
+}
+
+/// A container that is being stopped because its environment is outdated.
+#[derive(Clone, Debug)]
+struct Stop {
+    container: ContainerId,
+    /// UID of its pod.
+    pod: Box<str>,
+    /// Its name there.
+    name: Box<str>,
 }
 
 impl Reports {
@@ -95,6 +106,7 @@ impl Reports {
         uid: &str,
         result: Result<Vec<RuntimeContainer>, Failure>,
         runtime: &mut Runtime,
+        stops: &mut Stops,
         call: &mut Call<'_>,
     ) {
         let problem = runtime.answered(&result, call);
@@ -129,7 +141,7 @@ impl Reports {
             });
         }
         if draft.awaited.is_empty() {
-            self.report(uid, draft, call);
+            self.report(uid, draft, stops, call);
         } else {
             pod.step = Step::Environments(draft);
         }
@@ -140,6 +152,7 @@ impl Reports {
         container: &ContainerId,
         result: Result<Box<str>, Failure>,
         runtime: &mut Runtime,
+        stops: &mut Stops,
         call: &mut Call<'_>,
     ) {
         let problem = runtime.answered(&result, call);
@@ -161,12 +174,12 @@ impl Reports {
         if draft.awaited.is_empty()
             && let Step::Environments(draft) = std::mem::replace(&mut pod.step, Step::Idle)
         {
-            self.report(&uid, draft, call);
+            self.report(&uid, draft, stops, call);
         }
     }
 
     /// Writes a report if it differs, and stops what is outdated.
-    fn report(&mut self, uid: &str, draft: Draft, call: &mut Call<'_>) {
+    fn report(&mut self, uid: &str, draft: Draft, stops: &mut Stops, call: &mut Call<'_>) {
         let Some(pod) = self.pods.get_mut(uid) else {
             return;
         };
@@ -182,11 +195,11 @@ impl Reports {
         }
         write(pod, &draft.meta, call);
         if call.config.env_from_metadata {
-            self.stop_outdated(uid, &draft, call);
+            self.stop_outdated(uid, &draft, stops, call);
         }
     }
 
-    fn stop_outdated(&mut self, uid: &str, draft: &Draft, call: &mut Call<'_>) {
+    fn stop_outdated(&mut self, uid: &str, draft: &Draft, stops: &mut Stops, call: &mut Call<'_>) {
         let Some(pod) = self.pods.get_mut(uid) else {
             return;
         };
@@ -200,7 +213,7 @@ impl Reports {
                 runtime: name.as_str().into(),
                 id: container.id.clone(),
             };
-            if !container.is_running || self.stops.iter().any(|stop| stop.container == id) {
+            if !container.is_running || stops.is_stopping(&id) {
                 continue;
             }
             let (count, next) = pod.stops.get(&container.name).copied().unwrap_or((0, call.now));
@@ -212,30 +225,23 @@ impl Reports {
                 let count = count.saturating_add(1);
                 let next = call.after(backoff(FIRST_STOP, LAST_STOP, count));
                 pod.stops.insert(container.name.clone(), (count, next));
-                self.stops.push(Stop::begin(id, container, &pod.view, call));
+                stops.begin(order(&id, container, &pod.view), call);
+                self.stops.push(Stop {
+                    container: id,
+                    pod: uid.into(),
+                    name: container.name.clone(),
+                });
             }
         }
     }
 
-    pub(crate) fn pre_stop_ended(
-        &mut self,
-        container: &ContainerId,
-        result: Result<(), Box<str>>,
-        call: &mut Call<'_>,
-    ) {
-        if let Some(stop) = self.stops.iter_mut().find(|stop| stop.container == *container) {
-            stop.hook_ended(result, call);
-        }
-    }
-
+    /// A container was stopped, or could not be for this reason.
     pub(crate) fn container_stopped(
         &mut self,
         container: &ContainerId,
-        result: Result<(), Failure>,
-        runtime: &mut Runtime,
+        problem: Option<&str>,
         call: &mut Call<'_>,
     ) {
-        let problem = runtime.answered(&result, call);
         let Some(at) = self.stops.iter().position(|stop| stop.container == *container) else {
             return;
         };
@@ -285,9 +291,6 @@ impl Reports {
 
     /// Begins reads that are due, some at a time.
     pub(crate) fn advance(&mut self, runtime: &Runtime, call: &mut Call<'_>) {
-        for stop in &mut self.stops {
-            stop.advance(call);
-        }
         let is_busy = |pod: &&Pod| matches!(pod.step, Step::Reading | Step::Environments(_));
         let mut busy = self.pods.values().filter(is_busy).count();
         for (uid, pod) in &mut self.pods {
@@ -312,13 +315,31 @@ impl Reports {
         let is_busy = |pod: &&Pod| matches!(pod.step, Step::Reading | Step::Environments(_));
         let has_room = self.pods.values().filter(is_busy).count() < READS;
         let can_read = |pod: &&Pod| has_room && pod.runtime().is_some_and(|name| runtime.has(name));
-        let reads = self
-            .pods
+        self.pods
             .values()
             .filter(can_read)
             .filter_map(Pod::next_read)
-            .min();
-        earlier(reads, self.stops.iter().filter_map(Stop::next_timer).min())
+            .min()
+    }
+}
+
+/// How a container with an outdated environment is stopped.
+fn order(id: &ContainerId, container: &RuntimeContainer, pod: &NodePodView) -> Order {
+    Order {
+        container: id.clone(),
+        about: About::Container {
+            namespace: pod.namespace.clone(),
+            pod: pod.name.clone(),
+            uid: pod.uid.clone(),
+            container: container.name.clone(),
+        },
+        component: CONTAINER_META,
+        message: format!(
+            "Stopping container {}: its environment differs from the labels and annotations of its pod",
+            container.name
+        ),
+        grace: Duration::from_secs(annotations::grace(container)),
+        hook: annotations::hook(container, pod.ip.as_deref()),
     }
 }
 

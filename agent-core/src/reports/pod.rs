@@ -8,9 +8,10 @@ use kruise_api::container_meta::{ContainerHashes, ContainerMeta, ContainersMeta}
 use kruise_views::{NodeContainerView, NodePodView};
 use kube_cache::Version;
 
+use crate::annotations;
 use crate::{ContainerId, RuntimeContainer};
 
-use super::{annotations, environment};
+use super::environment;
 
 /// A pod whose containers are reported.
 #[derive(Clone, Debug)]

@@ -33,6 +33,7 @@ fn container(name: &str) -> RuntimeContainer {
         id: name.into(),
         name: name.into(),
         created: 1,
+        started: None,
         is_running: true,
         annotations: [
             ("io.kubernetes.container.hash", "19fd3bfc"),

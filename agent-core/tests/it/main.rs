@@ -14,6 +14,7 @@ mod disk;
 mod images;
 mod malformed;
 mod properties;
+mod recreate;
 mod secrets;
 mod takeover;
 mod world;

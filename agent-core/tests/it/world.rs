@@ -40,6 +40,9 @@ pub struct World {
     /// The stored NodeImage; null if there is none.
     pub node_image: Value,
     pub pods: BTreeMap<String, Value>,
+    /// The stored ContainerRecreateRequests, by name.
+    pub requests: BTreeMap<String, Value>,
+    pub are_pods_unreadable: bool,
     version: u64,
     /// What is wrong with the API server, if something is.
     pub api_error: Option<WriteError>,
@@ -57,6 +60,12 @@ pub struct World {
     pub environments: BTreeMap<String, Result<String, Failure>>,
     pub is_env_missing: bool,
     pub stop_error: Option<Failure>,
+    /// How long a stop takes.
+    pub stopping: Duration,
+    /// How long a hook takes.
+    pub hook: Duration,
+    /// Does a test start the successors of containers that were stopped?
+    pub is_kubelet_away: bool,
     /// From a change of a pod to the event of it.
     pub watch_delay: Duration,
     pulling: BTreeMap<AttemptId, (String, Option<(Timestamp, u64)>)>,
@@ -112,6 +121,8 @@ impl World {
             count: 0,
             node_image: Value::Null,
             pods: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            are_pods_unreadable: false,
             version: 100,
             api_error: None,
             secrets: BTreeMap::new(),
@@ -128,6 +139,9 @@ impl World {
             environments: BTreeMap::new(),
             is_env_missing: false,
             stop_error: None,
+            stopping: millis(100),
+            hook: seconds(4),
+            is_kubelet_away: false,
             watch_delay: millis(10),
             pulling: BTreeMap::new(),
             trace: Vec::new(),
@@ -144,6 +158,10 @@ impl World {
         for pod in pods {
             let pod = Arc::new(serde_json::from_value(pod).unwrap());
             self.deliver(Event::Pod { pod, initial: true });
+        }
+        let requests: Vec<Value> = self.requests.values().cloned().collect();
+        for request in requests {
+            self.deliver(Event::Request(Arc::new(serde_json::from_value(request).unwrap())));
         }
     }
 
@@ -224,6 +242,24 @@ impl World {
             initial: false,
         };
         self.schedule(self.watch_delay, event, None);
+    }
+
+    /// Creates or changes a ContainerRecreateRequest.
+    pub fn put_request(&mut self, name: &str, patch: &Value) {
+        self.version += 1;
+        let request = self.requests.entry(name.to_owned()).or_insert_with(
+            || json!({"metadata": {"namespace": "shop", "name": name, "uid": format!("uid-{name}")}}),
+        );
+        merge(request, patch);
+        request["metadata"]["resourceVersion"] = self.version.to_string().into();
+        let view = Arc::new(serde_json::from_value(request.clone()).unwrap());
+        self.schedule(self.watch_delay, Event::Request(view), None);
+    }
+
+    pub fn delete_request(&mut self, name: &str) {
+        self.requests.remove(name);
+        let uid = format!("uid-{name}").into();
+        self.schedule(self.watch_delay, Event::RequestDeleted { uid }, None);
     }
 
     // --- time
@@ -317,6 +353,25 @@ impl World {
                 };
                 self.schedule(millis(10), Event::ContainersRead { pod, result }, None);
             }
+            Effect::ReadPod { request, name, .. } => {
+                let pod = self.pods.get(&*name).cloned();
+                let pod = pod.map(|pod| serde_json::from_value(pod).unwrap());
+                let result = if self.are_pods_unreadable {
+                    Err("forbidden".into())
+                } else {
+                    Ok(pod)
+                };
+                self.schedule(millis(10), Event::PodRead { request, result }, None);
+            }
+            Effect::InspectContainers { request, pod, .. } => {
+                let containers = self.containers.get(&*pod).cloned().unwrap_or_default();
+                let result = if self.is_up {
+                    Ok(containers)
+                } else {
+                    Self::unavailable()
+                };
+                self.schedule(millis(10), Event::ContainersInspected { request, result }, None);
+            }
             Effect::ReadEnvironment { container, .. } => {
                 let known = self.environments.get(&*container.id).cloned();
                 let result = match (self.is_env_missing, known) {
@@ -325,19 +380,21 @@ impl World {
                 };
                 self.schedule(millis(30), Event::EnvironmentRead { container, result }, None);
             }
-            Effect::RunPreStop { container, .. } => {
-                self.schedule(
-                    seconds(4),
-                    Event::PreStopEnded {
-                        container,
-                        result: Ok(()),
-                    },
-                    None,
-                );
+            Effect::RunPreStop {
+                container, timeout, ..
+            } => {
+                let result = if self.hook > timeout {
+                    Err("it did not end in time".into())
+                } else {
+                    Ok(())
+                };
+                let event = Event::PreStopEnded { container, result };
+                self.schedule(self.hook.min(timeout), event, None);
             }
             Effect::StopContainer { container, .. } => self.stop(container),
             Effect::PatchNodeImageStatus { name, patch } => self.patch_status(&name, &patch),
             Effect::PatchPodStatus { name, uid, patch, .. } => self.patch_pod(&name, uid, &patch),
+            Effect::PatchRequestStatus { name, uid, patch, .. } => self.patch_request(&name, uid, &patch),
             Effect::Event(_) | Effect::Health(_) | Effect::Log(..) => {}
         }
     }
@@ -401,7 +458,7 @@ impl World {
             container: container.clone(),
             result,
         };
-        self.schedule(millis(100), event, None);
+        self.schedule(self.stopping, event, None);
         if !has_stopped {
             return;
         }
@@ -416,6 +473,9 @@ impl World {
         let containers = self.containers.get_mut(&uid).unwrap();
         let before = containers.iter_mut().find(|one| one.id == container.id).unwrap();
         before.is_running = false;
+        if self.is_kubelet_away {
+            return;
+        }
         let mut next = before.clone();
         next.id = format!("{}+", before.id).into();
         next.created += 1;
@@ -472,6 +532,23 @@ impl World {
             }
         };
         self.schedule(millis(10), Event::ReportWritten { pod: uid, result }, None);
+    }
+
+    fn patch_request(&mut self, name: &str, uid: Box<str>, patch: &Value) {
+        assert_eq!(patch["metadata"]["uid"], &*uid);
+        let guard = patch["metadata"].get("resourceVersion");
+        let stored = self.requests.get(name);
+        let version = stored.map(|stored| &stored["metadata"]["resourceVersion"]);
+        let result = match &self.api_error {
+            Some(error) => Err(error.clone()),
+            None if stored.is_none() => Err(WriteError::NotFound),
+            None if guard.is_some() && guard != version => Err(WriteError::Conflict),
+            None => {
+                self.put_request(name, &json!({"status": patch["status"]}));
+                Ok(self.version.to_string().into())
+            }
+        };
+        self.schedule(millis(10), Event::RequestWritten { request: uid, result }, None);
     }
 
     // --- what can be seen
@@ -562,7 +639,7 @@ impl World {
             // Watches never go back.
             let is_watch = matches!(
                 item.event,
-                Event::NodeImage(_) | Event::Pod { .. } | Event::NodeImageDeleted
+                Event::NodeImage(_) | Event::Pod { .. } | Event::NodeImageDeleted | Event::Request(_)
             );
             let delay = if is_watch { Duration::ZERO } else { delays(count) };
             let delayed = time

@@ -1,4 +1,4 @@
-//! Writes to the API server: the status of the NodeImage, and reports on pods.
+//! Writes to the API server: the status of the NodeImage, and reports on pods. For requests: [`Requests`].
 
 use kruise_agent_core::WriteError;
 use kruise_plan_kit::{Part, Patch, ResourceId, Target};
@@ -6,6 +6,7 @@ use kruise_runtime::{ApiError, Client, Served};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::requests::Requests;
 use crate::served::Versions;
 use crate::watches::NODE_IMAGES;
 
@@ -18,6 +19,8 @@ pub(crate) struct Api {
     pub(crate) images: Client,
     /// For pods.
     pub(crate) pods: Client,
+    /// For ContainerRecreateRequests.
+    pub(crate) requests: Requests,
     /// The versions that the cluster serves.
     pub(crate) served: Versions,
 }
@@ -66,7 +69,7 @@ impl Api {
     }
 }
 
-async fn send(
+pub(super) async fn send(
     client: &Client,
     path: &str,
     kind: &'static str,
@@ -81,6 +84,6 @@ async fn send(
     }
 }
 
-fn not_made(error: impl ToString) -> WriteError {
+pub(super) fn not_made(error: impl ToString) -> WriteError {
     WriteError::Failed(error.to_string().into())
 }

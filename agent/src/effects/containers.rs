@@ -1,8 +1,10 @@
 //! Calls about containers.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cri::{Client, Container, Error, Exec, State};
+use jiff::Timestamp;
 use kruise_agent_core::{Failure, RuntimeContainer};
 use tokio::time::timeout;
 
@@ -20,12 +22,42 @@ pub(super) async fn of_pod(client: Client, uid: &str) -> Result<Vec<RuntimeConta
     Ok(listed.into_iter().map(narrow).collect())
 }
 
+/// All containers of a pod, with the start of the newest one of each of these names, if it runs.
+pub(super) async fn inspected(
+    client: Client,
+    uid: &str,
+    names: &[Box<str>],
+) -> Result<Vec<RuntimeContainer>, Failure> {
+    let mut all = of_pod(client.clone(), uid).await?;
+    let mut newest: BTreeMap<Box<str>, &mut RuntimeContainer> = BTreeMap::new();
+    for container in all.iter_mut().filter(|one| names.contains(&one.name)) {
+        let known = newest.get(&container.name);
+        if known.is_none_or(|known| (known.created, &known.id) < (container.created, &container.id)) {
+            newest.insert(container.name.clone(), container);
+        }
+    }
+    for container in newest.into_values().filter(|one| one.is_running) {
+        match client.container(&container.id).await {
+            Ok(status) => container.started = status.started.map(nanoseconds),
+            // It has ended since it was listed.
+            Err(Error::NotFound(_)) => container.is_running = false,
+            Err(error) => return Err(failure(&error)),
+        }
+    }
+    Ok(all)
+}
+
+fn nanoseconds(time: Timestamp) -> i64 {
+    i64::try_from(time.as_nanosecond()).unwrap_or_default()
+}
+
 fn narrow(container: Container) -> RuntimeContainer {
     let annotations = container.annotations.into_iter();
     RuntimeContainer {
         id: container.id.into(),
         name: container.name.into(),
-        created: i64::try_from(container.created.as_nanosecond()).unwrap_or_default(),
+        created: nanoseconds(container.created),
+        started: None,
         is_running: container.state == State::Running,
         annotations: annotations
             .filter(|(key, _)| key.starts_with(OF_KUBELETS))

@@ -1,4 +1,4 @@
-//! PreStop hooks: a command in the container, or a request to the pod.
+//! PreStop hooks: a command in the container, or a request or a connection to the pod.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +50,10 @@ pub(super) async fn run(
                     port,
                 };
                 target.get(&path, &headers).await
+            }
+            PreStop::Tcp { host, port } => {
+                let connected = TcpStream::connect((&*host, port)).await;
+                connected.map(drop).map_err(|error| error.to_string())
             }
         }
     };
@@ -281,6 +285,14 @@ mod tests {
             let error = run(None, "c", hook("http", port, &[(name, value)]), PATIENCE).await;
             assert!(error.unwrap_err().starts_with("header "), "{name}");
         }
+        let connect = |port| PreStop::Tcp {
+            host: "127.0.0.1".into(),
+            port,
+        };
+        assert!(run(None, "c", connect(port), PATIENCE).await.is_err());
+        let open = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = open.local_addr().unwrap().port();
+        assert_eq!(run(None, "c", connect(port), PATIENCE).await, Ok(()));
         let exec = PreStop::Exec(["true".into()].into());
         assert_eq!(run(None, "c", exec, PATIENCE).await, Err(NO_RUNTIME.into()));
     }

@@ -5,6 +5,7 @@ mod containers;
 mod disk;
 mod hook;
 mod images;
+mod requests;
 pub(crate) mod secrets;
 
 use std::collections::BTreeMap;
@@ -25,9 +26,11 @@ use crate::detect::{Runtime, detect};
 use crate::events::Events;
 use crate::health::Checks;
 use crate::metrics::Metrics;
+use crate::requests::REQUESTS;
 use crate::watches::NODE_IMAGES;
 
 pub(crate) use api::Api;
+pub(crate) use requests::Requests;
 use secrets::{Secret, Secrets};
 
 /// How long writes that are under way may take when the process ends.
@@ -112,6 +115,17 @@ impl Executor {
             // PullEnded follows from the task.
             Effect::CancelPull(attempt) => drop(self.attempts.remove(&attempt)),
             Effect::ReadContainers { pod, runtime } => self.read_containers(pod, &runtime),
+            Effect::ReadPod {
+                request,
+                namespace,
+                name,
+            } => self.read_pod(request, namespace, name),
+            Effect::InspectContainers {
+                request,
+                pod,
+                runtime,
+                containers,
+            } => self.inspect(request, pod, &runtime, containers),
             Effect::ReadEnvironment { container, timeout } => self.read_environment(container, timeout),
             Effect::RunPreStop {
                 container,
@@ -135,6 +149,16 @@ impl Executor {
                 ResourceId::PODS.plural,
                 move |api| async move { api.pod_status(&namespace, &name, &patch).await },
                 move |result| Event::ReportWritten { pod: uid, result },
+            ),
+            Effect::PatchRequestStatus {
+                namespace,
+                name,
+                uid,
+                patch,
+            } => self.write(
+                REQUESTS.plural,
+                move |api| async move { api.requests.status(&namespace, &name, patch).await },
+                move |result| Event::RequestWritten { request: uid, result },
             ),
             Effect::Event(note) => self.events.emit(note),
             Effect::Health(health) => self.checks.set_runtime(health),
@@ -255,6 +279,23 @@ impl Executor {
         );
     }
 
+    fn read_pod(&mut self, request: Box<str>, namespace: Box<str>, name: Box<str>) {
+        let api = Arc::clone(&self.api);
+        self.calls.spawn(async move {
+            let result = api.requests.pod(&namespace, &name).await;
+            Done::Answer(Event::PodRead { request, result })
+        });
+    }
+
+    fn inspect(&mut self, request: Box<str>, pod: Box<str>, runtime: &str, names: Box<[Box<str>]>) {
+        self.call(
+            "inspect_containers",
+            self.named(runtime),
+            async move |client| containers::inspected(client, &pod, &names).await,
+            move |result| Event::ContainersInspected { request, result },
+        );
+    }
+
     fn read_environment(&mut self, container: ContainerId, limit: Duration) {
         let id = container.id.clone();
         self.call(
@@ -267,8 +308,10 @@ impl Executor {
 
     fn pre_stop(&mut self, container: ContainerId, hook: PreStop, limit: Duration) {
         let client = self.named(&container.runtime);
+        let metrics = self.metrics.clone();
         self.calls.spawn(async move {
             let result = hook::run(client, &container.id, hook, limit).await;
+            metrics.hook_ended(&result);
             Done::Answer(Event::PreStopEnded { container, result })
         });
     }

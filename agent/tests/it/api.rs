@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kruise_api::nodeimage;
+use kruise_api::definition::Kind;
+use kruise_api::{containerrecreaterequest, nodeimage};
 use kruise_sim::http::{AuditLog, Live, serve};
 use kruise_sim::{Config, Method, Options, Outcome, Request, World};
 use serde_json::{Value, json};
@@ -14,6 +15,9 @@ use tokio::task::JoinSet;
 
 pub(crate) const NODE_IMAGES: &str = "/apis/apps.kruise.io/v1beta1/nodeimages";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+pub(crate) const REQUESTS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/shop/containerrecreaterequests";
+pub(crate) const OLD_REQUESTS: &str =
+    "/apis/apps.kruise.io/v1alpha1/namespaces/shop/containerrecreaterequests";
 pub(crate) const PODS: &str = "/api/v1/namespaces/shop/pods";
 pub(crate) const SECRETS: &str = "/api/v1/namespaces/kruise-daemon-config/secrets";
 
@@ -75,17 +79,25 @@ impl Api {
         );
     }
 
-    /// Installs the definition of NodeImages.
+    /// Installs the definitions of NodeImages and ContainerRecreateRequests, these with their newest version only: there is no
+    /// webhook that converts.
     pub(crate) fn define(&self) {
         self.create(DEFINITIONS, &nodeimage::KIND.manifest("kruise-system"));
+        self.define_one(&containerrecreaterequest::KIND, "v1beta1");
     }
 
-    /// Installs the definition of NodeImages with their oldest version only.
+    /// Installs them with their oldest versions only.
     pub(crate) fn define_oldest(&self) {
-        let mut definition = nodeimage::KIND.manifest("kruise-system");
+        for kind in [&nodeimage::KIND, &containerrecreaterequest::KIND] {
+            self.define_one(kind, "v1alpha1");
+        }
+    }
+
+    fn define_one(&self, kind: &Kind, wanted: &str) {
+        let mut definition = kind.manifest("kruise-system");
         definition["spec"]["conversion"] = json!({"strategy": "None"});
         let versions = definition["spec"]["versions"].as_array_mut().unwrap();
-        versions.retain(|version| version["name"] == "v1alpha1");
+        versions.retain(|version| version["name"] == wanted);
         versions[0]["storage"] = true.into();
         self.create(DEFINITIONS, &definition);
     }

@@ -14,5 +14,6 @@ mod health;
 mod images;
 mod node;
 mod outages;
+mod recreate;
 mod runtime;
 mod wire;

@@ -45,6 +45,8 @@ pub(crate) struct State {
     pub(crate) containers: Vec<wire::Container>,
     /// What `env` prints, by containers.
     pub(crate) environments: BTreeMap<String, String>,
+    /// Does the list say that a container has ended once it was stopped?
+    pub(crate) ends_when_stopped: bool,
     /// Commands that ran and containers that were stopped, in order.
     pub(crate) acts: Vec<String>,
 }
@@ -188,6 +190,22 @@ fn answer(state: &mut State, path: &str, body: &[u8]) -> Reply {
                 containers: state.containers.iter().filter(has).cloned().collect(),
             })
         }
+        "RuntimeService/ContainerStatus" => {
+            let request = wire::StatusRequest::decode(body).unwrap();
+            let mut all = state.containers.iter();
+            match all.find(|one| one.id == request.container_id) {
+                None => Reply::Status(5, "no such container"),
+                // A container starts two seconds after it was created.
+                Some(one) => message(&wire::StatusResponse {
+                    status: Some(wire::ContainerStatus {
+                        id: one.id.clone(),
+                        state: one.state,
+                        created_at: one.created_at,
+                        started_at: one.created_at + 2_000_000_000,
+                    }),
+                }),
+            }
+        }
         "RuntimeService/ExecSync" => {
             let request = wire::ExecRequest::decode(body).unwrap();
             if request.cmd == ["env"] {
@@ -209,6 +227,11 @@ fn answer(state: &mut State, path: &str, body: &[u8]) -> Reply {
             let request = wire::StopRequest::decode(body).unwrap();
             let act = format!("{}: stop", request.container_id);
             state.acts.push(act);
+            if state.ends_when_stopped {
+                let mut all = state.containers.iter_mut();
+                let stopped = all.find(|one| one.id == request.container_id);
+                stopped.unwrap().state = 2;
+            }
             Reply::Message(Vec::new())
         }
         other => panic!("no call of this interface: {other}"),

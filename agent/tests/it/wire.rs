@@ -130,6 +130,30 @@ pub(crate) struct Containers {
 }
 
 #[derive(Clone, PartialEq, Message)]
+pub(crate) struct StatusRequest {
+    #[prost(string, tag = "1")]
+    pub(crate) container_id: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct ContainerStatus {
+    #[prost(string, tag = "1")]
+    pub(crate) id: String,
+    #[prost(int32, tag = "3")]
+    pub(crate) state: i32,
+    #[prost(int64, tag = "4")]
+    pub(crate) created_at: i64,
+    #[prost(int64, tag = "5")]
+    pub(crate) started_at: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct StatusResponse {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) status: Option<ContainerStatus>,
+}
+
+#[derive(Clone, PartialEq, Message)]
 pub(crate) struct ExecRequest {
     #[prost(string, tag = "1")]
     pub(crate) container_id: String,

@@ -6,7 +6,7 @@ super::events::reasons! {
     PULL_SECRET_UNUSED = "FailedToRetrieveImagePullSecret", Warning, ["ImagePullJob", "NodeImage"], "A pull began without a pull secret that does not exist or cannot be read; the message says why.";
     INSUFFICIENT_DISK = "InsufficientDiskSpace", Warning, ["NodeImage"], "The node is short of disk space; no image is pulled until there is more.";
     RUNTIME_UNAVAILABLE = "ContainerRuntimeUnavailable", Warning, ["NodeImage"], "The agent cannot reach a container runtime; the message says why.";
-    KILLING = "Killing", Normal, ["Pod"], "A container is stopped, for it to start with a new environment.";
+    KILLING = "Killing", Normal, ["Pod"], "A container is stopped, for it to start with a new environment, or for a ContainerRecreateRequest.";
     FAILED_PRE_STOP_HOOK = "FailedPreStopHook", Warning, ["Pod"], "The preStop hook of a container that is stopped has failed; the container is stopped all the same.";
 }
 
@@ -14,6 +14,8 @@ super::events::reasons! {
 pub const IMAGE_PULLER: &str = "kruise-daemon-imagepuller";
 /// Component of events about containers that are restarted for their environment.
 pub const CONTAINER_META: &str = "kruise-daemon-containermeta";
+/// Component of events about containers that are stopped for ContainerRecreateRequests.
+pub const CONTAINER_RECREATE: &str = "kruise-daemon-crr";
 
 #[cfg(test)]
 mod tests {

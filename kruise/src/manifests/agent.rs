@@ -3,7 +3,7 @@
 //! Names and labels are those of OpenKruise, so that the one replaces the other.
 
 use kruise_api::names::AGENT_NAMESPACE;
-use kruise_api::names::containerrecreaterequest::{NODE_TYPE, VIRTUAL_KUBELET};
+use kruise_api::names::containerrecreaterequest::{NODE_NAME, NODE_TYPE, VIRTUAL_KUBELET};
 use kruise_api::names::nodeimage::AGENT as NAME;
 use serde_json::{Value, json};
 
@@ -37,7 +37,10 @@ fn roles() -> [Role<'static>; 2] {
     let node = [
         rbac::rule(group, &["nodeimages"], follow),
         rbac::rule(group, &["nodeimages/status"], &["patch"]),
-        rbac::rule("", &["pods"], follow),
+        rbac::rule(group, &["containerrecreaterequests"], follow),
+        rbac::rule(group, &["containerrecreaterequests/status"], &["patch"]),
+        // A pod is read for its hooks before its containers are stopped.
+        rbac::rule("", &["pods"], &["get", "list", "watch"]),
         rbac::rule("", &["pods/status"], &["patch"]),
         rbac::rule("", &["events"], &["create", "patch"]),
     ];
@@ -112,16 +115,20 @@ fn daemon_set(namespace: &str, image: &str, feature_gates: &str) -> Value {
     })
 }
 
-/// A policy that lets an agent write the statuses of its own NodeImage and of the pods on its node only. Needs tokens that name the node, which API
-/// servers issue from Kubernetes 1.30 on.
+/// A policy that lets an agent write the statuses of its own NodeImage, of the pods on its node, and of the
+/// ContainerRecreateRequests for them only. Needs tokens that name the node, which API servers issue from Kubernetes 1.30 on.
 pub(crate) fn policy(namespace: &str) -> Vec<Value> {
     let changed = |group: &str, resources: &[&str]| json!({"apiGroups": [group], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": resources});
     let node = format!(
         "has(request.userInfo.extra) && '{NODE_CLAIM}' in request.userInfo.extra \
          ? request.userInfo.extra['{NODE_CLAIM}'][0] : ''"
     );
-    let owned =
-        "request.resource.resource == 'pods' ? object.spec.?nodeName.orValue('') : object.metadata.name";
+    let owned = format!(
+        "request.resource.resource == 'pods' ? object.spec.?nodeName.orValue('') \
+         : request.resource.resource == 'containerrecreaterequests' \
+         ? object.metadata.?labels[?'{NODE_NAME}'].orValue('') \
+         : object.metadata.name"
+    );
     vec![
         json!({
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
@@ -129,7 +136,10 @@ pub(crate) fn policy(namespace: &str) -> Vec<Value> {
             "spec": {
                 "failurePolicy": "Fail",
                 "matchConstraints": {"resourceRules": [
-                    changed(kruise_api::nodeimage::KIND.group, &["nodeimages/status"]),
+                    changed(
+                        kruise_api::nodeimage::KIND.group,
+                        &["nodeimages/status", "containerrecreaterequests/status"],
+                    ),
                     changed("", &["pods/status"]),
                 ]},
                 "matchConditions": [{
@@ -210,6 +220,10 @@ mod tests {
             );
             assert!(!resource.contains("secrets"), "{rule}");
         }
+        let requests = cluster["rules"].as_array().unwrap().iter();
+        let requests = requests.filter(|rule| rule.to_string().contains("containerrecreaterequests"));
+        let verbs: Vec<&Value> = requests.map(|rule| &rule["verbs"]).collect();
+        assert_eq!(verbs, [&json!(["list", "watch"]), &json!(["patch"])]);
         let role = all.iter().find(|object| object["kind"] == "Role").unwrap();
         assert_eq!(role["metadata"]["namespace"], AGENT_NAMESPACE);
     }

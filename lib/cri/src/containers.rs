@@ -154,7 +154,7 @@ impl Client {
             cmd: exec.command.to_vec(),
             timeout: seconds,
         };
-        let limit = self.beyond(seconds);
+        let limit = beyond(seconds, self.limits.containers);
         let sink = Beginnings::new(exec.output_bytes);
         let (stdout, stderr, exit_code) = self.channel.call(EXEC_SYNC, &request, limit, sink).await?;
         Ok(Output {
@@ -175,19 +175,18 @@ impl Client {
             container_id: id.to_owned(),
             timeout,
         };
-        let limit = self.beyond(timeout);
+        let limit = beyond(timeout, self.limits.stop);
         let sink = Whole::<wire::Empty>::new();
         self.channel
             .call(STOP_CONTAINER, &request, limit, sink)
             .await
             .map(drop)
     }
+}
 
-    /// How long to wait for the answer to what may take so many seconds.
-    fn beyond(&self, seconds: i64) -> Duration {
-        let seconds = Duration::from_secs(seconds.unsigned_abs());
-        seconds.saturating_add(self.limits.containers)
-    }
+/// How long to wait for the answer to what may take so many seconds.
+fn beyond(seconds: i64, more: Duration) -> Duration {
+    Duration::from_secs(seconds.unsigned_abs()).saturating_add(more)
 }
 
 /// Whole seconds that are not less.

@@ -17,6 +17,7 @@ fn impatient() -> Limits {
     Limits {
         containers: SHORT,
         images: SHORT,
+        stop: SHORT,
         ..Limits::default()
     }
 }
@@ -284,6 +285,7 @@ async fn an_answer_beyond_the_limit_is_too_large_and_read_no_further() {
         message_bytes: 1000,
         containers: Duration::from_mins(1),
         images: Duration::from_mins(1),
+        ..Limits::default()
     };
     let fitting = {
         // A field that nobody knows, with 996 bytes.

@@ -41,14 +41,14 @@ impl Drop for Agent {
 }
 
 /// Agents on all nodes of a scenario.
-struct Agents {
+pub(super) struct Agents {
     nodes: Vec<String>,
     running: Vec<Agent>,
 }
 
 impl Agents {
     /// Grants their rights, with the policy that limits them to their nodes, and starts them.
-    fn start(on: &OnNodes) -> Self {
+    pub(super) fn start(on: &OnNodes) -> Self {
         let kubectl = &on.scenario.kubectl;
         grant(kubectl);
         let nodes = kubectl.list("nodes", "type=real").unwrap();

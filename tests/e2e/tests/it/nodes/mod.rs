@@ -12,6 +12,7 @@ mod in_place;
 mod kubelet;
 mod launch;
 mod order;
+mod recreate;
 mod resize;
 pub(crate) mod runtime;
 mod sidecars;
