@@ -237,7 +237,7 @@ async fn a_full_node_takes_less_than_twelve_mebibytes_beside_the_code() {
 }
 
 #[tokio::test]
-#[ignore = "needs a release build, Linux, and two minutes; see docs/testing.md"]
+#[ignore = "a measurement on Linux: cargo test --release -p kruise-agent --test size at_rest -- --ignored --nocapture"]
 async fn an_agent_at_rest_takes_less_than_15_mebibytes_and_a_thousandth_of_a_processor() {
     let (folder, mut api) = Node::parts().await;
     api.define();

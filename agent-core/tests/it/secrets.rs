@@ -154,7 +154,8 @@ fn a_secret_that_goes_again_is_reported_again() {
         (3, SecretState::Missing, 2),
     ] {
         world.secrets.insert(secret("two"), state);
-        world.want(private(json!({"version": version})));
+        let images = private(json!({"version": version, "imagePullPolicy": "Always"}));
+        world.edit(&json!({"spec": {"images": images}}));
         world.run(seconds(20));
         assert_eq!(reported(&world), count, "round {version}");
     }
@@ -214,7 +215,7 @@ fn a_change_of_a_secret_that_one_tag_finds_ends_the_pause_of_another_one() {
     let mut more = images[IMAGE]["tags"][0].clone();
     more["tag"] = "2".into();
     images[IMAGE]["tags"].as_array_mut().unwrap().push(more);
-    world.want(images);
+    world.edit(&json!({"spec": {"images": images}}));
     world.run(seconds(7));
     assert_eq!(world.phase(IMAGE, "1"), "Succeeded");
 }

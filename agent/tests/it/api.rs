@@ -65,7 +65,7 @@ impl Api {
         self.answer();
     }
 
-    /// Serves versions of the definition of NodeImages or not, in the order in which it names them.
+    /// Serves versions of the definition of NodeImages, or not.
     pub(crate) fn serve_versions(&self, served: &[(&str, bool)]) {
         let path = format!("{DEFINITIONS}/{}", nodeimage::KIND.name());
         let mut definition = nodeimage::KIND.manifest("kruise-system");
@@ -73,10 +73,10 @@ impl Api {
             let named = served.iter().find(|(name, _)| version["name"] == *name);
             version["served"] = named.unwrap().1.into();
         }
-        self.merge(
-            &path,
-            &json!({"spec": {"versions": definition["spec"]["versions"]}}),
-        );
+        // Nobody is there to convert.
+        let conversion = json!({"strategy": "None", "webhook": null});
+        let spec = json!({"versions": definition["spec"]["versions"], "conversion": conversion});
+        self.merge(&path, &json!({"spec": spec}));
     }
 
     /// Installs the definitions of NodeImages and ContainerRecreateRequests, these with their newest version only: there is no

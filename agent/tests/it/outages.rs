@@ -72,17 +72,20 @@ async fn a_runtime_that_vanishes_while_nothing_is_called_is_noticed_and_so_is_it
 #[tokio::test]
 async fn an_api_server_that_is_away_while_secrets_are_read_costs_no_attempt() {
     let mut node = Node::new().await;
-    node.runtime.state().course = Course::Wants("right");
+    node.runtime.state().course = Course::Hangs;
     node.api.create(SECRETS, &registry_secret("one", "wrong"));
     node.want(&json!({"reg.example/app": {
         "pullSecrets": [{"namespace": "kruise-daemon-config", "name": "one"}],
         "tags": [{"tag": "1", "pullPolicy": {"backoffLimit": 1}}]}}));
-    // The second attempt follows after a second.
     node.pulls(1).await;
     node.api.go_away().await;
     let right = registry_secret("one", "right");
     node.api
         .merge(&format!("{SECRETS}/one"), &json!({"data": right["data"]}));
+    // The first attempt fails, and the second one reads the secret.
+    node.runtime.vanish().await;
+    node.runtime.state().course = Course::Wants("right");
+    node.runtime.come_back();
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(node.runtime.state().pulls.len(), 1, "nobody pulls meanwhile");
     node.api.come_back().await;
