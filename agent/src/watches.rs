@@ -115,10 +115,7 @@ impl Watching {
 
 fn scope(path: String, field: &str, value: &str) -> Scope {
     let selector = format!("{field}={value}");
-    Scope {
-        path,
-        selector: Some(format!("fieldSelector={}", segment(&selector))),
-    }
+    Scope::new(path, Some(format!("fieldSelector={}", segment(&selector))))
 }
 
 /// A change of a pod that the agent reports on, or did before. `first` is the version of the first list.
