@@ -29,6 +29,8 @@ pub struct Options {
     pub daemon: bool,
     /// Jobs may have nodes pull images: gate `ImagePullJobGate`.
     pub pull_jobs: bool,
+    /// Objects are distributed to namespaces: gate `ResourceDistributionGate`.
+    pub distributions: bool,
     /// Probes may mark pods: gate `PodProbeMarkerGate`.
     pub probe_markers: bool,
     /// Without a whitelist SidecarSets may patch any annotation: gate `SidecarSetPatchPodMetadataDefaultsAllowed`.
@@ -59,6 +61,7 @@ impl Options {
         start_ordinal: false,
         daemon: true,
         pull_jobs: false,
+        distributions: false,
         probe_markers: true,
         patch_metadata_by_default: false,
         workload_spread: true,

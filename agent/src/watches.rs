@@ -89,10 +89,7 @@ impl Watching {
                 return;
             };
             collection.versions.set(found);
-            let scope = Scope {
-                path,
-                selector: Some(collection.selector.clone()),
-            };
+            let scope = Scope::new(path, Some(collection.selector.clone()));
             let began = Instant::now();
             let (jitter, stop) = (self.jitter, self.stop.clone());
             match follow_while_served(&self.client, &scope, informer, &mut on_delta, jitter, stop).await {
@@ -110,10 +107,7 @@ impl Watching {
     /// Follows the pods of the node. Those that are of no concern are not passed on.
     pub(crate) async fn pods(self, informer: SharedInformer<NodePodView>) {
         let news = self.news.clone();
-        let scope = Scope {
-            path: "/api/v1/pods".to_owned(),
-            selector: Some(field("spec.nodeName", &self.node)),
-        };
+        let scope = Scope::new("/api/v1/pods", Some(field("spec.nodeName", &self.node)));
         let (mut first, lists) = (None, informer.clone());
         self.follow(&scope, &informer, |delta: Delta<NodePodView>| {
             let first = *first.get_or_insert_with(|| lists.synced_version());

@@ -1,4 +1,8 @@
 //! ResourceDistribution: one Secret or ConfigMap in many namespaces.
+//!
+//! [`ResourceDistribution`] is read from raw JSON with [`ResourceDistribution::from_value`] and never written back.
+
+mod types;
 
 use serde_json::Value;
 
@@ -6,6 +10,11 @@ use crate::convert::{Conversion, Rule};
 use crate::definition::{Kind, Scope, Version, columns};
 use crate::names::APPS_GROUP;
 use crate::schema::{Object, label_selector, with};
+
+pub use types::{
+    DistributionCondition, Namespaces, ResourceDistribution, ResourceDistributionSpec,
+    ResourceDistributionStatus, Targets,
+};
 
 /// ResourceDistribution.
 pub const KIND: Kind = Kind {

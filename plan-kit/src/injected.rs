@@ -125,11 +125,15 @@ pub enum Bug {
     PullsOverwritten,
     /// A tag is removed from a node with the first of the jobs that want it.
     SharedTagRemoved,
+    /// A ResourceDistribution deletes what has the name of its copy, whoever controls it.
+    ForeignCopyDeleted,
+    /// A ResourceDistribution trusts that nobody but it writes its copies.
+    CopyEditUnseen,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 59] = [
+    pub const ALL: [Self; 61] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -189,6 +193,8 @@ impl Bug {
         Self::NeededCopyDeleted,
         Self::PullsOverwritten,
         Self::SharedTagRemoved,
+        Self::ForeignCopyDeleted,
+        Self::CopyEditUnseen,
     ];
 }
 

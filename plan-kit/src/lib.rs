@@ -33,7 +33,7 @@ mod write;
 
 pub use history::revision;
 pub use kruise_api::names::events::{self, EventKind};
-pub use memory::{Attempts, Holder, Memory};
+pub use memory::{Attempts, FailedCopy, Holder, Known, Memory};
 pub use owner::Owner;
 pub use plan::{
     Batching, EventNote, Explain, FailureNote, Involved, Need, ObjectWrites, Phase, Plan, PodRef,

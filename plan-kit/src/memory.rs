@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::{Need, Target};
+use crate::{Intent, Need, Target};
 
 /// Results of the last execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +35,39 @@ pub struct Memory {
     /// What plans have tried, by the keys in [`Plan::attempts`](crate::Plan::attempts). Forgotten half an hour after the
     /// last attempt.
     pub attempts: BTreeMap<String, Attempts>,
+    /// What the plan before this one asked to read as [`Need::Content`] and could not be read, with the error.
+    pub unread: BTreeMap<Need, String>,
+    /// Objects whose contents are known although no cache has them.
+    pub known: Known,
+    /// Writes of copies that the last execution could not make, by object.
+    pub failed_copies: BTreeMap<Target, FailedCopy>,
+}
+
+/// Versions of objects whose contents are as they are to be: they were read, or written by the last plan.
+///
+/// Caches of metadata do not have the contents. An object that still has the version is not read again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// What the contents are to be, as a digest. Versions that were noted for another digest say nothing.
+    pub digest: String,
+    /// `resourceVersion` of each object.
+    pub versions: BTreeMap<Target, String>,
+}
+
+impl Known {
+    /// Has this object, at this version, the contents of this digest?
+    pub fn holds(&self, digest: &str, target: &Target, version: &str) -> bool {
+        self.digest == digest && self.versions.get(target).is_some_and(|known| known == version)
+    }
+}
+
+/// A write of a copy that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedCopy {
+    /// What it was for.
+    pub intent: Intent,
+    /// The error.
+    pub message: String,
 }
 
 /// How often something was tried.

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::{
     ResourceId,
+    memory::Known,
     rollout::Stage,
     write::{Target, Write},
 };
@@ -32,6 +33,9 @@ pub struct Plan {
     pub attempts: Vec<String>,
     /// Objects to fetch before planning again. A plan with needs has no writes.
     pub needs: Vec<Need>,
+    /// Objects whose contents are known to be as they are to be, where caches have no contents. The next plan finds them in
+    /// its memory, with those that this one writes.
+    pub known: Option<Known>,
 }
 
 /// Writes for one object, in order. A failure ends these writes, not those of other objects.
@@ -254,7 +258,7 @@ pub struct StatusPatch {
 /// One line of explanation: about the whole set or one pod.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Why {
-    /// Pod name, empty for the whole set, or a node as [`Why::of_node`] writes it.
+    /// Pod name, empty for the whole set, or a node or namespace as [`Why::of_node`] and [`Why::of_namespace`] write it.
     pub about: String,
     /// Plain words: what happens or does not, and which limit decides it.
     pub text: String,
@@ -282,6 +286,19 @@ impl Why {
     /// What precedes the name of a node.
     const NODE: &str = "node:";
 
+    /// About a namespace, which no pod can have the name of either.
+    pub fn of_namespace(namespace: &str, text: impl Into<String>) -> Self {
+        Self::new(format!("{}{namespace}", Self::NAMESPACE), text)
+    }
+
+    /// The namespace that it is about.
+    pub fn namespace(&self) -> Option<&str> {
+        self.about.strip_prefix(Self::NAMESPACE)
+    }
+
+    /// What precedes the name of a namespace.
+    const NAMESPACE: &str = "namespace:";
+
     /// About the whole set.
     pub fn of_set(text: impl Into<String>) -> Self {
         Self::new(String::new(), text)
@@ -305,4 +322,21 @@ pub enum Need {
     Full(ResourceId, String, String),
     /// The object read from the API server, not from a cache.
     Live(ResourceId, String, String),
+    /// As `Live`, of an object that others can be planned without: if it cannot be read, the error is in the next plan's
+    /// memory, and the reconcile goes on.
+    Content(ResourceId, String, String),
+}
+
+impl Need {
+    /// The object.
+    pub fn target(&self) -> Target {
+        let (Self::Full(resource, namespace, name)
+        | Self::Live(resource, namespace, name)
+        | Self::Content(resource, namespace, name)) = self;
+        Target {
+            resource: *resource,
+            namespace: namespace.clone(),
+            name: name.clone(),
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kruise_api::{definition::Kind, names::APPS_GROUP, podunavailablebudget};
+use kruise_api::{definition::Kind, names::APPS_GROUP, podunavailablebudget, resourcedistribution};
 
 /// A resource by group and plural name. The version on the wire is not part of it: it depends on the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,6 +67,9 @@ impl ResourceId {
 
     /// PodUnavailableBudgets.
     pub const POD_UNAVAILABLE_BUDGETS: Self = Self::of(&podunavailablebudget::KIND);
+
+    /// ResourceDistributions. They are in no namespace.
+    pub const RESOURCE_DISTRIBUTIONS: Self = Self::of(&resourcedistribution::KIND);
 
     /// The resource of a kind.
     pub const fn of(kind: &Kind) -> Self {

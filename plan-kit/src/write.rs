@@ -146,6 +146,12 @@ pub enum Intent {
     ReleaseSecret,
     /// The copy of a pull secret is deleted: no job needs it.
     DeleteSecret,
+    /// A namespace gets its copy of a Secret or ConfigMap.
+    CreateCopy,
+    /// A copy gets the contents that it is to have.
+    UpdateCopy,
+    /// A copy is deleted: its namespace is to have none.
+    DeleteCopy,
 }
 
 impl Intent {
@@ -201,6 +207,9 @@ impl Intent {
             Self::UpdateSecret => "update-secret",
             Self::ReleaseSecret => "release-secret",
             Self::DeleteSecret => "delete-secret",
+            Self::CreateCopy => "create-copy",
+            Self::UpdateCopy => "update-copy",
+            Self::DeleteCopy => "delete-copy",
         }
     }
 }

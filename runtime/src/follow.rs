@@ -13,7 +13,7 @@ use kube_cache::{Cached, Delta, Effect, Event, Failure, Input, Reflector, Shared
 use serde::{Deserialize, de::DeserializeOwned};
 use tokio::{sync::Notify, time::Instant};
 
-use crate::client::WatchLines;
+use crate::client::{Form, WatchLines};
 use crate::{ApiError, Client};
 
 /// A collection to list and watch.
@@ -23,6 +23,8 @@ pub struct Scope {
     pub path: String,
     /// `labelSelector` or `fieldSelector`, already encoded, such as `labelSelector=a%3Db`.
     pub selector: Option<String>,
+    /// How much of each object is read.
+    pub form: Form,
 }
 
 /// Lists and watches a resource until `stop`. A notification of `refresh` requests a list at once, for newer state than
@@ -90,7 +92,10 @@ pub async fn current_version(client: &Client, scope: &Scope) -> Result<Option<Ve
     }
     let selector = scope.selector.as_ref().map(|selector| format!("{selector}&"));
     let query = format!("{}?{}limit=1", scope.path, selector.unwrap_or_default());
-    let list: List = client.get(&query).await?;
+    let list: List = match scope.form {
+        Form::Whole => client.get(&query).await?,
+        Form::Metadata => client.get_metadata(&query).await?,
+    };
     Ok(list.metadata.resource_version.parse().ok())
 }
 
@@ -220,7 +225,7 @@ impl<'a> Follower<'a> {
         if let Some(token) = continue_token {
             let _ = write!(query, "&continue={}", segment(token));
         }
-        match self.client.get_bytes(&query).await {
+        match self.client.get_bytes(&query, self.scope.form).await {
             Ok(body) => wire::decode_page(&body).unwrap_or_else(|error| malformed(&self.scope.path, &error)),
             Err(error) => {
                 tracing::warn!(path = self.scope.path, %error, "list failed");
@@ -237,7 +242,7 @@ impl<'a> Follower<'a> {
         );
         match self
             .client
-            .watch(&query, Duration::from_secs(timeout_seconds))
+            .watch(&query, self.scope.form, Duration::from_secs(timeout_seconds))
             .await
         {
             Ok(lines) => {
@@ -274,6 +279,15 @@ impl<'a> Follower<'a> {
 }
 
 impl Scope {
+    /// The whole objects of a collection.
+    pub fn new(path: impl Into<String>, selector: Option<String>) -> Self {
+        Self {
+            path: path.into(),
+            selector,
+            form: Form::Whole,
+        }
+    }
+
     fn query(&self) -> String {
         format!("{}?{}", self.path, self.selector.as_deref().unwrap_or_default())
     }
@@ -332,10 +346,7 @@ mod tests {
         });
         let settings = Settings::of_a_test(Duration::from_secs(30));
         let client = Client::new(kube_client::Client::new(service, "default"), settings);
-        let scope = Scope {
-            path: "/api/v1/nodes".into(),
-            selector: None,
-        };
+        let scope = Scope::new("/api/v1/nodes", None);
         let informer = SharedInformer::<NodeView>::new([]);
         let (_keep, stop) = tokio::sync::watch::channel(false);
         let refresh = Notify::new();
@@ -360,10 +371,7 @@ mod tests {
         });
         let settings = Settings::of_a_test(Duration::from_secs(30));
         let client = Client::new(kube_client::Client::new(service, "default"), settings);
-        let scope = Scope {
-            path: "/apis/apps.kruise.io/v1beta1/nodeimages".into(),
-            selector: None,
-        };
+        let scope = Scope::new("/apis/apps.kruise.io/v1beta1/nodeimages", None);
         let informer = SharedInformer::<NodeView>::new([]);
         let (_keep, stop) = tokio::sync::watch::channel(false);
         let following = follow_while_served(&client, &scope, &informer, drop, || 0, stop.clone());

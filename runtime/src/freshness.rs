@@ -232,10 +232,7 @@ mod tests {
         });
         let settings = Settings::of_a_test(Duration::from_secs(30));
         let client = Client::new(kube_client::Client::new(service, "default"), settings);
-        let scope = Scope {
-            path: "/api/v1/nodes".into(),
-            selector: None,
-        };
+        let scope = Scope::new("/api/v1/nodes", None);
         let informer = SharedInformer::<NodeView>::new([]);
         let refresh = Arc::new(Notify::new());
         let (_keep, stop) = watch::channel(false);

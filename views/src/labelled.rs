@@ -1,11 +1,11 @@
-//! Cluster-scoped objects of which only the labels are read: namespaces.
+//! Cluster-scoped objects of which hardly more than the labels is read: namespaces.
 
 use kube_cache::Cached;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 
 use crate::Labels;
 
-/// Name and labels.
+/// Name, labels, and whether it is being deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct LabelledView {
@@ -19,9 +19,26 @@ struct Meta {
     uid: Box<str>,
     resource_version: Box<str>,
     labels: Labels,
+    #[serde(deserialize_with = "is_present")]
+    deletion_timestamp: bool,
+}
+
+/// A time is kept as the fact that there is one.
+fn is_present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(Option::<IgnoredAny>::deserialize(deserializer)?.is_some())
 }
 
 impl LabelledView {
+    /// Name.
+    pub fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    /// Is it being deleted?
+    pub fn is_terminating(&self) -> bool {
+        self.metadata.deletion_timestamp
+    }
+
     /// Labels, among them the name of a namespace.
     pub fn labels(&self) -> &Labels {
         &self.metadata.labels
@@ -43,6 +60,10 @@ impl Cached for LabelledView {
 
     fn resource_version(&self) -> &str {
         &self.metadata.resource_version
+    }
+
+    fn is_terminating(&self) -> bool {
+        self.metadata.deletion_timestamp
     }
 }
 

@@ -1,4 +1,5 @@
-//! ResourceDistributions: what is copied, and to which namespaces.
+//! ResourceDistributions: what is copied, and to which namespaces. Without their feature gate no new one is taken; what is
+//! stored can be changed.
 //!
 //! | Field | Rule |
 //! |---|---|
@@ -18,6 +19,7 @@ use crate::lookup::{Reader, Refusal};
 pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     validating: Some("vresourcedistribution.kb.io"),
     newest: true,
+    gate_of_new: |options| (!options.distributions).then_some("ResourceDistributionGate"),
     rules,
     changes,
     others,
@@ -123,6 +125,7 @@ mod tests {
 
     use super::super::testing::{Case, case, put};
     use super::*;
+    use crate::Options;
 
     const DISTRIBUTION: Case = case("ResourceDistribution", good);
 
@@ -212,6 +215,16 @@ mod tests {
         let map = DISTRIBUTION.object("v1beta1", &map);
         let message = DISTRIBUTION.seeing(&[("configmaps", json!(400))], "CREATE", &map, &Value::Null);
         assert!(message.is_some());
+    }
+
+    #[test]
+    fn without_their_gate_no_new_distribution_is_taken_and_stored_ones_can_be_changed() {
+        let without = DISTRIBUTION.with(Options::DEFAULT);
+        let message = without.refused("v1beta1", &good()).unwrap();
+        assert_eq!(message, "feature-gate ResourceDistributionGate is not enabled");
+        let mut other = good();
+        put(&mut other, "targets.allNamespaces", &json!(true));
+        assert_eq!(without.update_refused(&good(), &other), None);
     }
 
     #[test]

@@ -113,6 +113,7 @@ pub(crate) const fn case(kind: &'static str, good: fn() -> Value) -> Case {
 /// Options of a [`case`].
 pub(crate) const OPTIONS: Options = Options {
     pull_jobs: true,
+    distributions: true,
     ..Options::DEFAULT
 };
 

@@ -15,6 +15,7 @@ pub mod nodes;
 pub mod pod_writes;
 pub mod podunavailablebudget;
 pub mod registration;
+pub mod resourcedistribution;
 pub mod settled;
 pub mod sidecarset;
 pub mod statefulset;
@@ -34,6 +35,7 @@ pub const ALL: Subjects = Subjects(&[
     &advancedcronjob::AdvancedCronJob,
     &ephemeraljob::EphemeralJob,
     &imagepulljob::ImagePullJob,
+    &resourcedistribution::ResourceDistribution,
 ]);
 
 /// The subject whose scenarios show an injected bug; none if those of several do.
@@ -82,6 +84,7 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         Bug::NodesAtOnceOffByOne | Bug::NeededCopyDeleted | Bug::PullsOverwritten | Bug::SharedTagRemoved => {
             Some("imagepulljob")
         }
+        Bug::ForeignCopyDeleted | Bug::CopyEditUnseen => Some("resourcedistribution"),
         _ => None,
     }
 }

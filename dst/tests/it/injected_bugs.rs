@@ -103,6 +103,8 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::NeededCopyDeleted => &["copies stay while jobs need them"],
         Bug::PullsOverwritten => &["nothing of others is lost", "an ended job asks no node"],
         Bug::SharedTagRemoved => &["nothing of others is lost"],
+        Bug::ForeignCopyDeleted => &["foreign objects stay"],
+        Bug::CopyEditUnseen => &["convergence"],
         Bug::InPlaceForgotten => &["in place where possible"],
     }
 }

@@ -19,6 +19,8 @@ const BUDGETS: u64 = 40;
 const SCHEDULES: u64 = 40;
 /// And with ephemeral containers.
 const ADDITIONS: u64 = 40;
+/// And with copies in namespaces.
+const COPIES: u64 = 40;
 /// And with nodes that pull.
 const PULLS: u64 = 40;
 
@@ -118,6 +120,12 @@ fn no_more_nodes_pull_than_a_job_allows_and_nothing_of_it_is_left_whatever_fails
 }
 
 /// Every seventeenth: `kruise-dst enumerate` takes all of them.
+/// `kruise-dst run --of resourcedistribution` takes more of them.
+#[test]
+fn foreign_objects_stay_and_every_selected_namespace_has_its_copy_whatever_fails() {
+    every_one_passes("resourcedistribution", COPIES).unwrap();
+}
+
 #[test]
 fn a_crash_after_a_write_here_and_there_is_survived() {
     let mut clean = 0;

@@ -23,6 +23,7 @@ pub mod parsed;
 pub mod placing;
 pub mod pod_readiness;
 pub mod podunavailablebudget;
+pub mod resourcedistribution;
 pub mod reviews;
 pub mod sidecarset;
 pub mod statefulset;
@@ -40,7 +41,7 @@ use crate::{
 pub use webhook_caches::WebhookCaches;
 
 /// All controllers, in the order in which they start.
-pub static ALL: [&Registration; 13] = [
+pub static ALL: [&Registration; 14] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
     &daemonset::REGISTRATION,
@@ -54,6 +55,7 @@ pub static ALL: [&Registration; 13] = [
     &nodeimage::REGISTRATION,
     &imagepulljob::REGISTRATION,
     &imagelistpulljob::REGISTRATION,
+    &resourcedistribution::REGISTRATION,
 ];
 
 /// The kinds with a controller.

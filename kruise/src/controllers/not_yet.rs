@@ -12,7 +12,6 @@ pub(super) const FLAGS: &[Flag] = &[
     flag("nodepodprobe-workers", Kind::Int, "3", IGNORED),
     flag("persistentpodstate-workers", Kind::Int, "3", IGNORED),
     flag("podprobemarker-workers", Kind::Int, "3", IGNORED),
-    flag("resourcedistribution-workers", Kind::Int, "3", IGNORED),
     flag("sidecarterminator-workers", Kind::Int, "3", IGNORED),
     flag("uniteddeployment-workers", Kind::Int, "3", IGNORED),
     flag("workloadspread-workers", Kind::Int, "3", IGNORED),

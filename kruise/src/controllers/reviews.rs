@@ -30,6 +30,7 @@ pub fn options(config: &Config) -> Options {
         start_ordinal: config.gates.on("StatefulSetStartOrdinal"),
         daemon: config.gates.on("KruiseDaemon"),
         pull_jobs: config.gates.on("ImagePullJobGate"),
+        distributions: config.gates.on("ResourceDistributionGate"),
         probe_markers: config.gates.on("PodProbeMarkerGate"),
         patch_metadata_by_default: config.gates.on("SidecarSetPatchPodMetadataDefaultsAllowed"),
         workload_spread: config.gates.on("WorkloadSpread"),

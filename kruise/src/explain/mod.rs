@@ -11,6 +11,7 @@ pub(crate) mod imagepulljob;
 mod nodes;
 mod pods;
 pub(crate) mod podunavailablebudget;
+pub(crate) mod resourcedistribution;
 pub(crate) mod sidecarset;
 pub(crate) mod statefulset;
 mod workload;
@@ -40,9 +41,9 @@ use crate::{
 /// What to explain.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// `clone/NAME`, `sts/NAME`, `daemon/NAME`, `bcj/NAME`, `sidecarset/NAME`, `pub/NAME`, `acj/NAME`, `ejob/NAME`, `imagepulljob/NAME` or `imagelistpulljob/NAME`.
+    /// `clone/NAME`, `sts/NAME`, `daemon/NAME`, `bcj/NAME`, `sidecarset/NAME`, `pub/NAME`, `acj/NAME`, `ejob/NAME`, `imagepulljob/NAME`, `imagelistpulljob/NAME` or `distributor/NAME`.
     target: String,
-    /// Only this pod; of a DaemonSet or a BroadcastJob, a pod or a node; of an ImagePullJob a node; of a SidecarSet, `NAMESPACE/NAME` where the name alone is not enough.
+    /// Only this pod; of a DaemonSet or a BroadcastJob, a pod or a node; of an ImagePullJob a node; of a ResourceDistribution a namespace; of a SidecarSet, `NAMESPACE/NAME` where the name alone is not enough.
     pod: Option<String>,
     /// Namespace of the object; without it that of the kubeconfig's context.
     #[arg(short, long)]
@@ -274,11 +275,18 @@ fn render(subject: &str, plan: &Plan, facts: &Facts, pod: Option<&str>) -> Strin
         .iter()
         .filter(|why| !why.about.is_empty() && about(&why.about))
         .collect();
-    let (nodes, pods): (Vec<_>, Vec<_>) = held.into_iter().partition(|why| why.node().is_some());
+    let (nodes, held): (Vec<_>, Vec<_>) = held.into_iter().partition(|why| why.node().is_some());
+    let (namespaces, pods): (Vec<_>, Vec<_>) = held.into_iter().partition(|why| why.namespace().is_some());
     if !nodes.is_empty() {
         let _ = writeln!(text, "\nNodes:");
         for why in nodes {
             let _ = writeln!(text, "  nodes/{}: {}", why.node().unwrap_or_default(), why.text);
+        }
+    }
+    if !namespaces.is_empty() {
+        let _ = writeln!(text, "\nNamespaces:");
+        for why in namespaces {
+            let _ = writeln!(text, "  {}: {}", why.namespace().unwrap_or_default(), why.text);
         }
     }
     if !pods.is_empty() {
@@ -345,7 +353,7 @@ mod tests {
             .collect();
         assert_eq!(
             super::enumeration(&targets),
-            "clone, sts, daemon, bcj, sidecarset, pub, acj, ejob, imagepulljob and imagelistpulljob"
+            "clone, sts, daemon, bcj, sidecarset, pub, acj, ejob, imagepulljob, imagelistpulljob and distributor"
         );
         let has_name = |name: &str| super::explainers().any(|(kind, _)| super::has_name(kind, name));
         assert!(

@@ -47,10 +47,8 @@ pub(super) async fn follow_widenings(
     jitter: Jitter,
     stop: watch::Receiver<bool>,
 ) {
-    let scope = Scope {
-        path: collection_of_configurations(Phase::Mutating),
-        selector: Some(format!("fieldSelector=metadata.name%3D{}", segment(MUTATING))),
-    };
+    let selector = format!("fieldSelector=metadata.name%3D{}", segment(MUTATING));
+    let scope = Scope::new(collection_of_configurations(Phase::Mutating), Some(selector));
     let informer = SharedInformer::<Configuration>::new([]);
     let changed = |delta: Delta<Configuration>| {
         let annotations = delta.new.as_ref().map(|new| &new.metadata.annotations);

@@ -69,10 +69,7 @@ pub(super) async fn on_change(
     stop: watch::Receiver<bool>,
     mut changed: impl FnMut(),
 ) {
-    let scope = Scope {
-        path: collection.to_owned(),
-        selector: Some(format!("fieldSelector=metadata.name%3D{name}")),
-    };
+    let scope = Scope::new(collection, Some(format!("fieldSelector=metadata.name%3D{name}")));
     let informer = SharedInformer::<Watched>::new([]);
     let refresh = Notify::new();
     follow(client, &scope, &informer, &refresh, |_| changed(), jitter, stop).await;

@@ -8,7 +8,7 @@ use kruise_api::{
     imagepulljob::{self, ImagePullJob},
     nodeimage::{NodeImage, ObjectReference, SecretReference},
 };
-use kruise_plan_kit::{Explain, Memory, Need, Plan, ResourceId, Target, Write};
+use kruise_plan_kit::{Explain, Memory, Plan, ResourceId, Target, Write};
 use kruise_plan_nodes::{
     imagelistpulljob,
     imagepulljob::{self as pulls, Nodes},
@@ -290,8 +290,10 @@ impl World {
                 return planned;
             }
             for need in planned.needs {
-                let (Need::Full(resource, namespace, name) | Need::Live(resource, namespace, name)) = &need;
-                let object = self.get(*resource, namespace, name).cloned();
+                let target = need.target();
+                let object = self
+                    .get(target.resource, &target.namespace, &target.name)
+                    .cloned();
                 memory.read.insert(need, object);
             }
         }

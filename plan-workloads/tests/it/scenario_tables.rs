@@ -30,6 +30,7 @@ fn known() -> Known {
         "dst",
         "kruise",
         "lib",
+        "plan-distribution",
         "plan-kit",
         "plan-nodes",
         "plan-sidecars",
@@ -140,6 +141,8 @@ fn every_named_test_exists_and_every_scenario_has_one_or_says_why_not() {
         ("agent.md", 'R', 12),
         ("imagelistpulljob.md", 'L', 7),
         ("imagelistpulljob.md", 'M', 3),
+        ("resourcedistribution.md", 'D', 18),
+        ("resourcedistribution.md", 'M', 10),
     ] {
         let rows = rows(document, letter);
         let numbers: Vec<String> = rows.iter().map(|row| row[0].clone()).collect();

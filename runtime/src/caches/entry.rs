@@ -113,6 +113,7 @@ impl<T: Held> Entry for Typed<T> {
         let scope = Scope {
             path,
             selector: selector.map(|selector| format!("labelSelector={}", segment(selector))),
+            form: self.id.form,
         };
         let (client, informer) = (following.client.clone(), self.informer.clone());
         let (jitter, stop) = (following.jitter.clone(), following.stop.clone());

@@ -25,7 +25,7 @@ use kube_cache::{Cached, Delta, Index, SharedInformer, Version};
 use serde::de::DeserializeOwned;
 use tokio::{sync::watch, task::JoinSet};
 
-use crate::{Client, Served, freshness::Followed};
+use crate::{Client, Served, client::Form, freshness::Followed};
 use entry::{Entry, Typed};
 
 pub use view::{CacheView, View};
@@ -44,6 +44,8 @@ pub struct CacheId<T: 'static> {
     pub reach: Reach,
     /// Label selector, unencoded, such as `app=web`; empty for all objects.
     pub selector: &'static str,
+    /// How much of each object the server sends.
+    pub form: Form,
     /// Indexes in addition to the one by uid, which every cache has, and to those of its readers ([`Caches::indexed`]).
     pub indexes: &'static [Index<T>],
     /// Names of caches whose first lists must be at least as new as this one's.
@@ -69,6 +71,7 @@ impl<T> CacheId<T> {
             resource,
             reach: Reach::Watched,
             selector: "",
+            form: Form::Whole,
             indexes: &[],
             before: &[],
         }
@@ -90,6 +93,15 @@ impl<T> CacheId<T> {
     #[must_use]
     pub const fn selected(self, selector: &'static str) -> Self {
         Self { selector, ..self }
+    }
+
+    /// Of the metadata only: the server does not send the rest, such as the data of Secrets.
+    #[must_use]
+    pub const fn of_metadata(self) -> Self {
+        Self {
+            form: Form::Metadata,
+            ..self
+        }
     }
 
     /// With caches whose first lists must be at least as new as its own.

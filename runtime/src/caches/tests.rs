@@ -12,7 +12,7 @@ use futures::stream;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use kruise_plan_kit::{ResourceId, Target};
-use kruise_views::{ClaimView, PodView};
+use kruise_views::{ClaimView, MetadataView, PodView};
 use kube_cache::{Index, Version};
 use kube_client::client::Body;
 use serde_json::json;
@@ -24,6 +24,7 @@ use crate::{Client, Served, client::Settings};
 const CLAIMS: CacheId<ClaimView> = CacheId::of("claims", ResourceId::CLAIMS).before(&["pods"]);
 const PODS: CacheId<PodView> = CacheId::of("pods", ResourceId::PODS)
     .indexed(&[Index::new("name", |pod: &PodView| vec![pod.name.clone()])]);
+const SECRETS: CacheId<MetadataView> = CacheId::of("secrets, metadata", ResourceId::SECRETS).of_metadata();
 const JOBS: CacheId<PodView> = CacheId::of("jobs", ResourceId::IMAGE_PULL_JOBS);
 
 /// The paths of the lists.
@@ -182,4 +183,48 @@ async fn a_view_shows_the_caches_that_its_controller_reads_and_no_others() {
     assert_eq!(version("web", "u"), Some(Version::new(7)));
     assert_eq!(version("web", "other"), None);
     assert_eq!(version("gone", "u"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_of_metadata_asks_the_server_for_nothing_else() {
+    let accepted = Paths::default();
+    let seen = accepted.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let accept = request.headers().get(http::header::ACCEPT).unwrap();
+        let (form, _) = accept.to_str().unwrap().split_once(';').unwrap();
+        let rest = accept.to_str().unwrap().strip_prefix(form).unwrap();
+        let (what, _) = rest.strip_prefix(";as=").unwrap().split_once(';').unwrap();
+        seen.lock().unwrap().push(what.to_owned());
+        let is_watch = request.uri().query().unwrap_or("").contains("watch=true");
+        let body: UnsyncBoxBody<Bytes, Infallible> = if is_watch {
+            StreamBody::new(stream::pending()).boxed_unsync()
+        } else {
+            let secret =
+                json!({"metadata": {"name": "reg", "namespace": "shop", "uid": "u", "resourceVersion": "7"}});
+            let list = json!({"metadata": {"resourceVersion": "9"}, "items": [secret]});
+            Full::from(list.to_string().into_bytes()).boxed_unsync()
+        };
+        async move { Ok::<_, Infallible>(Response::new(body)) }
+    });
+    let client = kube_client::Client::new(service, "default");
+    let client = Client::new(client, Settings::of_a_test(Duration::from_secs(5)));
+    let mut caches = Caches::default();
+    let secrets = caches.informer(&SECRETS);
+    let (_stop, stopped) = watch::channel(false);
+    let following = Following {
+        client: &client,
+        served: &Served::default(),
+        namespace: None,
+        own_namespace: "system",
+        patience: Duration::from_mins(1),
+        jitter: Arc::new(|| 0),
+        stop: stopped,
+    };
+    let _watches = caches.start(&following).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(
+        *accepted.lock().unwrap(),
+        ["PartialObjectMetadataList", "PartialObjectMetadata"]
+    );
+    assert_eq!(secrets.snapshot().len(), 1);
 }

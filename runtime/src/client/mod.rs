@@ -34,6 +34,36 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 const JSON: &str = "application/json";
 /// What the server sends: the metadata of the items of a list. A server that cannot leave out the rest sends all.
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+/// What the server sends: the metadata of the objects of a watch.
+const METADATA_OF_ONE: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
+/// How much of each object of a list or a watch the server sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Its metadata. A server that cannot leave out the rest sends all.
+    Metadata,
+}
+
+impl Form {
+    /// `Accept` of a list.
+    fn of_lists(self) -> &'static str {
+        match self {
+            Self::Whole => JSON,
+            Self::Metadata => METADATA,
+        }
+    }
+
+    /// `Accept` of a watch.
+    fn of_watches(self) -> &'static str {
+        match self {
+            Self::Whole => JSON,
+            Self::Metadata => METADATA_OF_ONE,
+        }
+    }
+}
 
 /// Receives the result of every request, for `rest_client_requests_total`.
 pub trait Observer: Send + Sync {
@@ -127,12 +157,12 @@ impl Client {
 
     /// GET of a list, of which the server sends only the metadata of its items.
     pub async fn get_metadata<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
-        decode(&self.send(Method::GET, path, METADATA, None).await?)
+        decode(&self.get_bytes(path, Form::Metadata).await?)
     }
 
-    /// GET, undecoded: for list pages.
-    pub async fn get_bytes(&self, path: &str) -> Result<Bytes, ApiError> {
-        self.send(Method::GET, path, JSON, None).await
+    /// GET of a list, undecoded: for list pages.
+    pub async fn get_bytes(&self, path: &str, form: Form) -> Result<Bytes, ApiError> {
+        self.send(Method::GET, path, form.of_lists(), None).await
     }
 
     /// POST.

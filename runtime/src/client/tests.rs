@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tower::service_fn;
 
-use super::{Client, Settings};
+use super::{Client, Form, Settings};
 use crate::ApiError;
 
 /// Requested duration of the watches.
@@ -97,11 +97,17 @@ async fn a_watch_returns_whole_lines_and_fails_if_cut_within_one() {
             },
         )
     });
-    let mut closed = client.watch("/api/v1/pods?watch=true", LASTING).await.unwrap();
+    let mut closed = client
+        .watch("/api/v1/pods?watch=true", Form::Whole, LASTING)
+        .await
+        .unwrap();
     assert_eq!(closed.next().await.unwrap().unwrap(), "{\"a\":1}");
     assert_eq!(closed.next().await.unwrap().unwrap(), "{\"b\":2}");
     assert_eq!(closed.next().await, Ok(None));
-    let mut cut = client.watch("/api/v1/pods?watch=true", LASTING).await.unwrap();
+    let mut cut = client
+        .watch("/api/v1/pods?watch=true", Form::Whole, LASTING)
+        .await
+        .unwrap();
     assert!(cut.next().await.unwrap().is_some());
     assert!(matches!(cut.next().await, Err(ApiError::Transport(_))));
 }
@@ -123,7 +129,10 @@ fn endless_client(code: u16, line: &'static str, pause: Duration) -> Client {
 #[tokio::test(start_paused = true)]
 async fn a_watch_without_events_times_out_once_bookmarks_are_overdue() {
     let client = endless_client(200, "{\"a\":1}\n{\"b\"", Duration::MAX);
-    let mut watch = client.watch("/api/v1/pods?watch=true", LASTING).await.unwrap();
+    let mut watch = client
+        .watch("/api/v1/pods?watch=true", Form::Whole, LASTING)
+        .await
+        .unwrap();
     assert!(watch.next().await.unwrap().is_some());
     let begun = Instant::now();
     let end = tokio::time::timeout(LASTING, watch.next()).await.unwrap();
@@ -134,7 +143,10 @@ async fn a_watch_without_events_times_out_once_bookmarks_are_overdue() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_times_out_shortly_after_its_requested_duration() {
     let client = endless_client(200, "{}\n", Duration::from_mins(1));
-    let mut watch = client.watch("/api/v1/pods?watch=true", LASTING).await.unwrap();
+    let mut watch = client
+        .watch("/api/v1/pods?watch=true", Form::Whole, LASTING)
+        .await
+        .unwrap();
     let begun = Instant::now();
     let end = loop {
         match watch.next().await {
@@ -149,7 +161,7 @@ async fn a_watch_times_out_shortly_after_its_requested_duration() {
 #[tokio::test(start_paused = true)]
 async fn an_incomplete_refusal_of_a_watch_times_out() {
     let client = endless_client(403, "{", Duration::MAX);
-    let opening = client.watch("/api/v1/pods?watch=true", LASTING);
+    let opening = client.watch("/api/v1/pods?watch=true", Form::Whole, LASTING);
     let error = tokio::time::timeout(LASTING, opening).await.unwrap().err();
     assert_eq!(error, Some(ApiError::Timeout(Duration::from_millis(200))));
 }

@@ -13,7 +13,7 @@ use http_body_util::BodyExt;
 use kube_client::client::Body;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{Client, JSON, retry_after};
+use super::{Client, Form, retry_after};
 use crate::ApiError;
 
 /// Longest time without data. Servers send a bookmark about once a minute, but do not guarantee it.
@@ -33,10 +33,13 @@ pub struct WatchLines {
 
 impl Client {
     /// Opens a watch. `duration` is the one that `timeoutSeconds` in the path requests.
-    pub async fn watch(&self, path: &str, duration: Duration) -> Result<WatchLines, ApiError> {
+    pub async fn watch(&self, path: &str, form: Form, duration: Duration) -> Result<WatchLines, ApiError> {
         let limit = self.settings.timeout;
         let opening = async {
-            let (head, body) = self.exchange(&Method::GET, path, JSON, None).await?.into_parts();
+            let (head, body) = self
+                .exchange(&Method::GET, path, form.of_watches(), None)
+                .await?
+                .into_parts();
             if head.status.is_success() {
                 return Ok(body);
             }

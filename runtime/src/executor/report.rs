@@ -80,6 +80,8 @@ pub struct Report {
     pub created: Vec<Target>,
     /// Objects that must be read before the next plan.
     pub doubts: Vec<Doubt>,
+    /// Copies whose contents were written, with the version that this gave them.
+    pub copied: Vec<(Target, String)>,
     /// How this server accepts status patches that also change metadata; pass it to the next run.
     pub status_form: StatusForm,
 }

@@ -48,7 +48,7 @@ impl<R: Reconciler> Controller<R> {
             let Ok(path) = self.settings.served.path(&collection, Part::Main) else {
                 continue;
             };
-            let scope = Scope { path, selector: None };
+            let scope = Scope::new(path, None);
             // Without comparable versions there is nothing to wait for.
             if let Some(version) = current_version(&self.client, &scope).await? {
                 expectations.push(Expectation::AtLeast { resource, version });

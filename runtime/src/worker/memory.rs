@@ -1,6 +1,8 @@
 //! Passes the results of an execution to the next plan.
 
-use kruise_plan_kit::{Intent, Memory, ObjectWrites, Step};
+use std::collections::BTreeMap;
+
+use kruise_plan_kit::{FailedCopy, Intent, Memory, ObjectWrites, Step, Target};
 
 use crate::executor::{Report, StepResult};
 
@@ -9,6 +11,8 @@ use crate::executor::{Report, StepResult};
 pub(super) struct Purpose {
     /// The name of the pod that it creates.
     created: Option<String>,
+    /// The copy that it writes, and what for.
+    copy: Option<(Target, Intent)>,
     /// The intent of each step, and the uid of its object if that existed.
     steps: Vec<(Intent, Option<String>)>,
 }
@@ -16,7 +20,13 @@ pub(super) struct Purpose {
 pub(super) fn purposes(writes: &[ObjectWrites]) -> Vec<Purpose> {
     let of = |step: &Step| (step.write.intent(), step.write.uid().map(str::to_owned));
     let is_new = |step: &&Step| step.write.intent() == Intent::CreatePod;
+    let is_copy = |step: &&Step| {
+        let copies = [Intent::CreateCopy, Intent::UpdateCopy, Intent::DeleteCopy];
+        copies.contains(&step.write.intent())
+    };
+    let copy = |step: &Step| (step.write.target().clone(), step.write.intent());
     let purpose = |object: &ObjectWrites| Purpose {
+        copy: object.steps.iter().find(is_copy).map(copy),
         created: object
             .steps
             .iter()
@@ -32,7 +42,7 @@ const REFUSED: usize = 10_000;
 
 /// The condition that reports a failure of this kind of write: 0 is `FailedScale`, 1 `FailedUpdate`. A failure to pull
 /// images in advance blocks no pod, so only its event reports it, and nor does a failure to annotate a revision. Schedules,
-/// jobs that pull images and the images of nodes have no conditions.
+/// jobs that pull images and the images of nodes have no conditions. Copies have some of their own.
 fn condition_of(intent: Intent) -> Option<usize> {
     match intent {
         Intent::CreatePod
@@ -59,7 +69,10 @@ fn condition_of(intent: Intent) -> Option<usize> {
         | Intent::CopySecret
         | Intent::UpdateSecret
         | Intent::ReleaseSecret
-        | Intent::DeleteSecret => None,
+        | Intent::DeleteSecret
+        | Intent::CreateCopy
+        | Intent::UpdateCopy
+        | Intent::DeleteCopy => None,
         _ => Some(1),
     }
 }
@@ -79,9 +92,11 @@ pub(super) fn record(
             scale_error,
             create_error,
             update_error,
+            failed_copies,
             ..
         } = memory;
-        [scale_error, create_error, update_error].map(Clone::clone)
+        let errors = [scale_error, create_error, update_error].map(Clone::clone);
+        (errors, failed_copies.clone())
     };
     let before = errors_of(memory);
     if report.failures.is_empty() && !report.steps.is_empty() {
@@ -123,7 +138,33 @@ pub(super) fn record(
     }
     [memory.scale_error, memory.update_error] = errors;
     memory.create_error = create_error;
+    memory.known.versions.extend(report.copied.iter().cloned());
+    memory.failed_copies = failed_copies(&memory.failed_copies, report, purposes);
     before != errors_of(memory)
+}
+
+/// The writes of copies that failed now, and those that failed before and were not tried now.
+fn failed_copies(
+    before: &BTreeMap<Target, FailedCopy>,
+    report: &Report,
+    purposes: &[Purpose],
+) -> BTreeMap<Target, FailedCopy> {
+    let mut failed = BTreeMap::new();
+    for (purpose, results) in purposes.iter().zip(&report.steps) {
+        let (Some((target, intent)), Some(result)) = (&purpose.copy, results.first()) else {
+            continue;
+        };
+        let now = match result {
+            StepResult::Failed(failure) if !failure.is_conflict() => Some(FailedCopy {
+                intent: *intent,
+                message: failure.message().to_owned(),
+            }),
+            StepResult::Skipped => before.get(target).cloned(),
+            _ => None,
+        };
+        failed.extend(now.map(|now| (target.clone(), now)));
+    }
+    failed
 }
 
 /// Remembers the name of a pod whose creation, or what comes before it, was refused, until it was created.
@@ -170,6 +211,7 @@ mod tests {
             failures: Vec::new(),
             created: Vec::new(),
             doubts: Vec::new(),
+            copied: Vec::new(),
             status_form: StatusForm::default(),
         }
     }
@@ -183,8 +225,8 @@ mod tests {
 
     fn of(intent: Intent, uid: Option<&str>) -> Purpose {
         Purpose {
-            created: None,
             steps: vec![(intent, uid.map(str::to_owned))],
+            ..Purpose::default()
         }
     }
 
@@ -193,6 +235,7 @@ mod tests {
         let with_claim = |name: &str| Purpose {
             created: Some(name.to_owned()),
             steps: vec![(Intent::CreateClaim, None), (Intent::CreatePod, None)],
+            ..Purpose::default()
         };
         let refused = StepResult::Failed(Failure::Refused("no".into()));
         let plan = ["web-0", "web-1", "web-2"].map(with_claim);
@@ -260,6 +303,53 @@ mod tests {
         assert!(!steps(both, [Some(conflict()), Some(conflict())]));
         assert!(!steps(both, [Some(Failure::Refused("no".into())), None]));
         assert!(!steps(both, [None, None]));
+    }
+
+    #[test]
+    fn copies_that_were_written_are_known_and_those_that_failed_are_remembered_until_they_succeed() {
+        let copy = |namespace: &str| Target {
+            resource: ResourceId::SECRETS,
+            namespace: namespace.into(),
+            name: "reg".into(),
+        };
+        let plan = ["a", "b"].map(|namespace| Purpose {
+            copy: Some((copy(namespace), Intent::CreateCopy)),
+            steps: vec![(Intent::CreateCopy, None)],
+            ..Purpose::default()
+        });
+        let refused = StepResult::Failed(Failure::Refused("quota".into()));
+        let conflict = StepResult::Failed(Failure::NameTaken("exists".into()));
+        let mut memory = Memory::default();
+        let mut run = |results: [StepResult; 2], copied: &[(&str, &str)]| {
+            let copied = copied
+                .iter()
+                .map(|(namespace, version)| (copy(namespace), (*version).to_owned()));
+            let report = Report {
+                steps: results.map(|result| vec![result]).into(),
+                copied: copied.collect(),
+                ..report(StepResult::Done)
+            };
+            let changed = record(&mut memory, &report, &plan, &|_| true);
+            let failed: Vec<String> = memory
+                .failed_copies
+                .keys()
+                .map(|copy| copy.namespace.clone())
+                .collect();
+            (changed, failed, memory.known.versions.len())
+        };
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            run([StepResult::Done, refused], &[("a", "7")]),
+            (true, names(&["b"]), 1)
+        );
+        assert_eq!(
+            run([StepResult::Skipped, StepResult::Skipped], &[]),
+            (false, names(&["b"]), 1)
+        );
+        assert_eq!(
+            run([StepResult::Done, conflict], &[("a", "8")]),
+            (true, names(&[]), 1)
+        );
     }
 
     #[test]

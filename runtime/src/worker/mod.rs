@@ -367,7 +367,7 @@ impl<R: Reconciler> Controller<R> {
             ..Limits::default()
         };
         let purposes = memory::purposes(&plan.writes);
-        let attempts = plan.attempts;
+        let (attempts, known) = (plan.attempts, plan.known);
         let stopping = || self.lock().phase == Phase::Stopping;
         let run = Run::new(plan.writes, limits);
         let newest = |target: &Target, uid: &str| self.settings.caches.version(target, uid);
@@ -381,6 +381,7 @@ impl<R: Reconciler> Controller<R> {
         }
         if let Some(owner) = self.lock().owners.get_mut(key) {
             owner.memory.count(attempts, self.client.now());
+            owner.memory.known = known.unwrap_or_default();
         }
         self.settle(key, &report, &purposes, plan.requeue)
     }

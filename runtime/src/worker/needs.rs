@@ -1,8 +1,9 @@
 //! Reads what a plan needs beside the caches, and plans again.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
-use kruise_plan_kit::{Memory, Need, Part, Target};
+use futures::{StreamExt, stream};
+use kruise_plan_kit::{Memory, Need, Part};
 use kube_cache::ObjectKey;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -12,6 +13,9 @@ use crate::ApiError;
 
 /// How often one reconcile reads. A plan that still has needs after that is executed as it is.
 const ROUNDS: usize = 3;
+
+/// Reads in flight at once.
+const CONCURRENCY: usize = 16;
 
 impl<R: Reconciler> Controller<R> {
     /// The outcome of a reconcile, and the time that the last plan took. While a plan has needs, they are read, and the next
@@ -25,8 +29,7 @@ impl<R: Reconciler> Controller<R> {
             let (outcome, duration) = self.plan_once(key, &memory);
             match &outcome {
                 Outcome::Plan(plan) if !plan.needs.is_empty() => {
-                    let read = self.read(&plan.needs).await?;
-                    memory.read.extend(read);
+                    self.read(&plan.needs, &mut memory).await?;
                 }
                 _ => return Ok((outcome, duration)),
             }
@@ -40,23 +43,27 @@ impl<R: Reconciler> Controller<R> {
         (outcome, started.elapsed())
     }
 
-    async fn read(&self, needs: &[Need]) -> Result<BTreeMap<Need, Option<Value>>, ApiError> {
-        let mut read = BTreeMap::new();
-        for need in needs {
-            let (Need::Full(resource, namespace, name) | Need::Live(resource, namespace, name)) = need;
-            let target = Target {
-                resource: *resource,
-                namespace: namespace.clone(),
-                name: name.clone(),
+    async fn read(&self, needs: &[Need], memory: &mut Memory) -> Result<(), ApiError> {
+        let reads = needs.iter().cloned().map(async |need| {
+            let read = match self.settings.served.path(&need.target(), Part::Main) {
+                Ok(path) => self.client.get::<Value>(&path).await,
+                Err(error) => Err(error.into()),
             };
-            let path = self.settings.served.path(&target, Part::Main)?;
-            let object = match self.client.get(&path).await {
+            (need, read)
+        });
+        let mut reads = stream::iter(reads).buffered(CONCURRENCY);
+        while let Some((need, read)) = reads.next().await {
+            let object = match read {
                 Ok(object) => Some(object),
                 Err(error) if error.is_not_found() => None,
+                Err(error) if matches!(need, Need::Content(..)) => {
+                    memory.unread.insert(need, error.to_string());
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
-            read.insert(need.clone(), object);
+            memory.read.insert(need, object);
         }
-        Ok(read)
+        Ok(())
     }
 }

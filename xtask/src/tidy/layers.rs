@@ -23,6 +23,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("plan-workloads", PLAN),
     ("plan-sidecars", PLAN),
     ("plan-nodes", PLAN),
+    ("plan-distribution", PLAN),
     ("admission", PLAN),
     ("agent-core", AGENT),
     ("agent", SHELL_OF_NODES),
@@ -64,7 +65,7 @@ const PLAN: &[&str] = &[
 ];
 
 /// Crates whose folders are one controller each; a controller knows nothing of its neighbours.
-const CONTROLLERS: &[&str] = &["plan-workloads/src/", "plan-nodes/src/"];
+const CONTROLLERS: &[&str] = &["plan-workloads/src/", "plan-nodes/src/", "plan-distribution/src/"];
 /// Crates that hold a client.
 const SHELLS: &[&str] = &["runtime/src/", "server/src/", "agent/src/", "kruise/src/"];
 /// The only files that call the client's write verbs.

@@ -23,6 +23,7 @@ const CORES: &[&str] = &[
     "plan-workloads/",
     "plan-sidecars/",
     "plan-nodes/",
+    "plan-distribution/",
     "admission/",
     "agent-core/",
     "sim/",

@@ -9,7 +9,7 @@ use kruise_plan_kit::{
 };
 use kruise_plan_sidecars::{Explain, Repairs, Snapshot};
 use kruise_views::{NamespaceView, PodView, RevisionView};
-use kube_cache::{Cached, ObjectKey};
+use kube_cache::ObjectKey;
 use serde_json::Value;
 
 use super::cached::PODS_BY_SIDECARSET;

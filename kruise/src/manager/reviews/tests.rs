@@ -129,6 +129,7 @@ fn cache(caches: controllers::WebhookCaches) -> ReviewCache {
 fn measured_reviews(server: Server, cache: ReviewCache, metrics: PodMetrics) -> Arc<Reviews> {
     let budgets = cache.webhook_caches.budgets.clone();
     let options = Options {
+        distributions: true,
         pull_jobs: true,
         ..Options::default()
     };

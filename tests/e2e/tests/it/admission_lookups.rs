@@ -188,7 +188,11 @@ fn a_patch_of_a_subset_is_tried_on_the_template_of_its_workload() {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_resource_that_the_server_would_refuse_is_refused_before_it_is_distributed() {
-    let scenario = scenario("lookups-distribution");
+    let scenario = scenario_alone("lookups-distribution");
+    let _flagged = Flagged::shared(
+        scenario.kubectl.kubeconfig(),
+        &["--feature-gates=ResourceDistributionGate=true"],
+    );
     for version in ["v1alpha1", "v1beta1"] {
         let api = format!("apps.kruise.io/{version}");
         let distribution = |key: &str| {

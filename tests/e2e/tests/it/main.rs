@@ -40,6 +40,7 @@ mod ownership;
 mod podunavailablebudget;
 mod repair;
 mod requests;
+mod resourcedistribution;
 mod rights;
 mod rollout;
 mod samples;

@@ -72,7 +72,10 @@ fn shown(kubectl: &Kubectl, resource: &str, name: &str) -> (Vec<String>, String)
 fn samples_of_every_kind_and_version_are_taken_and_shown_in_upstreams_columns() {
     let scenario = scenario_alone("samples");
     let kubectl = &scenario.kubectl;
-    let _flagged = Flagged::shared(kubectl.kubeconfig(), &["--feature-gates=ImagePullJobGate=true"]);
+    let _flagged = Flagged::shared(
+        kubectl.kubeconfig(),
+        &["--feature-gates=ImagePullJobGate=true,ResourceDistributionGate=true"],
+    );
     // whose containers a sample starts anew
     running_pod(kubectl, "web-0", &["web", "cache"]);
     for published in published() {
