@@ -10,7 +10,7 @@ use kruise_api::nodeimage::KIND;
 use kruise_api::path::segment;
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::discovery::{DiscoveryError, discover};
-use kruise_runtime::follow::{Scope, follow};
+use kruise_runtime::follow::{FirstList, Scope, follow};
 use kruise_runtime::{Client, Served};
 use kruise_views::NodePodView;
 use kube_cache::{Backoff, Cached, Delta, SharedInformer, Version};
@@ -118,6 +118,7 @@ fn scope(path: String, field: &str, value: &str) -> Scope {
     Scope {
         path,
         selector: Some(format!("fieldSelector={}", segment(&selector))),
+        first: FirstList::Paged,
     }
 }
 

@@ -10,7 +10,7 @@ use kruise_api::{names::WIDENED_CONDITIONS, path::segment};
 use kruise_runtime::{
     Client,
     caches::Jitter,
-    follow::{Scope, follow},
+    follow::{FirstList, Scope, follow},
 };
 use kruise_server::{configuration::widening, webhook_controller::Phase};
 use kube_cache::{Delta, SharedInformer};
@@ -50,6 +50,7 @@ pub(super) async fn follow_widenings(
     let scope = Scope {
         path: collection_of_configurations(Phase::Mutating),
         selector: Some(format!("fieldSelector=metadata.name%3D{}", segment(MUTATING))),
+        first: FirstList::Paged,
     };
     let informer = SharedInformer::<Configuration>::new([]);
     let changed = |delta: Delta<Configuration>| {

@@ -3,7 +3,7 @@
 
 use kruise_runtime::{
     Client,
-    follow::{Scope, follow},
+    follow::{FirstList, Scope, follow},
 };
 use kruise_server::{
     changes::{Changes, Reconciled},
@@ -72,6 +72,7 @@ pub(super) async fn on_change(
     let scope = Scope {
         path: collection.to_owned(),
         selector: Some(format!("fieldSelector=metadata.name%3D{name}")),
+        first: FirstList::Paged,
     };
     let informer = SharedInformer::<Watched>::new([]);
     let refresh = Notify::new();

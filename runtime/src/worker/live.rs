@@ -11,7 +11,7 @@ use kube_cache::{Expectation, ObjectKey};
 use super::{Controller, Reconciler};
 use crate::{
     ApiError,
-    follow::{Scope, current_version},
+    follow::{FirstList, Scope, current_version},
 };
 
 pub(super) fn resource_of(expectation: &Expectation<ResourceId>) -> ResourceId {
@@ -48,7 +48,11 @@ impl<R: Reconciler> Controller<R> {
             let Ok(path) = self.settings.served.path(&collection, Part::Main) else {
                 continue;
             };
-            let scope = Scope { path, selector: None };
+            let scope = Scope {
+                path,
+                selector: None,
+                first: FirstList::Paged,
+            };
             // Without comparable versions there is nothing to wait for.
             if let Some(version) = current_version(&self.client, &scope).await? {
                 expectations.push(Expectation::AtLeast { resource, version });
