@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use futures::{StreamExt as _, stream};
 use kruise_api::{definition::Kind, kinds};
 use kruise_plan_kit::ResourceId;
 use serde::{Deserialize, de::IgnoredAny};
@@ -10,6 +11,9 @@ use crate::{ApiError, Client, Served};
 
 /// Versions that this build supports, newest first.
 const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
+
+/// Requests at the same time.
+const CONCURRENCY: usize = 8;
 
 /// Why the manager cannot run on this cluster, with a command that helps.
 #[derive(Debug, thiserror::Error)]
@@ -56,20 +60,30 @@ pub async fn discover(client: &Client, reconciled: &[&'static Kind]) -> Result<S
     let mut groups: Vec<&'static str> = kinds::ALL.into_iter().map(|kind| kind.group).collect();
     groups.sort_unstable();
     groups.dedup();
-    for group in groups {
-        for version in VERSIONS {
-            let served = names(client, group, version).await?;
-            let kinds = kinds::ALL.into_iter().filter(|kind| kind.group == group);
-            for kind in kinds.filter(|kind| served.iter().any(|name| name == kind.plural)) {
-                versions.entry(ResourceId::of(kind)).or_default().push(version);
-            }
+    let asked = groups
+        .iter()
+        .flat_map(|group| VERSIONS.map(|version| (*group, version)));
+    let served = side_by_side(asked.map(|(group, version)| async move {
+        let names = names(client, group, version).await?;
+        Ok((group, version, names))
+    }));
+    for (group, version, served) in served.await? {
+        let kinds = kinds::ALL.into_iter().filter(|kind| kind.group == group);
+        for kind in kinds.filter(|kind| served.iter().any(|name| name == kind.plural)) {
+            versions.entry(ResourceId::of(kind)).or_default().push(version);
         }
     }
-    for kind in reconciled {
-        let is_doubled = versions
-            .get(&ResourceId::of(kind))
-            .is_some_and(|all| all.len() > 1);
-        if is_doubled && kind.conversion.needs_webhook() && !is_converted(client, kind).await? {
+    let is_doubled = |kind: &Kind| {
+        let served = versions.get(&ResourceId::of(kind));
+        kind.conversion.needs_webhook() && served.is_some_and(|all| all.len() > 1)
+    };
+    let doubled = reconciled.iter().copied().filter(|kind| is_doubled(kind));
+    let converted = side_by_side(doubled.map(|kind| async move {
+        let is_converted = is_converted(client, kind).await?;
+        Ok((kind, is_converted))
+    }));
+    for (kind, is_converted) in converted.await? {
+        if !is_converted {
             tracing::warn!(
                 "{} is served in several versions without a conversion webhook, which loses fields; \
                  install this build's definitions: kruise manifests | kubectl apply -f -",
@@ -82,6 +96,15 @@ pub async fn discover(client: &Client, reconciled: &[&'static Kind]) -> Result<S
     Ok(newest
         .filter_map(|(resource, all)| Some((resource, *all.first()?)))
         .collect())
+}
+
+/// Sends requests side by side, a few at a time. Returns their results in order, or the first error.
+async fn side_by_side<T>(
+    requests: impl Iterator<Item = impl Future<Output = Result<T, DiscoveryError>>>,
+) -> Result<Vec<T>, DiscoveryError> {
+    let requests: Vec<_> = requests.collect();
+    let results: Vec<_> = stream::iter(requests).buffered(CONCURRENCY).collect().await;
+    results.into_iter().collect()
 }
 
 /// Plural names of what a group serves in a version.

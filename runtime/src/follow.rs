@@ -7,14 +7,23 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use bytes::BytesMut;
 use kruise_api::path::segment;
 use kruise_plan_kit::injected::{Bug, is_injected};
-use kube_cache::{Cached, Delta, Effect, Event, Failure, Input, Reflector, SharedInformer, Version, wire};
+use kube_cache::{
+    Cached, Delta, Effect, Event, Failure, Input, Reflector, SharedInformer, StreamedLine, StreamedList,
+    Version, wire,
+};
 use serde::{Deserialize, de::DeserializeOwned};
 use tokio::{sync::Notify, time::Instant};
 
 use crate::client::{Form, WatchLines};
 use crate::{ApiError, Client};
+
+/// Longest time without data from a server that streams a list.
+const STREAM_SILENCE: Duration = Duration::from_secs(10);
+/// Time limit of a streamed list.
+const STREAM_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// A collection to list and watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +34,21 @@ pub struct Scope {
     pub selector: Option<String>,
     /// How much of each object is read.
     pub form: Form,
+    /// How the first list is requested.
+    pub first: FirstList,
+}
+
+/// How the first list is requested. If the server does not answer it like this, the next attempt is a list of the current
+/// state in pages, as every later list is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstList {
+    /// The current state in pages.
+    Paged,
+    /// The current state as the initial events of a watch: one request, decoded object by object while the server sends.
+    /// Servers can do this by default from Kubernetes 1.34 on; others refuse the request.
+    Streamed,
+    /// The state at exactly this version, in pages.
+    At(Version),
 }
 
 /// Lists and watches a resource until `stop`. A notification of `refresh` requests a list at once, for newer state than
@@ -104,6 +128,8 @@ struct Follower<'a> {
     client: &'a Client,
     scope: &'a Scope,
     watch: Option<(WatchLines, Instant)>,
+    /// Whether the next list is streamed.
+    streams: bool,
 }
 
 /// Performs effects in order. Returns the result of the last one as the next input, if it has one.
@@ -141,11 +167,15 @@ async fn perform_all<T: Cached + DeserializeOwned>(
                 informer.forget_history();
             }
             Effect::List {
+                at,
                 continue_token,
                 limit,
             } => {
                 follower.watch = None;
-                input = Some(follower.list(continue_token.as_deref(), limit).await);
+                input = follower.stream().await;
+                if input.is_none() {
+                    input = Some(follower.list(at, continue_token.as_deref(), limit).await);
+                }
             }
             Effect::Watch {
                 version,
@@ -176,6 +206,7 @@ impl<'a> Follower<'a> {
             client,
             scope,
             watch: None,
+            streams: scope.first == FirstList::Streamed && !is_injected(Bug::StaleListTrusted),
         }
     }
 
@@ -188,7 +219,10 @@ impl<'a> Follower<'a> {
         jitter: &mut impl FnMut() -> u64,
         is_over: impl Fn(Failure) -> bool,
     ) {
-        let mut reflector = Reflector::new();
+        let mut reflector = Reflector::first_list_at(match self.scope.first {
+            FirstList::At(version) => Some(version),
+            FirstList::Paged | FirstList::Streamed => None,
+        });
         let mut input = Input::Start;
         loop {
             if let Input::Failed(failure) = &input
@@ -210,14 +244,57 @@ impl<'a> Follower<'a> {
         }
     }
 
+    /// The first list as one page, as the server streams it; `None` if it does not, or is not asked to.
+    async fn stream<T: Cached + DeserializeOwned>(&mut self) -> Option<Input<T>> {
+        if !std::mem::take(&mut self.streams) {
+            return None;
+        }
+        let mut query = self.scope.query();
+        let _ = write!(
+            query,
+            "&watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true\
+             &timeoutSeconds={}",
+            STREAM_TIMEOUT.as_secs()
+        );
+        let streamed = async {
+            let mut lines = self.client.watch(&query, self.scope.form, STREAM_TIMEOUT).await?;
+            let mut list = StreamedList::new();
+            while let Some(line) = next_within(&mut lines, STREAM_SILENCE).await? {
+                let line = wire::decode_streamed_line(&line);
+                match line.map_err(|error| ApiError::Malformed(error.to_string()))? {
+                    StreamedLine::Event(event) => list.apply(event),
+                    StreamedLine::End(version) => return Ok((list.into_items(), version)),
+                    StreamedLine::Failed(failure) => {
+                        return Err(ApiError::Malformed(format!("{failure:?} within a streamed list")));
+                    }
+                }
+            }
+            Err(ApiError::Transport("closed within a streamed list".to_owned()))
+        };
+        match streamed.await {
+            Ok((items, version)) => Some(Input::Page {
+                items,
+                version,
+                continue_token: None,
+            }),
+            Err(error) => {
+                tracing::info!(path = self.scope.path, %error, "the server does not stream the list; it is read in pages");
+                None
+            }
+        }
+    }
+
     async fn list<T: DeserializeOwned>(
         &mut self,
+        at: Option<Version>,
         continue_token: Option<&str>,
         limit: Option<u32>,
     ) -> Input<T> {
         let mut query = self.scope.query();
         if is_injected(Bug::StaleListTrusted) {
             query.push_str("&resourceVersion=0");
+        } else if let Some(version) = at {
+            let _ = write!(query, "&resourceVersion={version}&resourceVersionMatch=Exact");
         }
         if let Some(limit) = limit {
             let _ = write!(query, "&limit={limit}");
@@ -278,6 +355,12 @@ impl<'a> Follower<'a> {
     }
 }
 
+/// The next line, if it comes within this time.
+async fn next_within(lines: &mut WatchLines, silence: Duration) -> Result<Option<BytesMut>, ApiError> {
+    let next = tokio::time::timeout(silence, lines.next()).await;
+    next.map_err(|_| ApiError::Timeout(silence))?
+}
+
 impl Scope {
     /// The whole objects of a collection.
     pub fn new(path: impl Into<String>, selector: Option<String>) -> Self {
@@ -285,6 +368,7 @@ impl Scope {
             path: path.into(),
             selector,
             form: Form::Whole,
+            first: FirstList::Paged,
         }
     }
 
@@ -388,5 +472,115 @@ mod tests {
         let following = follow(&client, &scope, &informer, &refresh, drop, || 0, stop);
         assert!(timeout(Duration::from_secs(200), following).await.is_err());
         assert!(requests.load(Ordering::SeqCst) > 5);
+    }
+
+    /// Follows nodes whose first list is streamed, on a server that answers such a watch with this code and these lines,
+    /// and then is silent. Returns the names of the nodes after a minute, their version, and the queries of all requests.
+    async fn streamed(
+        code: u16,
+        lines: &'static str,
+        closes: bool,
+    ) -> (Vec<String>, Option<Version>, Vec<String>) {
+        let queries = std::sync::Arc::<std::sync::Mutex<Vec<String>>>::default();
+        let seen = queries.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let query = request.uri().query().unwrap_or_default().to_owned();
+            let (code, body) = if query.contains("sendInitialEvents=true") {
+                let frames = stream::unfold(Some(lines), move |lines| async move {
+                    let Some(lines) = lines else {
+                        if !closes {
+                            std::future::pending::<()>().await;
+                        }
+                        return None;
+                    };
+                    Some((
+                        Full::new(Bytes::from_static(lines.as_bytes())).frame().await?,
+                        None,
+                    ))
+                });
+                (code, StreamBody::new(frames).boxed_unsync())
+            } else if query.contains("watch=true") {
+                (200, endless())
+            } else {
+                let page = r#"{"metadata":{"resourceVersion":"12"},"items":[{"metadata":{"name":"paged","uid":"p","resourceVersion":"2"}}]}"#;
+                (200, Full::new(Bytes::from_static(page.as_bytes())).boxed_unsync())
+            };
+            seen.lock().unwrap().push(query);
+            async move { Ok::<_, std::io::Error>(Response::builder().status(code).body(body).unwrap()) }
+        });
+        let settings = Settings::of_a_test(Duration::from_secs(30));
+        let client = Client::new(kube_client::Client::new(service, "default"), settings);
+        let scope = Scope {
+            first: FirstList::Streamed,
+            ..Scope::new("/api/v1/nodes", None)
+        };
+        let informer = SharedInformer::<NodeView>::new([]);
+        let (_keep, stop) = tokio::sync::watch::channel(false);
+        let refresh = Notify::new();
+        let following = follow(&client, &scope, &informer, &refresh, drop, || 0, stop);
+        assert!(timeout(Duration::from_mins(1), following).await.is_err());
+        let names = informer
+            .snapshot()
+            .iter()
+            .map(|node| node.name.to_string())
+            .collect();
+        let queries = queries.lock().unwrap().clone();
+        (names, informer.synced_version(), queries)
+    }
+
+    const ADDED: &str = concat!(
+        r#"{"type":"ADDED","object":{"metadata":{"name":"a","uid":"a","resourceVersion":"5"}}}"#,
+        "\n",
+        r#"{"type":"ADDED","object":{"metadata":{"name":"b","uid":"b","resourceVersion":"3"}}}"#,
+        "\n",
+    );
+
+    #[tokio::test(start_paused = true)]
+    async fn a_streamed_list_is_complete_with_its_bookmark_and_the_watch_goes_on_from_there() {
+        const LINES: &str = concat!(
+            r#"{"type":"ADDED","object":{"metadata":{"name":"a","uid":"a","resourceVersion":"5"}}}"#,
+            "\n",
+            r#"{"type":"ADDED","object":{"metadata":{"name":"b","uid":"b","resourceVersion":"3"}}}"#,
+            "\n",
+            r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"6"}}}"#,
+            "\n",
+            r#"{"type":"MODIFIED","object":{"metadata":{"name":"a","uid":"a","resourceVersion":"8"}}}"#,
+            "\n",
+            r#"{"type":"DELETED","object":{"metadata":{"name":"b","uid":"b","resourceVersion":"9"}}}"#,
+            "\n",
+            r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"10","annotations":{"k8s.io/initial-events-end":"true"}}}}"#,
+            "\n",
+        );
+        let (names, version, queries) = streamed(200, LINES, false).await;
+        assert_eq!(names, ["a"]);
+        assert_eq!(version, Some(Version::new(10)));
+        let [first, then] = queries.as_slice() else {
+            panic!("{queries:?}");
+        };
+        assert!(first.contains("sendInitialEvents=true&resourceVersionMatch=NotOlderThan"));
+        assert!(!first.contains("resourceVersion="), "a quorum read: {first}");
+        assert!(then.contains("watch=true&resourceVersion=10"), "{then}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_that_the_server_does_not_stream_to_its_end_is_read_in_pages() {
+        const EXPIRED: &str =
+            "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\"}}\n";
+        for (code, lines, closes) in [
+            (422, r#"{"kind":"Status","code":422}"#, true),
+            (200, ADDED, true),
+            (200, ADDED, false),
+            (200, EXPIRED, false),
+            (200, "no json\n", false),
+        ] {
+            let (names, version, queries) = streamed(code, lines, closes).await;
+            assert_eq!(names, ["paged"], "{lines}");
+            assert_eq!(version, Some(Version::new(12)));
+            let [_, list, then] = queries.as_slice() else {
+                panic!("{queries:?}");
+            };
+            assert!(list.contains("limit=500") && !list.contains("watch"), "{list}");
+            assert!(then.contains("watch=true&resourceVersion=12"), "{then}");
+        }
     }
 }

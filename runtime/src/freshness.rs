@@ -62,24 +62,24 @@ impl Followed {
             refresh,
         }
     }
+}
 
-    /// The current version on the server; `None` if there is nothing to wait for. Retries until the server responds.
-    async fn current_version(&self, client: &Client) -> Option<Version> {
-        loop {
-            match current_version(client, &self.scope).await {
-                Ok(version) => return version,
-                Err(error)
-                    if error
-                        .status()
-                        .is_some_and(|status| matches!(status.code, 403 | 404)) =>
-                {
-                    tracing::warn!(path = self.scope.path, %error, "not waited for");
-                    return None;
-                }
-                Err(error) => {
-                    tracing::warn!(path = self.scope.path, %error, "the current version cannot be read; retrying");
-                    tokio::time::sleep(RETRY_INTERVAL).await;
-                }
+/// The current version on the server; `None` if there is nothing to wait for. Retries until the server responds.
+pub(crate) async fn version_now(client: &Client, scope: &Scope) -> Option<Version> {
+    loop {
+        match current_version(client, scope).await {
+            Ok(version) => return version,
+            Err(error)
+                if error
+                    .status()
+                    .is_some_and(|status| matches!(status.code, 403 | 404)) =>
+            {
+                tracing::warn!(path = scope.path, %error, "not waited for");
+                return None;
+            }
+            Err(error) => {
+                tracing::warn!(path = scope.path, %error, "the current version cannot be read; retrying");
+                tokio::time::sleep(RETRY_INTERVAL).await;
             }
         }
     }
@@ -90,21 +90,26 @@ pub async fn catch_up(client: &Client, followed: &[Followed]) {
     let all = async {
         let versions = followed
             .iter()
-            .map(async |one| Some((one, one.current_version(client).await?)));
+            .map(async |one| Some((one, version_now(client, &one.scope).await?)));
         let mut behind: Vec<_> = join_all(versions).await.into_iter().flatten().collect();
-        for (one, version) in &behind {
-            // A list that is already running may be older.
-            one.cache.require(*version);
-        }
-        if timeout(WATCH_GRACE, reached(&mut behind)).await.is_err() {
-            for (one, _) in &behind {
-                one.refresh.notify_one();
-            }
-            reached(&mut behind).await;
-        }
+        bring_up(&mut behind).await;
     };
     if timeout(TIMEOUT, all).await.is_err() {
         tracing::warn!("caches may lack writes of the previous leader: they did not catch up in time");
+    }
+}
+
+/// Waits until each cache has reached its version. One that its watch does not bring there within a second is listed again.
+pub(crate) async fn bring_up(behind: &mut Vec<(&Followed, Version)>) {
+    for (one, version) in &*behind {
+        // A list that is already running may be older.
+        one.cache.require(*version);
+    }
+    if timeout(WATCH_GRACE, reached(behind)).await.is_err() {
+        for (one, _) in &*behind {
+            one.refresh.notify_one();
+        }
+        reached(behind).await;
     }
 }
 

@@ -39,10 +39,15 @@ impl Served {
         self
     }
 
+    /// Whether a list of this resource may need a conversion webhook. The definition decides that, and a published one may do
+    /// so for any kind.
+    pub fn may_be_converted(resource: ResourceId) -> bool {
+        kinds::ALL.into_iter().any(|kind| kind.group == resource.group)
+    }
+
     /// The served version, such as `v1alpha1`; `None` if the resource is not served.
     pub fn version(&self, resource: ResourceId) -> Option<&'static str> {
-        let is_ours = kinds::ALL.into_iter().any(|kind| kind.group == resource.group);
-        if is_ours {
+        if Self::may_be_converted(resource) {
             self.versions.get(&resource).copied()
         } else {
             Some("v1")

@@ -6,9 +6,13 @@
 //! A reconcile writes only what differs, with the `resourceVersion` that it has read. If two replicas write at the same
 //! time, one gets a conflict, reads again and finds nothing left to write. Configurations are written before a new
 //! certificate is served: they trust the old CA too, so the API server can call at any moment.
+//!
+//! Configurations and definitions are reconciled side by side, a few at a time. One that cannot be reconciled does not keep
+//! the others from it; the reconcile then fails.
 
 use std::{collections::BTreeSet, future::poll_fn, sync::Arc, task::Poll, time::Duration};
 
+use futures::{StreamExt as _, future::join_all, stream};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::{
@@ -32,6 +36,9 @@ pub use progress::Progress;
 
 /// Attempts at one object before a reconcile fails.
 const ATTEMPTS: usize = 3;
+
+/// Definitions that are reconciled at the same time.
+const CONCURRENCY: usize = 8;
 
 /// Least time between two reconciles of everything.
 const PERIOD: Duration = Duration::from_mins(10);
@@ -81,7 +88,7 @@ pub trait Api: Send + Sync {
         name: &str,
         patch: Value,
     ) -> impl Future<Output = Result<(), ApiError>> + Send;
-    /// Reads a CustomResourceDefinition.
+    /// Reads the version and the conversion of a CustomResourceDefinition; other members may be left out.
     fn get_crd(&self, name: &str) -> impl Future<Output = Result<Value, ApiError>> + Send;
     /// Patches a CustomResourceDefinition.
     fn patch_crd(&self, name: &str, patch: Value) -> impl Future<Output = Result<(), ApiError>> + Send;
@@ -157,7 +164,7 @@ pub struct Outcome {
 /// stays trusted.
 ///
 /// # Errors
-/// Fails if an object cannot be read or written, or if all attempts at it end in a conflict.
+/// Fails if an object cannot be read or written, or if all attempts at it end in a conflict. All others are reconciled.
 pub async fn reconcile(
     api: &impl Api,
     settings: &Settings,
@@ -166,12 +173,23 @@ pub async fn reconcile(
 ) -> Result<Outcome, Error> {
     let served_ca = served.map(|pair| pair.ca_pem.clone());
     let pair = obtain(api, settings, served_ca, now).await?;
+    let configurations = settings.configurations.iter();
+    let configured = configurations.map(|(phase, name)| configure(api, settings, &pair, *phase, name));
+    let definitions: Vec<_> = settings
+        .crds
+        .iter()
+        .map(|name| convert(api, settings, &pair, name))
+        .collect();
+    let converted = stream::iter(definitions)
+        .buffered(CONCURRENCY)
+        .collect::<Vec<_>>();
+    let (configured, converted) = tokio::join!(join_all(configured), converted);
     let mut dropped = Vec::new();
-    for (phase, name) in &settings.configurations {
-        dropped.append(&mut configure(api, settings, &pair, *phase, name).await?.dropped);
+    for configured in configured {
+        dropped.append(&mut configured?.dropped);
     }
-    for name in &settings.crds {
-        convert(api, settings, &pair, name).await?;
+    for converted in converted {
+        converted?;
     }
     Ok(Outcome { pair, dropped })
 }

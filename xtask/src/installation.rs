@@ -50,6 +50,7 @@ impl Installation {
             kubeconfig: cluster.kubeconfig(),
             dir: cluster.dir().to_path_buf(),
             flags: Vec::new(),
+            webhook_port: None,
         }
     }
 

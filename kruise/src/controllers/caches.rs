@@ -31,9 +31,11 @@ pub const CLAIMS_BY_OWNER: Index<ClaimView> = Index::new("owner", |claim| {
     claim.controller.iter().map(|owner| owner.uid.clone()).collect()
 });
 
-/// Pods. Caches of their owners are listed before them ([`CacheId::before`]).
-pub const PODS: CacheId<PodView> = CacheId::of("pods", ResourceId::PODS).indexed(&[PODS_BY_OWNER]);
-/// Claims. They are listed before pods, so that no claim of an existing pod counts as unused.
+/// Pods. Their first list is at least as new as those of their owners ([`CacheId::before`]).
+pub const PODS: CacheId<PodView> = CacheId::of("pods", ResourceId::PODS)
+    .indexed(&[PODS_BY_OWNER])
+    .streamed();
+/// Claims. The first list of pods is at least as new, so that no claim of an existing pod counts as unused.
 pub const CLAIMS: CacheId<ClaimView> = CacheId::of("persistentvolumeclaims", ResourceId::CLAIMS)
     .indexed(&[CLAIMS_BY_OWNER])
     .before(&[PODS.name]);
@@ -47,7 +49,9 @@ pub const PULL_JOBS: CacheId<ImageJobView> =
 /// Revisions of workloads.
 pub const REVISIONS: CacheId<RevisionView> = CacheId::of("controllerrevisions", ResourceId::REVISIONS);
 /// Nodes.
-pub const NODES: CacheId<NodeView> = CacheId::of("nodes", ResourceId::NODES).reach(Reach::Cluster);
+pub const NODES: CacheId<NodeView> = CacheId::of("nodes", ResourceId::NODES)
+    .reach(Reach::Cluster)
+    .streamed();
 /// Namespaces.
 pub const NAMESPACES: CacheId<NamespaceView> =
     CacheId::of("namespaces", ResourceId::NAMESPACES).reach(Reach::Cluster);

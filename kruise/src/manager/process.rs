@@ -17,7 +17,7 @@ use kruise_plan_kit::injected::{Bug, is_injected};
 use kruise_plan_kit::inplace::VerticalScaling;
 use kruise_runtime::{
     Client, Served,
-    caches::{Caches, Following, Jitter, Watches},
+    caches::{Caches, Following, Jitter, NotSynced, Watches},
     discovery,
     events::EventSink,
     freshness::{Followed, catch_up},
@@ -101,16 +101,16 @@ where
     };
     let (client, metrics) = (&host.client, &host.metrics);
     log_controllers(config, &served);
-    let server = server_facts(&config.gates, client, &served, config.namespace.as_deref()).await?;
     let lease = lease_settings(config, &host.identity);
     // The lease is read before the first lists. If it has no holder, and is unchanged when this process acquires it, no
     // other leader wrote after the lists, and the caches need not catch up.
-    let before = match &lease {
-        Some(lease) => lease::find(&host.client.named(&agent("leader-election")), lease)
-            .await
-            .ok(),
-        None => None,
+    let before = async {
+        let client = host.client.named(&agent("leader-election"));
+        lease::find(&client, lease.as_ref()?).await.ok()
     };
+    let server = server_facts(&config.gates, client, &served, config.namespace.as_deref());
+    let (server, before) = tokio::join!(server, before);
+    let server = server?;
     let mut caches = Caches::default();
     let webhook_caches = WebhookCaches::new(&mut caches, &served);
     let finds_workloads = find_workloads(&config.gates, &served, &config.profile.registrations());
@@ -128,50 +128,36 @@ where
     let mut built = build_all(parts, &mut caches, &config.profile.registrations());
     let events = beside_controllers(&mut built, client, &webhook_caches);
     let written = join_all(std::mem::take(&mut built.events));
-    // Reading an object may need the conversion webhook, so the listeners open before the watches. They close after the
-    // controllers have ended, because pods that the last plans create pass the manager's own webhook, and before the
-    // watches, because reviews read the caches.
+    // Listing objects of our kinds may need the conversion webhook, so they are listed once the listeners are open. All other
+    // resources are listed meanwhile. The listeners close after the controllers have ended, because pods that the last plans
+    // create pass the manager's own webhook, and before the watches, because reviews read the caches.
     let (close, closing) = watch::channel(false);
     let (_end_watches, watching) = watch::channel(false);
-    let opening = async {
-        if config.dry_run {
-            return Ok(JoinSet::new());
-        }
+    // In a dry run, another manager converts.
+    let (opened, convertible) = watch::channel(config.dry_run);
+    let of_webhooks = client.named(&agent("webhook"));
+    let routes = (!config.dry_run).then(|| {
         let cache = review_cache(config, &webhook_caches, &workloads, &mut caches);
-        let client = client.named(&agent("webhook"));
-        let routes = routes(
-            config,
-            &client,
-            cache,
-            (metrics, &served),
-            (events, host.jitter.clone()),
-        );
+        let refusals = (events, host.jitter.clone());
+        routes(config, &of_webhooks, cache, (metrics, &served), refusals)
+    });
+    let opening = async {
+        let Some(routes) = routes else {
+            return Ok(JoinSet::new());
+        };
         let mut endpoints = open(routes, webhook_caches.conditional_webhooks(), closing.clone()).await?;
-        narrow::warn(&client, &config.gates).await;
+        opened.send_replace(true);
+        narrow::warn(&of_webhooks, &config.gates).await;
         let (caches, jitter) = (webhook_caches.clone(), host.jitter.clone());
         endpoints.spawn(async move {
-            elsewhere::follow_widenings(&client, &caches, jitter, closing).await;
+            elsewhere::follow_widenings(&of_webhooks, &caches, jitter, closing).await;
         });
         anyhow::Ok(endpoints)
     };
-    let mut endpoints = {
-        let mut opening = pin!(opening);
-        tokio::select! {
-            biased;
-            opened = &mut opening => opened?,
-            () = shutdown::stopped(host.stop.clone()) => {
-                close.send_replace(true);
-                drain(config, &mut opening.await?).await;
-                return Ok(());
-            }
-        }
-    };
-    let following = following(config, &host, &served, watching);
-    let started = tokio::select! {
-        biased;
-        started = caches.start(&following) => Some(started),
-        () = shutdown::stopped(host.stop.clone()) => None,
-    };
+    let following = following(config, &host, &served, watching, convertible);
+    // Boxed, as together they are large.
+    let (opening, starting) = (Box::pin(opening), Box::pin(caches.start(&following)));
+    let (mut endpoints, started) = open_and_list(opening, starting, &close, &host.stop).await?;
     let watches = match started {
         Some(Ok(watches)) => watches,
         not_started => {
@@ -203,6 +189,43 @@ where
     result
 }
 
+/// Opens the listeners and requests the first lists at the same time. Without lists if the manager is to end first; the
+/// listeners are then closing. They are also closing if a first list fails.
+async fn open_and_list(
+    opening: impl Future<Output = anyhow::Result<JoinSet<()>>>,
+    starting: impl Future<Output = Result<Watches, NotSynced>>,
+    close: &watch::Sender<bool>,
+    stop: &watch::Receiver<bool>,
+) -> anyhow::Result<(JoinSet<()>, Option<Result<Watches, NotSynced>>)> {
+    let (mut opening, mut starting) = (pin!(opening), pin!(starting));
+    let mut started = None;
+    let endpoints = loop {
+        tokio::select! {
+            biased;
+            opened = &mut opening => break opened?,
+            () = shutdown::stopped(stop.clone()) => {
+                close.send_replace(true);
+                return Ok((opening.await?, None));
+            }
+            ended = &mut starting, if started.is_none() => {
+                if ended.is_err() {
+                    close.send_replace(true);
+                    return Ok((opening.await?, Some(ended)));
+                }
+                started = Some(ended);
+            }
+        }
+    };
+    if started.is_none() {
+        tokio::select! {
+            biased;
+            ended = &mut starting => started = Some(ended),
+            () = shutdown::stopped(stop.clone()) => {}
+        }
+    }
+    Ok((endpoints, started))
+}
+
 /// Adds what reviews need beside the controllers: match conditions, which the leader derives, and events.
 fn beside_controllers(built: &mut Built, client: &Client, caches: &WebhookCaches) -> EventSink {
     let caches = caches.clone();
@@ -220,6 +243,7 @@ fn following<'f>(
     host: &'f Host,
     served: &'f Served,
     stop: watch::Receiver<bool>,
+    convertible: watch::Receiver<bool>,
 ) -> Following<'f> {
     Following {
         client: &host.client,
@@ -228,6 +252,7 @@ fn following<'f>(
         own_namespace: &config.webhook.namespace,
         patience: config.cache_sync_timeout,
         jitter: host.jitter.clone(),
+        convertible,
         stop,
     }
 }

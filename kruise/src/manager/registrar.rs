@@ -3,13 +3,35 @@
 use kruise_api::path::segment;
 use kruise_runtime::Client;
 use kruise_server::webhook_controller::{Api, ApiError, Phase};
-use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::Value;
 
 /// Path of the definitions.
 pub(super) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 const MERGE: &str = "application/merge-patch+json";
+
+/// The part of a definition that is reconciled. The rest, mostly schemas, is skipped: several are read at the same time.
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Definition {
+    metadata: Version,
+    spec: Converted,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Version {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_version: Option<String>,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Converted {
+    #[serde(skip_serializing_if = "Value::is_null")]
+    conversion: Value,
+}
 
 /// Reads and writes the certificates, webhook configurations and definitions.
 #[derive(Clone)]
@@ -98,7 +120,8 @@ impl Api for Registrar {
     }
 
     async fn get_crd(&self, name: &str) -> Result<Value, ApiError> {
-        self.0.get(&definition(name)).await.map_err(error)
+        let found: Definition = self.0.get(&definition(name)).await.map_err(error)?;
+        serde_json::to_value(found).map_err(|error| ApiError::Other(error.to_string()))
     }
 
     async fn patch_crd(&self, name: &str, patch: Value) -> Result<(), ApiError> {

@@ -43,8 +43,8 @@
 //!   as a deletion by the next list.
 //!
 //! # What is not here
-//! Sockets, tasks and timers. A driver performs the [`Effect`]s and reports back with [`Input`]s. Streaming lists
-//! (`sendInitialEvents`) are not supported: their initial events are not ordered by version.
+//! Sockets, tasks and timers. A driver performs the [`Effect`]s and reports back with [`Input`]s. It may answer
+//! [`Effect::List`] with a list that the server streams ([`StreamedList`]), as one page.
 
 mod backoff;
 mod error;
@@ -56,6 +56,7 @@ pub mod informer;
 mod key;
 pub mod reflector;
 mod shared;
+mod streamed;
 mod version;
 pub mod wire;
 
@@ -69,4 +70,5 @@ pub use informer::Informer;
 pub use key::{Cached, ObjectKey};
 pub use reflector::{Effect, Input, PAGE_LIMIT, Reflector, WatchInput};
 pub use shared::{SharedInformer, Snapshot};
+pub use streamed::{StreamedLine, StreamedList};
 pub use version::{ParseVersionError, Version};

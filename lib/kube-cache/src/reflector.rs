@@ -12,6 +12,8 @@
 //!
 //! * Every list is a quorum read (`resourceVersion` unset), the first one as well as those after 410, so it is at least
 //!   as new as anything this process has observed. A list that the informer refuses as stale is repeated.
+//! * The exception is the first attempt at a first list at a given version ([`Reflector::first_list_at`]), which the caller
+//!   has read from the server. After any failure the next list is a quorum read.
 //! * Ten refusals in a row, some minutes, mean that a restore rewound the history. The informer then discards what it
 //!   knows of versions. Otherwise it would refuse every list for ever.
 //! * A list interrupted by 410 between pages starts over, the first time without a delay. After the second interruption
@@ -89,8 +91,10 @@ pub enum WatchInput<T> {
 /// What the driver must do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect<T> {
-    /// Request a list page with `resourceVersion` unset (a quorum read).
+    /// Request a list page.
     List {
+        /// `resourceVersion`, with `resourceVersionMatch=Exact`; `None` leaves it unset (a quorum read).
+        at: Option<Version>,
         /// `continue`; `None` for the first page.
         continue_token: Option<Box<str>>,
         /// `limit`; `None` requests everything at once.
@@ -161,12 +165,21 @@ pub struct Reflector {
     interruptions: u32,
     refusals: u32,
     watch_failures: u32,
+    /// Version of the next list, if it is the first.
+    first: Option<Version>,
 }
 
 impl Reflector {
     /// Waits for [`Input::Start`].
     pub fn new() -> Self {
+        Self::first_list_at(None)
+    }
+
+    /// As [`Reflector::new`]. The first list is requested at exactly this version, which the server has had; `None` for a
+    /// quorum read.
+    pub fn first_list_at(version: Option<Version>) -> Self {
         Self {
+            first: version,
             state: State::Idle,
             backoff: Backoff::new(),
             interruptions: 0,
@@ -270,6 +283,7 @@ impl Reflector {
         self.state = State::Listing(position);
         let limit = (self.interruptions < MAX_INTERRUPTIONS).then_some(PAGE_LIMIT);
         Effect::List {
+            at: self.first.take(),
             continue_token,
             limit,
         }

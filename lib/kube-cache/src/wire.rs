@@ -11,7 +11,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, MapAc
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::{Failure, Input, Version, WatchInput};
+use crate::{Failure, Input, StreamedLine, Version, WatchInput};
 
 /// A list page or watch line that does not follow the API. Report it as [`Failure::Malformed`].
 #[derive(Debug, thiserror::Error)]
@@ -78,7 +78,22 @@ enum Line<T> {
 
 #[derive(Deserialize)]
 struct Bookmark {
-    metadata: ListMeta,
+    metadata: BookmarkMeta,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BookmarkMeta {
+    #[serde(default)]
+    resource_version: String,
+    #[serde(default)]
+    annotations: Option<BookmarkAnnotations>,
+}
+
+#[derive(Deserialize)]
+struct BookmarkAnnotations {
+    #[serde(default, rename = "k8s.io/initial-events-end")]
+    initial_events_end: String,
 }
 
 #[derive(Deserialize)]
@@ -111,18 +126,34 @@ pub fn decode_page<T: DeserializeOwned>(body: &[u8]) -> Result<Input<T>, DecodeE
 
 /// Decodes one line of a watch into [`Input::Watch`], or [`Input::Failed`] for an `ERROR` event.
 pub fn decode_watch_line<T: DeserializeOwned>(line: &[u8]) -> Result<Input<T>, DecodeError> {
+    Ok(match decode_streamed_line(line)? {
+        StreamedLine::Event(event) => Input::Watch(event),
+        StreamedLine::End(version) => Input::Watch(WatchInput::Bookmark(version)),
+        StreamedLine::Failed(failure) => Input::Failed(failure),
+    })
+}
+
+/// Decodes one line of a watch with initial events.
+pub fn decode_streamed_line<T: DeserializeOwned>(line: &[u8]) -> Result<StreamedLine<T>, DecodeError> {
     let event = match from_json(line)? {
         Line::Added(object) => WatchInput::Added(object),
         Line::Modified(object) => WatchInput::Modified(object),
         Line::Deleted(object) => WatchInput::Deleted(object),
-        Line::Bookmark(bookmark) => WatchInput::Bookmark(parse_version(bookmark.metadata.resource_version)?),
+        Line::Bookmark(bookmark) => {
+            let version = parse_version(bookmark.metadata.resource_version)?;
+            let annotations = bookmark.metadata.annotations;
+            if annotations.is_some_and(|annotations| annotations.initial_events_end == "true") {
+                return Ok(StreamedLine::End(version));
+            }
+            WatchInput::Bookmark(version)
+        }
         Line::Error(status) => {
             let failure = Failure::from_status(status.code, &status.reason, None);
-            return Ok(Input::Failed(failure));
+            return Ok(StreamedLine::Failed(failure));
         }
         Line::Unknown(kind) => return Err(DecodeError::Type(kind)),
     };
-    Ok(Input::Watch(event))
+    Ok(StreamedLine::Event(event))
 }
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Line<T> {

@@ -8,11 +8,11 @@ use std::{
 use kruise_api::path::segment;
 use kruise_plan_kit::ResourceId;
 use kube_cache::{Delta, Index, ObjectKey, SharedInformer, Version};
-use tokio::sync::Notify;
+use tokio::{sync::Notify, task::JoinSet};
 
-use super::{CacheId, Following, Held, Reach, Watches};
+use super::{CacheId, Following, Held, Reach};
 use crate::{
-    follow::{Scope, follow},
+    follow::{FirstList, Scope, follow},
     freshness::Followed,
 };
 
@@ -29,10 +29,10 @@ pub(super) trait Entry: Any + Send + Sync {
     fn present(&self, uid: &str) -> bool;
     /// Version of the object under this key, if it has this uid.
     fn version(&self, key: &ObjectKey, uid: &str) -> Option<Version>;
-    /// Refuses older lists.
-    fn require(&self, version: Version);
-    /// Watches the resource in a new task.
-    fn follow(&self, following: &Following<'_>, watches: &mut Watches);
+    /// What is listed and watched; `None` if the resource is not served.
+    fn scope(&self, following: &Following<'_>) -> Option<Scope>;
+    /// Lists and watches the scope in a new task.
+    fn follow(&self, scope: Scope, following: &Following<'_>, tasks: &mut JoinSet<()>) -> Followed;
 }
 
 type Handler<T> = Box<dyn FnMut(&Delta<T>) + Send>;
@@ -95,36 +95,35 @@ impl<T: Held> Entry for Typed<T> {
         (object.uid() == uid).then(|| Version::of(&*object))?
     }
 
-    fn require(&self, version: Version) {
-        self.informer.require(version);
-    }
-
-    fn follow(&self, following: &Following<'_>, watches: &mut Watches) {
+    fn scope(&self, following: &Following<'_>) -> Option<Scope> {
         let namespace = match self.id.reach {
             Reach::Watched => following.namespace,
             Reach::Cluster => None,
             Reach::Own => Some(following.own_namespace),
         };
-        // A resource that is not served is not watched.
-        let Ok(path) = following.served.collection(self.id.resource, namespace) else {
-            return;
-        };
         let selector = Some(self.id.selector).filter(|selector| !selector.is_empty());
-        let scope = Scope {
-            path,
+        Some(Scope {
+            path: following.served.collection(self.id.resource, namespace).ok()?,
             selector: selector.map(|selector| format!("labelSelector={}", segment(selector))),
             form: self.id.form,
-        };
+            first: if self.id.is_streamed {
+                FirstList::Streamed
+            } else {
+                FirstList::Paged
+            },
+        })
+    }
+
+    fn follow(&self, scope: Scope, following: &Following<'_>, tasks: &mut JoinSet<()>) -> Followed {
         let (client, informer) = (following.client.clone(), self.informer.clone());
         let (jitter, stop) = (following.jitter.clone(), following.stop.clone());
         let refresh = Arc::new(Notify::new());
-        watches
-            .followed
-            .push(Followed::new(scope.clone(), informer.clone(), refresh.clone()));
+        let followed = Followed::new(scope.clone(), informer.clone(), refresh.clone());
         let mut handlers = std::mem::take(&mut *self.handlers.lock().unwrap_or_else(PoisonError::into_inner));
         let on_delta = move |delta: Delta<T>| handlers.iter_mut().for_each(|handler| handler(&delta));
-        watches.tasks.spawn(async move {
+        tasks.spawn(async move {
             follow(&client, &scope, &informer, &refresh, on_delta, || jitter(), stop).await;
         });
+        followed
     }
 }

@@ -5,6 +5,11 @@
 //!   [`CacheId`] share one watch and one copy.
 //! - A cache of owners lists the caches of owned objects in [`CacheId::before`]. Their first lists are at least as new as
 //!   its own, so that an owner is not reconciled without objects that it already has.
+//! - All first lists are requested at the same time. Before that, the current version of the server is read. Owners are
+//!   listed at exactly that version, and everything else in its current state, which is not older. If the server cannot
+//!   list them at that version, their list is newer, and owned objects are brought up to it before the caches count as
+//!   synced.
+//! - Objects that a webhook may convert are listed once it is served ([`Following::convertible`]).
 //! - The handlers of a cache receive every change in the order of their registration.
 //!
 //! # What is not here
@@ -25,7 +30,13 @@ use kube_cache::{Cached, Delta, Index, SharedInformer, Version};
 use serde::de::DeserializeOwned;
 use tokio::{sync::watch, task::JoinSet};
 
-use crate::{Client, Served, client::Form, freshness::Followed};
+use crate::{
+    Client, Served,
+    client::Form,
+    follow::FirstList,
+    freshness::{Followed, bring_up, version_now},
+    shutdown::stopped,
+};
 use entry::{Entry, Typed};
 
 pub use view::{CacheView, View};
@@ -50,6 +61,8 @@ pub struct CacheId<T: 'static> {
     pub indexes: &'static [Index<T>],
     /// Names of caches whose first lists must be at least as new as this one's.
     pub before: &'static [&'static str],
+    /// Whether its first list is streamed by servers that can ([`FirstList::Streamed`]), if it is not one of owners.
+    pub is_streamed: bool,
 }
 
 /// The namespaces of a cache.
@@ -74,6 +87,16 @@ impl<T> CacheId<T> {
             form: Form::Whole,
             indexes: &[],
             before: &[],
+            is_streamed: false,
+        }
+    }
+
+    /// Of a resource with so many objects that its first list decides how long a start takes.
+    #[must_use]
+    pub const fn streamed(self) -> Self {
+        Self {
+            is_streamed: true,
+            ..self
         }
     }
 
@@ -125,6 +148,8 @@ pub struct Following<'f> {
     pub patience: Duration,
     /// Uniform random numbers.
     pub jitter: Jitter,
+    /// Turns true when the webhook that converts objects is served.
+    pub convertible: watch::Receiver<bool>,
     /// True when the watches must end.
     pub stop: watch::Receiver<bool>,
 }
@@ -149,7 +174,8 @@ pub struct NotSynced {
     patience: Duration,
 }
 
-type Entries<'a> = Vec<&'a Arc<dyn Entry>>;
+/// The caches of an owner and of what it owns, with their watches.
+type Started<'a> = Vec<(&'a Arc<dyn Entry>, Followed)>;
 
 /// The registry. Filled before [`Caches::start`].
 #[derive(Default)]
@@ -212,42 +238,62 @@ impl Caches {
 
     /// Watches every cache whose resource is served. Returns once all of them are synced.
     pub async fn start(&self, following: &Following<'_>) -> Result<Watches, NotSynced> {
-        let mut watches = Watches::default();
-        let served = self.entries.iter().map(|(_, entry)| entry);
-        let mut waiting: Entries<'_> = served
-            .filter(|entry| following.served.version(entry.resource()).is_some())
-            .collect();
-        let mut started: Entries<'_> = Vec::new();
-        while !waiting.is_empty() {
-            let waits =
-                |entry: &Arc<dyn Entry>| waiting.iter().any(|one| one.before().contains(&entry.name()));
-            let (later, ready): (Entries<'_>, Entries<'_>) =
-                waiting.iter().copied().partition(|entry| waits(entry));
-            // Caches that name each other in a circle have no order.
-            let (later, ready) = if ready.is_empty() {
-                (Vec::new(), later)
-            } else {
-                (later, ready)
-            };
-            for entry in &ready {
-                let mut least = None;
-                for before in started.iter().filter(|one| one.before().contains(&entry.name())) {
-                    least = least.max(Some(synced(before, following.patience).await?));
-                }
-                if let Some(least) = least
-                    && !is_injected(Bug::StaleListTrusted)
-                {
-                    entry.require(least);
-                }
-                entry.follow(following, &mut watches);
+        let mut scopes = Vec::new();
+        for (_, entry) in &self.entries {
+            let is_served = following.served.version(entry.resource()).is_some();
+            if let Some(scope) = entry.scope(following).filter(|_| is_served) {
+                scopes.push((entry, scope));
             }
-            started.extend(ready);
-            waiting = later;
         }
-        for entry in started.iter().rev() {
-            synced(entry, following.patience).await?;
+        let present: Vec<&Arc<dyn Entry>> = scopes.iter().map(|(entry, _)| *entry).collect();
+        let owns = |owner: &Arc<dyn Entry>, owned: &Arc<dyn Entry>| owner.before().contains(&owned.name());
+        let is_owner = |entry: &Arc<dyn Entry>| present.iter().any(|owned| owns(entry, owned));
+        let mut of_owned = scopes
+            .iter()
+            .filter(|(owned, _)| present.iter().any(|owner| owns(owner, owned)));
+        let first = match of_owned.next() {
+            Some((owned, scope)) if !is_injected(Bug::StaleListTrusted) => {
+                within(
+                    owned.name(),
+                    following.patience,
+                    version_now(following.client, scope),
+                )
+                .await?
+            }
+            _ => None,
+        };
+        for (entry, scope) in &mut scopes {
+            if let Some(version) = first.filter(|_| is_owner(entry)) {
+                scope.first = FirstList::At(version);
+            }
         }
-        Ok(watches)
+        let (later, now): (Vec<_>, Vec<_>) = scopes
+            .into_iter()
+            .partition(|(entry, _)| Served::may_be_converted(entry.resource()));
+        let mut tasks = JoinSet::new();
+        let mut started: Started<'_> = Vec::new();
+        for (entry, scope) in now {
+            started.push((entry, entry.follow(scope, following, &mut tasks)));
+        }
+        if !later.is_empty() {
+            stopped(following.convertible.clone()).await;
+        }
+        for (entry, scope) in later {
+            started.push((entry, entry.follow(scope, following, &mut tasks)));
+        }
+        let mut behind = Vec::new();
+        for (owner, _) in &started {
+            let version = within(owner.name(), following.patience, synced(owner)).await?;
+            let owned = started.iter().filter(|(owned, _)| owns(owner, owned));
+            behind.extend(owned.map(|(owned, followed)| (owned.name(), followed, version)));
+        }
+        if !is_injected(Bug::StaleListTrusted) {
+            for (name, followed, version) in behind {
+                within(name, following.patience, bring_up(&mut vec![(followed, version)])).await?;
+            }
+        }
+        let followed = started.into_iter().map(|(_, followed)| followed).collect();
+        Ok(Watches { tasks, followed })
     }
 }
 
@@ -257,19 +303,23 @@ pub trait Held: Cached + DeserializeOwned + Send + Sync + 'static {}
 impl<T: Cached + DeserializeOwned + Send + Sync + 'static> Held for T {}
 
 /// Waits for the first list.
-async fn synced(entry: &Arc<dyn Entry>, patience: Duration) -> Result<Version, NotSynced> {
-    let poll = async {
-        loop {
-            if let Some(version) = entry.synced_version() {
-                return version;
-            }
-            tokio::time::sleep(POLL_INTERVAL).await;
+async fn synced(entry: &Arc<dyn Entry>) -> Version {
+    loop {
+        if let Some(version) = entry.synced_version() {
+            return version;
         }
-    };
-    let name = entry.name();
-    tokio::time::timeout(patience, poll)
-        .await
-        .map_err(|_| NotSynced { name, patience })
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+}
+
+/// The result of a wait for the first list of a cache.
+async fn within<R>(
+    name: &'static str,
+    patience: Duration,
+    wait: impl Future<Output = R>,
+) -> Result<R, NotSynced> {
+    let result = tokio::time::timeout(patience, wait).await;
+    result.map_err(|_| NotSynced { name, patience })
 }
 
 #[cfg(test)]

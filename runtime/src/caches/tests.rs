@@ -27,75 +27,176 @@ const PODS: CacheId<PodView> = CacheId::of("pods", ResourceId::PODS)
 const SECRETS: CacheId<MetadataView> = CacheId::of("secrets, metadata", ResourceId::SECRETS).of_metadata();
 const JOBS: CacheId<PodView> = CacheId::of("jobs", ResourceId::IMAGE_PULL_JOBS);
 
-/// The paths of the lists.
-type Paths = Arc<Mutex<Vec<String>>>;
-
-/// A server with one pod, whose claims are at version 8 and pods at 9. Watches stay open without events.
-fn server() -> (Client, Paths) {
-    let listed = Paths::default();
-    let seen = listed.clone();
-    let service = tower::service_fn(move |request: Request<Body>| {
-        let (path, query) = (
-            request.uri().path().to_owned(),
-            request.uri().query().unwrap_or(""),
-        );
-        let is_watch = query.contains("watch=true");
-        if !is_watch {
-            seen.lock().unwrap().push(path.clone());
-        }
-        let body: UnsyncBoxBody<Bytes, Infallible> = if is_watch {
-            StreamBody::new(stream::pending()).boxed_unsync()
-        } else {
-            let pod =
-                json!({"metadata": {"name": "web", "namespace": "shop", "uid": "u", "resourceVersion": "7"}});
-            let (version, items) = match path.rsplit('/').next() {
-                Some("pods") => ("9", vec![pod]),
-                _ => ("8", Vec::new()),
-            };
-            let list = json!({"metadata": {"resourceVersion": version}, "items": items});
-            Full::from(list.to_string().into_bytes()).boxed_unsync()
-        };
-        async move { Ok::<_, Infallible>(Response::new(body)) }
-    });
-    let client = kube_client::Client::new(service, "default");
-    (
-        Client::new(client, Settings::of_a_test(Duration::from_secs(5))),
-        listed,
-    )
+/// A server with one pod. Each request is answered at the next version, from 8 on. Watches stay open without events.
+#[derive(Default)]
+struct Server {
+    /// Paths and queries of the lists, in the order of their arrival.
+    lists: Mutex<Vec<String>>,
+    /// Versions since the first.
+    writes: AtomicUsize,
+    /// Status code of lists at an exact version that are refused.
+    refuses_exact: Option<u16>,
 }
 
-async fn started(caches: &Caches) -> (super::Watches, Paths, watch::Sender<bool>) {
-    let (client, listed) = server();
-    let (stop, stopped) = watch::channel(false);
-    let following = Following {
-        client: &client,
-        served: &Served::default(),
+impl Server {
+    fn answer(&self, request: &Request<Body>) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
+        let query = request.uri().query().unwrap_or_default();
+        if query.contains("watch=true") {
+            return Response::new(StreamBody::new(stream::pending()).boxed_unsync());
+        }
+        let full = |body: serde_json::Value| Full::from(body.to_string().into_bytes()).boxed_unsync();
+        let path = request.uri().path();
+        self.lists.lock().unwrap().push(format!("{path}?{query}"));
+        let wanted = query
+            .split('&')
+            .find_map(|one| one.strip_prefix("resourceVersion="));
+        if let (Some(code), Some(_)) = (self.refuses_exact, wanted) {
+            let status = full(json!({"kind": "Status", "code": code}));
+            return Response::builder().status(code).body(status).unwrap();
+        }
+        let pod =
+            json!({"metadata": {"name": "web", "namespace": "shop", "uid": "u", "resourceVersion": "7"}});
+        let items = if path.ends_with("/pods") {
+            vec![pod]
+        } else {
+            Vec::new()
+        };
+        let now = (8 + self.writes.fetch_add(1, Ordering::SeqCst)).to_string();
+        let version = wanted.unwrap_or(&now);
+        Response::new(full(
+            json!({"metadata": {"resourceVersion": version}, "items": items}),
+        ))
+    }
+
+    /// Plural and query of the lists, without the limit of a page.
+    fn lists(&self) -> Vec<String> {
+        let lists = self.lists.lock().unwrap();
+        let short = |list: &String| {
+            let list = list.rsplit('/').next().unwrap().replace("&limit=500", "");
+            list.trim_end_matches('?').to_owned()
+        };
+        lists.iter().map(short).collect()
+    }
+}
+
+fn client(server: &Arc<Server>) -> Client {
+    let server = server.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let answer = server.answer(&request);
+        async move { Ok::<_, Infallible>(answer) }
+    });
+    let client = kube_client::Client::new(service, "default");
+    Client::new(client, Settings::of_a_test(Duration::from_secs(5)))
+}
+
+/// What a process passes in that is limited to the namespace `shop`.
+fn following<'f>(
+    client: &'f Client,
+    served: &'f Served,
+    convertible: watch::Receiver<bool>,
+) -> Following<'f> {
+    let (_, stop) = watch::channel(false);
+    Following {
+        client,
+        served,
         namespace: Some("shop"),
         own_namespace: "system",
         patience: Duration::from_mins(1),
         jitter: Arc::new(|| 0),
+        convertible,
+        stop,
+    }
+}
+
+/// Starts the caches on a server that serves no kinds.
+async fn started_on(caches: &Caches, server: &Arc<Server>) -> (super::Watches, watch::Sender<bool>) {
+    let (client, served) = (client(server), Served::default());
+    let (stop, stopped) = watch::channel(false);
+    let (_, convertible) = watch::channel(false);
+    let following = Following {
         stop: stopped,
+        ..following(&client, &served, convertible)
     };
-    let watches = caches.start(&following).await.unwrap();
-    (watches, listed, stop)
+    (caches.start(&following).await.unwrap(), stop)
+}
+
+async fn started(caches: &Caches) -> (super::Watches, Arc<Server>, watch::Sender<bool>) {
+    let server = Arc::default();
+    let (watches, stop) = started_on(caches, &server).await;
+    (watches, server, stop)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cache_is_listed_once_for_all_requests_and_after_the_caches_of_its_owners() {
+async fn a_cache_is_listed_once_for_all_requests_and_not_older_than_the_caches_of_its_owners() {
     let mut caches = Caches::default();
     let (pods, claims) = (caches.informer(&PODS), caches.informer(&CLAIMS));
     let again = caches.informer(&PODS);
-    let (_watches, listed, _stop) = started(&caches).await;
+    let (_watches, server, _stop) = started(&caches).await;
+    let mut lists = server.lists();
+    assert_eq!(lists.remove(0), "pods?limit=1", "the version before all lists");
+    lists.sort();
     assert_eq!(
-        *listed.lock().unwrap(),
+        lists,
         [
-            "/api/v1/namespaces/shop/persistentvolumeclaims",
-            "/api/v1/namespaces/shop/pods"
+            "persistentvolumeclaims?&resourceVersion=8&resourceVersionMatch=Exact",
+            "pods"
         ]
     );
-    assert_eq!(claims.observed(), Some(Version::new(8)));
+    assert_eq!(claims.synced_version(), Some(Version::new(8)));
+    assert!(pods.synced_version() > claims.synced_version());
     assert_eq!(pods.snapshot().len(), 1);
     assert_eq!(again.snapshot().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn owned_objects_are_brought_up_to_owners_that_cannot_be_listed_at_the_version_before() {
+    for code in [400, 410, 504] {
+        let mut caches = Caches::default();
+        let (pods, claims) = (caches.informer(&PODS), caches.informer(&CLAIMS));
+        let server = Arc::new(Server {
+            refuses_exact: Some(code),
+            ..Server::default()
+        });
+        let (_watches, _stop) = started_on(&caches, &server).await;
+        let of_claims = server
+            .lists()
+            .iter()
+            .filter(|list| list.starts_with("persistent"))
+            .count();
+        assert_eq!(of_claims, 2, "{code}: at the version, and once more");
+        let of_pods = server.lists().iter().filter(|list| *list == "pods").count();
+        assert_eq!(
+            of_pods, 2,
+            "{code}: with the claims, and again, as no watch shows newer ones"
+        );
+        assert!(claims.synced_version().is_some());
+        assert!(pods.observed() >= claims.synced_version(), "{code}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_that_a_webhook_may_convert_are_listed_once_it_is_served_and_all_others_before() {
+    let mut caches = Caches::default();
+    caches.informer(&PODS);
+    let jobs = caches.informer(&JOBS);
+    let server = Arc::<Server>::default();
+    let client = client(&server);
+    let served: Served = [(ResourceId::IMAGE_PULL_JOBS, "v1beta1")].into_iter().collect();
+    let (serve, convertible) = watch::channel(false);
+    let (_keep, stop) = watch::channel(false);
+    let following = Following {
+        stop,
+        ..following(&client, &served, convertible)
+    };
+    let mut starting = std::pin::pin!(caches.start(&following));
+    let waited = tokio::time::timeout(Duration::from_secs(30), starting.as_mut()).await;
+    assert!(waited.is_err(), "the caches are not complete");
+    assert_eq!(server.lists(), ["pods"]);
+    assert_eq!(jobs.synced_version(), None);
+    serve.send_replace(true);
+    starting.await.unwrap();
+    assert_eq!(server.lists(), ["pods", "imagepulljobs"]);
+    assert!(jobs.synced_version().is_some());
 }
 
 #[tokio::test(start_paused = true)]
@@ -108,8 +209,8 @@ async fn readers_of_one_cache_add_their_own_indexes_to_it() {
     let mut caches = Caches::default();
     let other = caches.informer(&PODS);
     let indexed = caches.indexed(&PODS, &[BY_UID]);
-    let (_watches, listed, _stop) = started(&caches).await;
-    assert_eq!(listed.lock().unwrap().len(), 1, "one cache");
+    let (_watches, server, _stop) = started(&caches).await;
+    assert_eq!(server.lists(), ["pods"], "one cache");
     let derived = DERIVED.load(Ordering::Relaxed);
     for pods in [other, indexed] {
         assert_eq!(pods.snapshot().by_index(&BY_UID, "u").len(), 1);
@@ -118,29 +219,30 @@ async fn readers_of_one_cache_add_their_own_indexes_to_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn caches_that_name_each_other_in_a_chain_are_listed_in_its_order() {
+async fn caches_that_name_each_other_in_a_chain_or_a_circle_are_listed_at_one_version() {
     const REVISIONS: CacheId<PodView> =
-        CacheId::of("revisions", ResourceId::REVISIONS).before(&["claims", "pods"]);
+        CacheId::of("revisions", ResourceId::REVISIONS).before(&["claims", "nodes"]);
+    const NODES: CacheId<PodView> = CacheId::of("nodes", ResourceId::NODES).before(&["revisions"]);
     let mut caches = Caches::default();
     caches.informer(&PODS);
-    caches.informer(&CLAIMS);
-    caches.informer(&REVISIONS);
-    let (_watches, listed, _stop) = started(&caches).await;
-    let plurals: Vec<String> = listed
-        .lock()
-        .unwrap()
-        .iter()
-        .filter_map(|path| path.rsplit('/').next().map(str::to_owned))
-        .collect();
-    assert_eq!(plurals, ["controllerrevisions", "persistentvolumeclaims", "pods"]);
+    let claims = caches.informer(&CLAIMS);
+    let (revisions, nodes) = (caches.informer(&REVISIONS), caches.informer(&NODES));
+    let (_watches, _server, _stop) = started(&caches).await;
+    for synced in [
+        claims.synced_version(),
+        revisions.synced_version(),
+        nodes.synced_version(),
+    ] {
+        assert_eq!(synced, Some(Version::new(8)));
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cache_of_a_resource_that_is_not_served_stays_empty_without_a_watch() {
     let mut caches = Caches::default();
     let jobs = caches.informer(&JOBS);
-    let (watches, listed, _stop) = started(&caches).await;
-    assert!(watches.tasks.is_empty() && listed.lock().unwrap().is_empty());
+    let (watches, server, _stop) = started(&caches).await;
+    assert!(watches.tasks.is_empty() && server.lists().is_empty());
     assert_eq!(jobs.synced_version(), None);
 }
 
@@ -156,7 +258,7 @@ async fn handlers_receive_each_change_in_the_order_of_their_registration() {
             received.lock().unwrap().push((name, pod));
         });
     }
-    let (_watches, _listed, _stop) = started(&caches).await;
+    let (_watches, _server, _stop) = started(&caches).await;
     let web = "web".to_owned();
     assert_eq!(
         *received.lock().unwrap(),
@@ -170,13 +272,14 @@ async fn a_view_shows_the_caches_that_its_controller_reads_and_no_others() {
     caches.informer(&PODS);
     caches.informer(&CLAIMS);
     let view = caches.view(&["pods"]);
-    let (_watches, _listed, _stop) = started(&caches).await;
+    let (_watches, _server, _stop) = started(&caches).await;
     let target = |resource, name: &str| Target {
         resource,
         namespace: "shop".into(),
         name: name.into(),
     };
-    assert_eq!(view.observed(ResourceId::PODS), Some(Version::new(9)));
+    assert_eq!(view.observed(ResourceId::PODS), caches.informer(&PODS).observed());
+    assert!(view.observed(ResourceId::PODS).is_some());
     assert_eq!(view.observed(ResourceId::CLAIMS), None);
     assert!(view.present(ResourceId::PODS, "u") && !view.present(ResourceId::PODS, "other"));
     let version = |name, uid| view.version(&target(ResourceId::PODS, name), uid);
@@ -187,7 +290,7 @@ async fn a_view_shows_the_caches_that_its_controller_reads_and_no_others() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cache_of_metadata_asks_the_server_for_nothing_else() {
-    let accepted = Paths::default();
+    let accepted = Arc::<Mutex<Vec<String>>>::default();
     let seen = accepted.clone();
     let service = tower::service_fn(move |request: Request<Body>| {
         let accept = request.headers().get(http::header::ACCEPT).unwrap();
@@ -210,15 +313,12 @@ async fn a_cache_of_metadata_asks_the_server_for_nothing_else() {
     let client = Client::new(client, Settings::of_a_test(Duration::from_secs(5)));
     let mut caches = Caches::default();
     let secrets = caches.informer(&SECRETS);
-    let (_stop, stopped) = watch::channel(false);
+    let (_serve, convertible) = watch::channel(true);
+    let (_keep, stop) = watch::channel(false);
+    let served = Served::default();
     let following = Following {
-        client: &client,
-        served: &Served::default(),
-        namespace: None,
-        own_namespace: "system",
-        patience: Duration::from_mins(1),
-        jitter: Arc::new(|| 0),
-        stop: stopped,
+        stop,
+        ..following(&client, &served, convertible)
     };
     let _watches = caches.start(&following).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;

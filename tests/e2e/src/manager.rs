@@ -43,6 +43,9 @@ pub struct Launch {
     pub dir: PathBuf,
     /// More flags.
     pub flags: Vec<String>,
+    /// The port of its webhooks; `None` for one that is free. Behind a Service it never changes, and nothing that is
+    /// registered has to be written when a manager starts.
+    pub webhook_port: Option<u16>,
 }
 
 /// A running manager. It is killed when dropped.
@@ -50,6 +53,7 @@ pub struct Launch {
 pub struct Manager {
     child: Child,
     health: u16,
+    webhooks: u16,
     log: PathBuf,
     pid_file: PathBuf,
     leave: bool,
@@ -70,6 +74,7 @@ impl Launch {
 
     fn spawn(&self, configure: impl FnOnce(&mut Command)) -> Result<Manager> {
         let health = free_port()?;
+        let webhooks = self.webhook_port.map_or_else(free_port, Ok)?;
         let log = self.dir.join(LOG);
         std::fs::create_dir_all(&self.dir)?;
         let file = std::fs::OpenOptions::new().create(true).append(true).open(&log)?;
@@ -82,7 +87,7 @@ impl Launch {
             .arg("--metrics-addr=0")
             .args(&self.flags)
             .env("WEBHOOK_HOST", "127.0.0.1")
-            .env("WEBHOOK_PORT", free_port()?.to_string())
+            .env("WEBHOOK_PORT", webhooks.to_string())
             .env("WEBHOOK_CERT_DIR", self.dir.join("webhook-certs"))
             .env("POD_NAMESPACE", "kruise-system")
             .env("POD_NAME", "kruise-manager-e2e")
@@ -98,6 +103,7 @@ impl Launch {
         Ok(Manager {
             child,
             health,
+            webhooks,
             log,
             pid_file,
             leave: false,
@@ -123,6 +129,11 @@ pub fn kill_leftover(dir: &Path) -> Result<()> {
 }
 
 impl Manager {
+    /// The port of its webhooks.
+    pub fn webhook_port(&self) -> u16 {
+        self.webhooks
+    }
+
     /// Process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
@@ -221,6 +232,7 @@ mod tests {
             kubeconfig: "none".into(),
             dir,
             flags: Vec::new(),
+            webhook_port: None,
         }
     }
 

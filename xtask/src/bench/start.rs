@@ -1,13 +1,17 @@
 //! `cargo xtask bench-start`: from the start of a manager to its first write, compared with a plain list of the pods.
+//!
+//! Managers are started at the address of the one before, as behind a Service, where everything is registered already, and at
+//! a new address, which is written to all definitions and webhook configurations.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use jiff::Timestamp;
 use kruise_e2e::audit::{AuditLog, MANAGER};
 use kruise_e2e::kubectl::Kubectl;
-use kruise_e2e::manager::Manager;
+use kruise_e2e::manager::{Launch, Manager};
 use kruise_e2e::wait;
 use kruise_tour::stage::is_done;
 use serde_json::json;
@@ -42,6 +46,14 @@ pub(crate) struct Options {
 const SECOND: Duration = Duration::from_secs(1);
 const LISTS: f64 = 1.3;
 
+/// Resources whose requests show where the time goes.
+const MILESTONES: &[(&str, &str)] = &[
+    ("definitions", "customresourcedefinitions"),
+    ("CloneSets", "clonesets"),
+    ("pods", "pods"),
+    ("lease", "leases"),
+];
+
 /// Fails if the bar is exceeded.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let binaries = Binaries::find_or_build()?;
@@ -54,54 +66,91 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     interrupt::wait_until_true("all pods are ready", LIMIT, || {
         is_done(&kubectl.get(RESOURCE, "bench")?, &ready)
     })?;
+    let port = manager.webhook_port();
     let mut running = Some(manager);
-    let mut best = Duration::MAX;
-    for _ in 0..options.starts.max(1) {
-        running.take().map_or(Ok(()), Manager::kill)?;
-        let (took, manager) = first_write(&kubectl, cluster.audit_log(), || {
-            Installation::launch(&cluster, &kruise).start_detached()
-        })?;
-        println!("start to first write: {:.2} s", took.as_secs_f64());
-        best = best.min(took);
-        running = Some(manager);
-        interrupt::wait_until_true("all pods are ready", LIMIT, || {
-            is_done(&kubectl.get(RESOURCE, "bench")?, &ready)
-        })?;
-    }
+    let mut best = |port: Option<u16>, what: &str| -> Result<Duration> {
+        let launch = Launch {
+            webhook_port: port,
+            ..Installation::launch(&cluster, &kruise)
+        };
+        let mut best = Duration::MAX;
+        for _ in 0..options.starts.max(1) {
+            let took = first_write(&kubectl, &cluster.audit_log(), &mut running, &launch)?;
+            println!("start to first write, {what}: {:.2} s", took.as_secs_f64());
+            best = best.min(took);
+            interrupt::wait_until_true("all pods are ready", LIMIT, || {
+                is_done(&kubectl.get(RESOURCE, "bench")?, &ready)
+            })?;
+        }
+        Ok(best)
+    };
+    let behind_a_service = best(Some(port), "at the same address")?;
+    let at_a_new_address = best(None, "at a new address")?;
     let list = plain_list(&kubectl)?;
     let bar = SECOND + list.mul_f64(LISTS);
     println!(
-        "{} pods: plain list {:.2} s, best start {:.2} s, bar {:.2} s",
+        "{} pods: plain list {:.2} s, bar {:.2} s; best start at the same address {:.2} s, at a new one {:.2} s",
         options.replicas,
         list.as_secs_f64(),
-        best.as_secs_f64(),
-        bar.as_secs_f64()
+        bar.as_secs_f64(),
+        behind_a_service.as_secs_f64(),
+        at_a_new_address.as_secs_f64(),
     );
-    ensure!(best <= bar, "the start takes too long");
+    ensure!(
+        behind_a_service.max(at_a_new_address) <= bar,
+        "the start takes too long"
+    );
     Ok(())
 }
 
-/// Deletes a pod while no manager runs, starts one, and returns how long it takes until it has created another pod. It has
-/// then taken the lease, listed everything, and reconciled the set.
+/// Kills the manager, deletes a pod, starts another manager, and returns how long it takes until the API server receives its
+/// request for another pod. It has then taken the lease, listed everything, and reconciled the set.
 fn first_write(
     kubectl: &Kubectl,
-    audit: impl AsRef<Path>,
-    start: impl FnOnce() -> Result<Manager>,
-) -> Result<(Duration, Manager)> {
+    audit: &Path,
+    running: &mut Option<Manager>,
+    launch: &Launch,
+) -> Result<Duration> {
+    running.take().map_or(Ok(()), Manager::kill)?;
     // Otherwise the new one waits until the lease of the dead one has expired.
     let system = kubectl.in_namespace("kruise-system");
     system.run(&["delete", "lease", "kruise-manager", "--ignore-not-found"])?;
     let pods = kubectl.run(&["get", "pods", "--output=name"])?;
     let pod = pods.lines().next().context("there are no pods")?;
     kubectl.run(&["delete", pod, "--wait"])?;
-    let mut log = AuditLog::from_now(audit.as_ref())?;
-    let begin = Instant::now();
-    let manager = start()?;
-    wait::until_true("a pod is created", LIMIT, || {
-        let mut requests = log.read_new(MANAGER)?.into_iter();
-        Ok(requests.any(|request| request.verb == "create" && request.resource == "pods"))
+    let mut log = AuditLog::from_now(audit)?;
+    let begin = Timestamp::now();
+    *running = Some(launch.start_detached()?);
+    let mut requests = Vec::new();
+    let created = wait::until("a pod is created", LIMIT, || {
+        requests.extend(log.read_new(MANAGER)?);
+        let created = requests
+            .iter()
+            .find(|one| one.verb == "create" && one.resource == "pods");
+        Ok(created.map(|request| request.received.clone()))
     })?;
-    Ok((begin.elapsed(), manager))
+    let since = |received: &str| -> Result<Duration> {
+        // Both clocks are this machine's.
+        Ok(received
+            .parse::<Timestamp>()?
+            .duration_since(begin)
+            .unsigned_abs())
+    };
+    for (what, resource) in MILESTONES {
+        let mut of_resource = requests.iter().filter(|one| one.resource == *resource);
+        let first = of_resource.next().map(|one| since(&one.received)).transpose()?;
+        let last = of_resource
+            .next_back()
+            .map(|one| since(&one.received))
+            .transpose()?;
+        let text = |at: Option<Duration>| at.map_or("-".to_owned(), |at| format!("{:.2}", at.as_secs_f64()));
+        println!(
+            "  {what}: first request at {} s, last at {} s",
+            text(first),
+            text(last)
+        );
+    }
+    since(&created)
 }
 
 /// The best time of three lists of all pods, without the time that kubectl takes to start.

@@ -14,7 +14,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::answer::{Answer, broken};
+use super::answer::{Answer, broken, refusal, whole};
 use crate::engine::{
     cluster::{Cluster, State},
     mirror,
@@ -63,6 +63,10 @@ pub(super) fn open(
         of
     });
     let of = of.ok_or_else(|| io::Error::other("nothing is recorded that this watch could show"))?;
+    // As a server without streamed lists: what the log holds has no initial events.
+    if request.query.contains("sendInitialEvents=true") {
+        return Ok(whole(refusal(422)));
+    }
     let version = query("resourceVersion").unwrap_or(0);
     let lasts = Duration::from_secs(query("timeoutSeconds").unwrap_or(300));
     let news = Arc::new(Notify::new());

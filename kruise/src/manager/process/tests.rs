@@ -79,6 +79,71 @@ async fn a_stop_while_the_listeners_open_waits_for_requests_in_flight() {
     stopped_early(false).await;
 }
 
+/// A process whose API server has nothing but empty lists, and whose watches stay open, with the paths of its requests.
+fn host_with_lists(stop: watch::Receiver<bool>) -> (Host, Arc<std::sync::Mutex<Vec<String>>>) {
+    let requested = Arc::<std::sync::Mutex<Vec<String>>>::default();
+    let seen = requested.clone();
+    let server = tower::service_fn(move |request: Request<Body>| {
+        let query = request.uri().query().unwrap_or_default();
+        let is_watch = query.contains("watch=true");
+        seen.lock().unwrap().push(request.uri().path().to_owned());
+        async move {
+            if is_watch {
+                pending::<()>().await;
+            }
+            let list = r#"{"metadata":{"resourceVersion":"5"},"items":[]}"#;
+            let body: UnsyncBoxBody<Bytes, Infallible> = Full::from(list).boxed_unsync();
+            Ok::<_, Infallible>(Response::new(body))
+        }
+    });
+    let client = client(kube_client::Client::new(server, "default"));
+    let host = Host { client, ..host(stop) };
+    (host, requested)
+}
+
+#[tokio::test(start_paused = true)]
+async fn kinds_are_listed_once_the_conversion_webhook_is_served_and_all_else_while_it_is_registered() {
+    let (stop, stopping) = watch::channel(false);
+    let (mut host, requested) = host_with_lists(stopping);
+    let (ready, mut is_ready) = oneshot::channel();
+    host.ready = Some(ready);
+    let (register, registered) = oneshot::channel::<()>();
+    let open = move |_, _, mut closing: watch::Receiver<bool>| async move {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let _ = closing.wait_for(|closing| *closing).await;
+        });
+        registered.await.unwrap();
+        Ok(tasks)
+    };
+    let line = ["--enable-leader-election=false"];
+    let config = Config::new(&FlagSet::new(&FLAGS).parse(line).unwrap(), &|_| None).unwrap();
+    let running = tokio::spawn(async move { process(&config, host, open).await });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let has = |path: &str| requested.lock().unwrap().iter().any(|one| one == path);
+    let (pods, sets) = ("/api/v1/pods", "/apis/apps.kruise.io/v1beta1/sidecarsets");
+    assert!(has(pods) && !has(sets));
+    assert!(is_ready.try_recv().is_err(), "reviews need the SidecarSets");
+    register.send(()).unwrap();
+    is_ready.await.unwrap();
+    assert!(has(sets));
+    stop.send(true).unwrap();
+    running.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_list_that_fails_while_the_listeners_open_ends_the_process_in_order() {
+    let (_stop, stopping) = watch::channel(false);
+    let open = |_, _, mut closing: watch::Receiver<bool>| async move {
+        let _ = closing.wait_for(|closing| *closing).await;
+        Ok(JoinSet::new())
+    };
+    let line = ["--enable-leader-election=false"];
+    let config = Config::new(&FlagSet::new(&FLAGS).parse(line).unwrap(), &|_| None).unwrap();
+    let ended = process(&config, host(stopping), open).await.unwrap_err();
+    assert!(ended.to_string().contains("did not arrive within"), "{ended}");
+}
+
 #[tokio::test]
 async fn a_resource_of_a_gate_is_asked_for_once_and_without_a_namespace_if_it_is_in_none() {
     let requested = Arc::new(std::sync::Mutex::new(Vec::new()));

@@ -157,15 +157,13 @@ async fn a_registration_is_all_that_a_controller_needs_to_follow_and_reconcile_i
         own_namespace: "kruise-system",
         patience: Duration::from_mins(1),
         jitter: Arc::new(|| 0),
+        convertible: watch::channel(true).1,
         stop: stopped.clone(),
     };
     let _watches = caches.start(&following).await.unwrap();
-    let first: Vec<String> = requested.lock().unwrap().iter().take(2).cloned().collect();
-    assert_eq!(
-        first.first().unwrap(),
-        "/apis/apps.kruise.io/v1beta1/uniteddeployments"
-    );
-    assert!(requested.lock().unwrap().contains(&"/api/v1/pods".to_owned()));
+    for path in ["/apis/apps.kruise.io/v1beta1/uniteddeployments", "/api/v1/pods"] {
+        assert!(requested.lock().unwrap().contains(&path.to_owned()), "{path}");
+    }
     let controller = built.controllers.remove(0);
     let run = tokio::spawn(controller.run(stopped));
     while RECONCILED.lock().unwrap().is_empty() {
@@ -189,6 +187,7 @@ async fn a_controller_whose_kind_is_not_served_is_not_built_and_nothing_is_follo
         own_namespace: "kruise-system",
         patience: Duration::from_mins(1),
         jitter: Arc::new(|| 0),
+        convertible: watch::channel(true).1,
         stop: stopped,
     };
     let watches = caches.start(&following).await.unwrap();

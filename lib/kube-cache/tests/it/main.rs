@@ -12,3 +12,4 @@ mod expectations;
 mod informer;
 mod reflector;
 mod server;
+mod streamed;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kube_cache::{Effect, Event, Failure, Informer, Input, PAGE_LIMIT, Reflector, WatchInput};
+use kube_cache::{Effect, Event, Failure, Informer, Input, PAGE_LIMIT, Reflector, Version, WatchInput};
 use proptest::prelude::*;
 
 use crate::server::{BY_OWNER, Change, Object, Server, State, assert_shows, change, fold, version};
@@ -58,7 +58,8 @@ fn step() -> impl Strategy<Value = Step> {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Pending {
-    List(Option<Box<str>>),
+    /// With the continue token, and the version of a list at exactly that one.
+    List(Option<Box<str>>, Option<u64>),
     Watch,
     Sleep,
 }
@@ -77,10 +78,12 @@ struct Driver {
 }
 
 impl Driver {
-    fn new(server: Server) -> Self {
+    /// The first list is one of so many versions ago; `None` for a quorum read.
+    fn new(server: Server, first: Option<u64>) -> Self {
+        let first = first.map(|behind| version(server.version().saturating_sub(behind).max(1)));
         let mut driver = Self {
             server,
-            reflector: Reflector::new(),
+            reflector: Reflector::first_list_at(first),
             informer: Informer::new([BY_OWNER]),
             shadow: State::new(),
             pending: Pending::Sleep,
@@ -106,8 +109,10 @@ impl Driver {
                 "nothing may follow a finished list before the informer's verdict"
             );
             match effect {
-                Effect::List { continue_token, .. } => {
-                    self.pending = Pending::List(continue_token);
+                Effect::List {
+                    at, continue_token, ..
+                } => {
+                    self.pending = Pending::List(continue_token, at.map(Version::get));
                     requests += 1;
                 }
                 Effect::Watch {
@@ -162,7 +167,8 @@ impl Driver {
                 (at.parse().unwrap(), offset.parse().unwrap())
             }
         };
-        if token.is_some() && at < self.compacted {
+        let is_exact = token.is_some() || matches!(self.pending, Pending::List(_, Some(_)));
+        if is_exact && at < self.compacted {
             return self.feed(Input::Failed(Failure::Gone));
         }
         let state = self.server.state_at(at);
@@ -195,7 +201,9 @@ impl Driver {
 
     fn answer(&mut self, page: usize) {
         match self.pending.clone() {
-            Pending::List(token) => self.answer_list(token.as_deref(), self.server.version(), page),
+            Pending::List(token, at) => {
+                self.answer_list(token.as_deref(), at.unwrap_or(self.server.version()), page);
+            }
             Pending::Watch => self.answer_watch(),
             Pending::Sleep => self.feed(Input::Timer),
         }
@@ -212,11 +220,11 @@ impl Driver {
                     self.feed(Input::Watch(WatchInput::Bookmark(version(self.delivered))));
                 }
             }
-            (Step::Fail(failure), Pending::Watch | Pending::List(_)) => self.feed(Input::Failed(failure)),
+            (Step::Fail(failure), Pending::Watch | Pending::List(..)) => self.feed(Input::Failed(failure)),
             (Step::Relist, Pending::Watch | Pending::Sleep) => self.feed(Input::Stale),
             (Step::Close(lasted), Pending::Watch) => self.feed(Input::WatchClosed { lasted }),
             (Step::Compact, _) => self.compacted = self.server.version(),
-            (Step::StaleList(behind), Pending::List(None)) => {
+            (Step::StaleList(behind), Pending::List(None, None)) => {
                 self.answer_list(None, self.server.version().saturating_sub(behind).max(1), 2);
             }
             (Step::Stray(input), _) => {
@@ -229,7 +237,7 @@ impl Driver {
                 );
             }
             // A running list is not restarted.
-            (Step::Relist, Pending::List(_)) => self.step(Step::Stray(Input::Stale)),
+            (Step::Relist, Pending::List(..)) => self.step(Step::Stray(Input::Stale)),
             (Step::Bookmark | Step::Fail(_) | Step::Close(_) | Step::StaleList(_), _) => {}
         }
     }
@@ -241,13 +249,14 @@ proptest! {
     #[test]
     fn the_store_shows_one_server_version_that_never_goes_back_and_catches_up_after_faults(
         before in prop::collection::vec(change(), 0..12),
+        first in prop::option::of(0..20u64),
         steps in prop::collection::vec(step(), 1..100),
     ) {
         let mut server = Server::default();
         for change in before {
             server.apply(change);
         }
-        let mut driver = Driver::new(server);
+        let mut driver = Driver::new(server, first);
         let mut newest = None;
         for step in steps {
             driver.step(step);
@@ -288,6 +297,7 @@ fn watching() -> Reflector {
 
 fn list(token: Option<&str>, limit: Option<u32>) -> Effect<Object> {
     Effect::List {
+        at: None,
         continue_token: token.map(Into::into),
         limit,
     }
@@ -318,6 +328,51 @@ fn event(at: &str) -> Input<Object> {
         version: at.into(),
         owner,
     }))
+}
+
+/// The requests among these effects.
+fn requests(effects: Out) -> Out {
+    let is_request = |effect: &Effect<Object>| !matches!(effect, Effect::Inform(_));
+    effects.into_iter().filter(is_request).collect()
+}
+
+#[test]
+fn a_first_list_at_a_given_version_is_requested_once_and_its_pages_by_their_token() {
+    let at = |version| Effect::List {
+        at: version,
+        continue_token: None,
+        limit: Some(PAGE_LIMIT),
+    };
+    let mut reflector = Reflector::first_list_at(Some(version(7)));
+    let first = requests(reflector.step(Input::Start, 0));
+    assert_eq!(first, [at(Some(version(7)))]);
+    let mut paged = reflector.clone();
+    let next = requests(paged.step(page(Some("t")), 0));
+    assert_eq!(next, [list(Some("t"), Some(PAGE_LIMIT))]);
+    paged.step(page(None), 0);
+    let watching = requests(paged.step(Input::ListAccepted, 0));
+    assert_eq!(watching, [watch(7)]);
+    assert_eq!(requests(paged.step(Input::Stale, 0)), [at(None)]);
+
+    // A version that the server no longer has, does not have yet, or does not want to list at.
+    let too_new = Failure::Server {
+        code: 504,
+        retry_after: None,
+    };
+    for failure in [
+        Failure::Gone,
+        too_new,
+        Failure::Status { code: 400 },
+        Failure::Transport,
+    ] {
+        let mut reflector = reflector.clone();
+        assert_eq!(reflector.step(failed(failure), 0), sleep(800));
+        assert_eq!(
+            requests(reflector.step(Input::Timer, 0)),
+            [at(None)],
+            "{failure:?}"
+        );
+    }
 }
 
 #[test]

@@ -153,6 +153,7 @@ fn start(kubeconfig: &Path, flags: &[&str]) -> anyhow::Result<Manager> {
         kubeconfig: kubeconfig.into(),
         dir: variable("KRUISE_E2E_DIR").into(),
         flags: flags.iter().map(ToString::to_string).collect(),
+        webhook_port: None,
     };
     let mut manager = launch.start()?;
     manager.wait_ready(LIMIT)?;

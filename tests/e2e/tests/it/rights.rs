@@ -226,6 +226,7 @@ fn started(system: &Kubectl, kubeconfig: &Path, dir: &Path, flags: &[String]) ->
             .map(ToString::to_string)
             .chain(flags.iter().cloned())
             .collect(),
+        webhook_port: None,
     };
     let mut manager = launch.start().unwrap();
     manager.wait_ready(LIMIT).unwrap();

@@ -1,0 +1,56 @@
+//! A list that the server streams as the initial events of a watch (`sendInitialEvents`).
+//!
+//! The initial events come in no order of their versions, and changes follow them until a bookmark says that the state is
+//! complete. Each object has its changes in order, so the last event of a name is its state.
+
+use std::collections::BTreeMap;
+
+use crate::{Cached, Failure, ObjectKey, Version, WatchInput};
+
+/// One line of a watch with initial events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StreamedLine<T> {
+    /// An initial event or a change. Bookmarks before the end have no meaning.
+    Event(WatchInput<T>),
+    /// The bookmark after the initial events: all objects have been sent as they are at this version.
+    End(Version),
+    /// An `ERROR` event.
+    Failed(Failure),
+}
+
+/// The objects of a list that is being streamed.
+#[derive(Clone, Debug)]
+pub struct StreamedList<T> {
+    objects: BTreeMap<ObjectKey, T>,
+}
+
+impl<T: Cached> StreamedList<T> {
+    /// An empty list.
+    pub fn new() -> Self {
+        Self {
+            objects: BTreeMap::new(),
+        }
+    }
+
+    /// Applies one event.
+    pub fn apply(&mut self, event: WatchInput<T>) {
+        match event {
+            WatchInput::Added(object) | WatchInput::Modified(object) => {
+                self.objects.insert(ObjectKey::of(&object), object);
+            }
+            WatchInput::Deleted(object) => drop(self.objects.remove(&ObjectKey::of(&object))),
+            WatchInput::Bookmark(_) => {}
+        }
+    }
+
+    /// The objects, in the order of their keys.
+    pub fn into_items(self) -> Vec<T> {
+        self.objects.into_values().collect()
+    }
+}
+
+impl<T: Cached> Default for StreamedList<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
