@@ -125,11 +125,15 @@ pub enum Bug {
     PullsOverwritten,
     /// A tag is removed from a node with the first of the jobs that want it.
     SharedTagRemoved,
+    /// A PodProbeMarker that is deleted takes the probes of markers with it whose names end in its own.
+    OtherProbesRemoved,
+    /// Probes of a node are removed from the list as it was when that was planned.
+    ProbesOverwritten,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 59] = [
+    pub const ALL: [Self; 61] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -189,6 +193,8 @@ impl Bug {
         Self::NeededCopyDeleted,
         Self::PullsOverwritten,
         Self::SharedTagRemoved,
+        Self::OtherProbesRemoved,
+        Self::ProbesOverwritten,
     ];
 }
 
