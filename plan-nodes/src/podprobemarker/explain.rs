@@ -79,15 +79,17 @@ fn result(probe: &MarkedProbe, state: Option<&ProbeState>, pod: &PodView) -> Str
     };
     let condition = pod.condition(&probe.pod_condition_type);
     let differs = condition.is_some_and(|condition| condition.status != expected);
-    let mut text = format!("{:?}", state.state);
-    if !state.message.is_empty() {
-        text.push_str(&format!(" ({})", state.message.trim()));
-    }
-    if differs {
-        text.push_str(&format!(
+    let message = match state.message.trim() {
+        "" => String::new(),
+        message => format!(" ({message})"),
+    };
+    let contradicted = if differs {
+        format!(
             ", but another probe or component sets {}",
             probe.pod_condition_type
-        ));
-    }
-    text
+        )
+    } else {
+        String::new()
+    };
+    format!("{:?}{message}{contradicted}", state.state)
 }
