@@ -1,10 +1,17 @@
 //! NodePodProbe: the probes that the agent of one node runs, and their results.
+//!
+//! [`NodePodProbe`] is read from raw JSON with [`NodePodProbe::from_value`]. Entries are written back with the members that
+//! this build does not know.
+
+mod types;
 
 use crate::convert::Conversion;
 use crate::definition::{Kind, Scope, Version};
 use crate::names::APPS_GROUP;
 use crate::schema::Object;
 use crate::schema::shared::probe;
+
+pub use types::{ContainerProbe, NodePodProbe, PodProbeStatus, PodProbes, ProbeName, ProbeState};
 
 /// NodePodProbe.
 pub const KIND: Kind = Kind {

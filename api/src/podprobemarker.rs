@@ -1,10 +1,16 @@
 //! PodProbeMarker: probes whose results become labels, annotations and conditions of pods.
+//!
+//! [`PodProbeMarker`] is read from raw JSON with [`PodProbeMarker::from_value`].
+
+mod types;
 
 use crate::convert::Conversion;
 use crate::definition::{Kind, Scope, Version};
 use crate::names::APPS_GROUP;
 use crate::schema::shared::probe;
 use crate::schema::{Object, label_selector};
+
+pub use types::{MarkedProbe, MarkerPolicy, PodProbeMarker, PodProbeMarkerSpec, PodProbeMarkerStatus, State};
 
 /// PodProbeMarker.
 pub const KIND: Kind = Kind {

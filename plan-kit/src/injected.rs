@@ -129,11 +129,15 @@ pub enum Bug {
     ForeignCopyDeleted,
     /// A ResourceDistribution trusts that nobody but it writes its copies.
     CopyEditUnseen,
+    /// A PodProbeMarker that is deleted takes the probes of markers with it whose names end in its own.
+    OtherProbesRemoved,
+    /// Probes of a node are removed from the list as it was when that was planned.
+    ProbesOverwritten,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 61] = [
+    pub const ALL: [Self; 63] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -195,6 +199,8 @@ impl Bug {
         Self::SharedTagRemoved,
         Self::ForeignCopyDeleted,
         Self::CopyEditUnseen,
+        Self::OtherProbesRemoved,
+        Self::ProbesOverwritten,
     ];
 }
 

@@ -55,6 +55,10 @@ impl ResourceId {
     pub const IMAGE_PULL_JOBS: Self = Self::kruise("imagepulljobs");
     /// ImageListPullJobs.
     pub const IMAGE_LIST_PULL_JOBS: Self = Self::kruise("imagelistpulljobs");
+    /// PodProbeMarkers.
+    pub const POD_PROBE_MARKERS: Self = Self::kruise("podprobemarkers");
+    /// NodePodProbes. They are in no namespace.
+    pub const NODE_POD_PROBES: Self = Self::kruise("nodepodprobes");
     /// AdvancedCronJobs.
     pub const ADVANCED_CRON_JOBS: Self = Self::kruise("advancedcronjobs");
     /// EphemeralJobs.

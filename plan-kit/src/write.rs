@@ -152,6 +152,20 @@ pub enum Intent {
     UpdateCopy,
     /// A copy is deleted: its namespace is to have none.
     DeleteCopy,
+    /// A node gets the object that lists its probes.
+    CreateNodePodProbe,
+    /// The list of probes of a node that is gone is deleted.
+    DeleteNodePodProbe,
+    /// Pods that are gone, and probes that nobody wants, are removed from a node.
+    TidyProbes,
+    /// The probes of a marker on a node become those that it wants.
+    SetProbes,
+    /// A pod gets the conditions, labels and annotations that results of probes stand for.
+    MarkPod,
+    /// A marker that is deleted is held back until its probes are gone.
+    HoldMarker,
+    /// A marker that is being deleted is not held back any more.
+    ReleaseMarker,
 }
 
 impl Intent {
@@ -210,6 +224,13 @@ impl Intent {
             Self::CreateCopy => "create-copy",
             Self::UpdateCopy => "update-copy",
             Self::DeleteCopy => "delete-copy",
+            Self::CreateNodePodProbe => "create-node-pod-probe",
+            Self::DeleteNodePodProbe => "delete-node-pod-probe",
+            Self::TidyProbes => "tidy-probes",
+            Self::SetProbes => "set-probes",
+            Self::MarkPod => "mark-pod",
+            Self::HoldMarker => "hold-marker",
+            Self::ReleaseMarker => "release-marker",
         }
     }
 }

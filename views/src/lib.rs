@@ -15,6 +15,7 @@ mod node;
 mod node_pod;
 mod owner;
 mod pod;
+mod prints;
 mod revision;
 mod scheduled_job;
 mod secret;
@@ -35,8 +36,9 @@ pub use node_pod::{NodeContainerStatusView, NodeContainerView, NodePodView};
 pub use owner::OwnerView;
 pub use pod::{
     BroadcastView, ClaimVolume, ConditionView, ContainerStatusView, ContainerView, EphemeralState,
-    EphemeralView, Phase, PodView, Truth,
+    EphemeralView, Phase, PodView, PortView, Truth,
 };
+pub use prints::AnnotationPrints;
 pub use revision::RevisionView;
 pub use scheduled_job::{JobEnd, ScheduledJobView};
 pub use secret::SecretView;

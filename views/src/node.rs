@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use kruise_api::names::containerrecreaterequest::{NODE_TYPE, VIRTUAL_KUBELET};
 use kube_cache::Cached;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -54,6 +55,11 @@ impl NodeView {
     /// Labels, among them the topology keys.
     pub fn labels(&self) -> &Labels {
         &self.labels
+    }
+
+    /// Is it a virtual node, which has no agent?
+    pub fn is_virtual(&self) -> bool {
+        self.labels.get(NODE_TYPE) == Some(VIRTUAL_KUBELET)
     }
 
     /// Do the two differ in their versions at most?

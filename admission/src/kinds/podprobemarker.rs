@@ -9,6 +9,8 @@
 //! | `….podConditionType` | the name of a condition, once |
 //! | `….markerPolicy` | known states, each once, with labels or annotations that are well formed |
 //! | `….podConditionType`, `markerPolicy` | at least one of them |
+//!
+//! OpenKruise also demands the scheme of HTTP probes, although it is said to be HTTP by default. Here the controller fills it in.
 
 use std::collections::BTreeSet;
 
@@ -31,6 +33,7 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     },
     rules,
     changes,
+    advice: |marker, _| native_conditions(marker),
     ..KindWebhooks::of(&kruise_api::podprobemarker::KIND)
 };
 
@@ -150,11 +153,11 @@ fn http(errors: &mut Errors, action: &Value, path: &str) {
     if text(action, "path").is_empty() {
         errors.required(format!("{path}.path"), "");
     }
-    let scheme = text(action, "scheme");
-    if scheme.is_empty() {
-        errors.required(format!("{path}.scheme"), "must be HTTP or HTTPS");
-    }
-    errors.one_of(format!("{path}.scheme"), scheme, &["HTTP", "HTTPS"]);
+    errors.one_of(
+        format!("{path}.scheme"),
+        text(action, "scheme"),
+        &["HTTP", "HTTPS"],
+    );
     for (index, header) in items(action, "httpHeaders").iter().enumerate() {
         let name = text(header, "name");
         let good = |c: char| c.is_ascii_alphanumeric() || c == '-';
@@ -217,6 +220,20 @@ fn policies(errors: &mut Errors, policies: &[Value], path: &str) {
             json!({"name": "x", "labels": policy.get("labels"), "annotations": policy.get("annotations")});
         errors.0.extend(validate::metadata(&marks, &path));
     }
+}
+
+/// Warns of probes whose results overwrite conditions that others write.
+fn native_conditions(marker: &Value) -> Vec<String> {
+    let spec = marker.get("spec").unwrap_or(&Value::Null);
+    let types = items(spec, "probes").iter().enumerate();
+    let native = types.filter(|(_, probe)| NATIVE.contains(&text(probe, "podConditionType")));
+    let warning = |(index, probe): (usize, &Value)| {
+        format!(
+            "spec.probes[{index}].podConditionType: the kubelet or a controller writes {}, and the probe overwrites it",
+            text(probe, "podConditionType")
+        )
+    };
+    native.map(warning).collect()
 }
 
 fn changes(errors: &mut Errors, new: &Value, old: &Value, _scope: &Scope<'_>) {
@@ -285,7 +302,6 @@ mod tests {
             ("probes.0.probe.periodSeconds", json!(-1), "spec.probes[0].probe.periodSeconds: Invalid value: -1"),
             ("probes.0.probe.exec", json!({}), "spec.probes[0].probe.exec.command: Required"),
             ("probes.1.probe", get("path", json!("")), "spec.probes[1].probe.httpGet.path: Required"),
-            ("probes.1.probe", get("scheme", Value::Null), "spec.probes[1].probe.httpGet.scheme: Required"),
             ("probes.1.probe", get("scheme", json!("http")), "spec.probes[1].probe.httpGet.scheme: Unsupported"),
             ("probes.1.probe", get("host", json!("a")), "spec.probes[1].probe.httpGet.host: Invalid"),
             ("probes.1.probe", get("port", json!(0)), "spec.probes[1].probe.httpGet.port: Invalid value: 0"),
@@ -299,6 +315,27 @@ mod tests {
             ("probes.0.markerPolicy", policy(json!({"state": "Failed", "labels": {"a b": ""}})), "spec.probes[0].markerPolicy[1].labels: Invalid"),
             ("probes.0.markerPolicy", policy(json!({"state": "Failed", "annotations": {"a b": ""}})), "spec.probes[0].markerPolicy[1].annotations: Invalid"),
         ]);
+    }
+
+    #[test]
+    fn a_scheme_may_be_missing_and_conditions_of_others_are_warned_of() {
+        let mut spec = good();
+        spec["probes"][1]["probe"]["httpGet"]
+            .as_object_mut()
+            .unwrap()
+            .remove("scheme");
+        let marker = CASE.object("v1alpha1", &spec);
+        assert_eq!(CASE.refusal("CREATE", &marker, &Value::Null), None);
+        assert!(CASE.warnings("CREATE", &marker, &Value::Null).is_empty());
+        spec["probes"][1]["podConditionType"] = json!("Ready");
+        let marker = CASE.object("v1alpha1", &spec);
+        let warnings = CASE.warnings("CREATE", &marker, &Value::Null);
+        assert_eq!(warnings.len(), 1);
+        assert!(
+            warnings[0].starts_with("spec.probes[1].podConditionType: "),
+            "{warnings:?}"
+        );
+        assert!(CASE.warnings("UPDATE", &marker, &marker).is_empty());
     }
 
     #[test]

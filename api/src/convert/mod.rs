@@ -22,6 +22,20 @@ pub const OLDER: &str = "v1alpha1";
 /// The hub: the newer version.
 pub const NEWER: &str = "v1beta1";
 
+/// Is the object of the only version of its kind, which is the older one?
+///
+/// # Errors
+/// In plain words, if it is of another version.
+pub(crate) fn require_older(kind: &Kind, object: &Value) -> Result<(), String> {
+    let wanted = format!("{}/{OLDER}", kind.group);
+    let version = object.get("apiVersion").and_then(Value::as_str);
+    let version = version.unwrap_or_default();
+    if version == wanted {
+        return Ok(());
+    }
+    Err(format!("apiVersion is {version:?}, not {wanted:?}"))
+}
+
 /// How versions of a kind are converted.
 pub enum Conversion {
     /// There is one version only.

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::KIND;
 use crate::condition::JobCondition;
+use crate::convert::require_older;
 use crate::meta::{LabelSelector, ObjectMeta, null_as_default};
 
 /// An EphemeralJob as planners see it.
@@ -112,14 +113,7 @@ impl EphemeralJob {
     /// # Errors
     /// In plain words, if the version is not served, or a field has another type.
     pub fn from_value(object: Value) -> Result<Self, String> {
-        let wanted = format!("{}/v1alpha1", KIND.group);
-        let version = object
-            .get("apiVersion")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        if version != wanted {
-            return Err(format!("apiVersion is {version:?}, not {wanted:?}"));
-        }
+        require_older(&KIND, &object)?;
         Self::deserialize(object).map_err(|error| error.to_string())
     }
 }

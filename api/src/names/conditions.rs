@@ -1,6 +1,8 @@
 //! Types and reasons of conditions. People and tools match on both.
 /// Pod condition of Kubernetes: the pod is ready.
 pub const READY: &str = "Ready";
+/// Pod condition: its init containers have ended.
+pub const INITIALIZED: &str = "Initialized";
 /// Reason of [`READY`] that this program sets to False together with a readiness gate, before the kubelet does.
 pub const READINESS_GATES_NOT_READY: &str = "ReadinessGatesNotReady";
 /// Reason of [`IN_PLACE_UPDATE_READY`](super::IN_PLACE_UPDATE_READY) that is False.
@@ -68,7 +70,7 @@ pub const PODS_RUN: &str = "PodsRun";
 pub const NO_POD_RUNS: &str = "NoPodRuns";
 
 /// EphemeralJob condition: the controller has observed the job.
-pub const EPHEMERAL_INITIALIZED: &str = "Initialized";
+pub const EPHEMERAL_INITIALIZED: &str = INITIALIZED;
 /// EphemeralJob condition: no pod matches the selector.
 pub const EPHEMERAL_MATCHED_EMPTY: &str = "MatchedEmpty";
 /// Reason of [`EPHEMERAL_MATCHED_EMPTY`].

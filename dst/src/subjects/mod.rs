@@ -13,6 +13,7 @@ pub mod knowledge;
 pub mod labels;
 pub mod nodes;
 pub mod pod_writes;
+pub mod podprobemarker;
 pub mod podunavailablebudget;
 pub mod registration;
 pub mod resourcedistribution;
@@ -36,6 +37,7 @@ pub const ALL: Subjects = Subjects(&[
     &ephemeraljob::EphemeralJob,
     &imagepulljob::ImagePullJob,
     &resourcedistribution::ResourceDistribution,
+    &podprobemarker::PodProbeMarker,
 ]);
 
 /// The subject whose scenarios show an injected bug; none if those of several do.
@@ -85,6 +87,7 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
             Some("imagepulljob")
         }
         Bug::ForeignCopyDeleted | Bug::CopyEditUnseen => Some("resourcedistribution"),
+        Bug::OtherProbesRemoved | Bug::ProbesOverwritten => Some("podprobemarker"),
         _ => None,
     }
 }

@@ -102,6 +102,7 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::NodesAtOnceOffByOne => &["nodes at a time"],
         Bug::NeededCopyDeleted => &["copies stay while jobs need them"],
         Bug::PullsOverwritten => &["nothing of others is lost", "an ended job asks no node"],
+        Bug::OtherProbesRemoved | Bug::ProbesOverwritten => &["no probe that is wanted is lost"],
         Bug::SharedTagRemoved => &["nothing of others is lost"],
         Bug::ForeignCopyDeleted => &["foreign objects stay"],
         Bug::CopyEditUnseen => &["convergence"],

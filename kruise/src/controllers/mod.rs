@@ -18,11 +18,14 @@ pub mod images;
 mod invalid_spec;
 pub mod launch;
 pub mod nodeimage;
+pub mod nodepodprobe;
 mod not_yet;
 pub mod parsed;
 pub mod placing;
 pub mod pod_readiness;
+pub mod podprobemarker;
 pub mod podunavailablebudget;
+pub mod probes;
 pub mod resourcedistribution;
 pub mod reviews;
 pub mod sidecarset;
@@ -41,7 +44,7 @@ use crate::{
 pub use webhook_caches::WebhookCaches;
 
 /// All controllers, in the order in which they start.
-pub static ALL: [&Registration; 14] = [
+pub static ALL: [&Registration; 16] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
     &daemonset::REGISTRATION,
@@ -56,6 +59,8 @@ pub static ALL: [&Registration; 14] = [
     &imagepulljob::REGISTRATION,
     &imagelistpulljob::REGISTRATION,
     &resourcedistribution::REGISTRATION,
+    &nodepodprobe::REGISTRATION,
+    &podprobemarker::REGISTRATION,
 ];
 
 /// The kinds with a controller.

@@ -9,6 +9,7 @@ mod events;
 pub(crate) mod imagelistpulljob;
 pub(crate) mod imagepulljob;
 mod nodes;
+pub(crate) mod podprobemarker;
 mod pods;
 pub(crate) mod podunavailablebudget;
 pub(crate) mod resourcedistribution;
@@ -41,7 +42,7 @@ use crate::{
 /// What to explain.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// `clone/NAME`, `sts/NAME`, `daemon/NAME`, `bcj/NAME`, `sidecarset/NAME`, `pub/NAME`, `acj/NAME`, `ejob/NAME`, `imagepulljob/NAME`, `imagelistpulljob/NAME` or `distributor/NAME`.
+    /// `clone/NAME`, `sts/NAME`, `daemon/NAME`, `bcj/NAME`, `sidecarset/NAME`, `pub/NAME`, `acj/NAME`, `ejob/NAME`, `imagepulljob/NAME`, `imagelistpulljob/NAME`, `distributor/NAME` or `podprobemarker/NAME`.
     target: String,
     /// Only this pod; of a DaemonSet or a BroadcastJob, a pod or a node; of an ImagePullJob a node; of a ResourceDistribution a namespace; of a SidecarSet, `NAMESPACE/NAME` where the name alone is not enough.
     pod: Option<String>,
@@ -353,7 +354,7 @@ mod tests {
             .collect();
         assert_eq!(
             super::enumeration(&targets),
-            "clone, sts, daemon, bcj, sidecarset, pub, acj, ejob, imagepulljob, imagelistpulljob and distributor"
+            "clone, sts, daemon, bcj, sidecarset, pub, acj, ejob, imagepulljob, imagelistpulljob, distributor and podprobemarker"
         );
         let has_name = |name: &str| super::explainers().any(|(kind, _)| super::has_name(kind, name));
         assert!(

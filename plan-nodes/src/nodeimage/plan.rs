@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kruise_api::{
-    names::{
-        containerrecreaterequest::{NODE_TYPE, VIRTUAL_KUBELET},
-        nodeimage::FAKE_NODE_IMAGE,
-    },
+    names::nodeimage::FAKE_NODE_IMAGE,
     nodeimage::{KIND, NodeImage},
 };
 use kruise_plan_kit::{
@@ -40,8 +37,7 @@ pub(super) fn target(name: &str) -> Target {
 
 /// How long it is until the node gets a NodeImage: `None` if it gets none as it is, zero if it is time.
 pub fn is_due(node: &NodeView, delay: Duration, now: Timestamp) -> Option<Duration> {
-    let is_virtual = node.labels.get(NODE_TYPE) == Some(VIRTUAL_KUBELET);
-    if is_virtual || !node.ready || node.deleting {
+    if node.is_virtual() || !node.ready || node.deleting {
         return None;
     }
     let seconds = i64::try_from(delay.as_secs()).unwrap_or(i64::MAX);

@@ -143,6 +143,10 @@ fn every_named_test_exists_and_every_scenario_has_one_or_says_why_not() {
         ("imagelistpulljob.md", 'M', 3),
         ("resourcedistribution.md", 'D', 18),
         ("resourcedistribution.md", 'M', 10),
+        ("podprobemarker.md", 'P', 9),
+        ("podprobemarker.md", 'M', 6),
+        ("nodepodprobe.md", 'N', 4),
+        ("nodepodprobe.md", 'M', 5),
     ] {
         let rows = rows(document, letter);
         let numbers: Vec<String> = rows.iter().map(|row| row[0].clone()).collect();

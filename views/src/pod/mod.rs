@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    AmountsView, Labels, OwnerView, WrittenView,
+    AmountsView, AnnotationPrints, Labels, OwnerView, WrittenView,
     environment::{MetadataMap, MetadataVariable},
 };
 
@@ -32,6 +32,8 @@ pub struct PodView {
     /// Annotations that planners or environments of containers read. Pods with injected sidecars keep all of them, because a
     /// SidecarSet may patch any.
     pub annotations: Labels,
+    /// Which annotations it has, all of them but that of kubectl.
+    pub annotation_prints: AnnotationPrints,
     /// Finalizers.
     pub finalizers: Box<[Box<str>]>,
     /// Creation time.
@@ -62,6 +64,8 @@ pub struct PodView {
     pub ephemeral: Box<[EphemeralView]>,
     /// Phase.
     pub phase: Phase,
+    /// Its address; empty until it has one.
+    pub ip: Box<str>,
     /// Conditions.
     pub conditions: Box<[ConditionView]>,
     /// States of the regular containers.
@@ -144,9 +148,20 @@ pub struct ContainerView {
     pub written: WrittenView,
     /// Environment variables that read a label or an annotation of the pod.
     pub variables: Box<[MetadataVariable]>,
+    /// Its ports that have a name.
+    pub ports: Box<[PortView]>,
     /// What kubelets before 1.31 report as its hash. Only known while it is waited for: of a pod that is being updated in
     /// place and that a node agent reports on.
     pub whole_hash: Option<u32>,
+}
+
+/// A named port of a container.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortView {
+    /// Name.
+    pub name: Box<str>,
+    /// Number.
+    pub number: u16,
 }
 
 /// Phase of a pod, in the order in which surplus pods are deleted.
@@ -263,6 +278,14 @@ impl PodView {
             .iter()
             .find(|have| &*have.name == container)
             .map(|have| &*have.image)
+    }
+
+    /// The number of a named port of a container.
+    pub fn port_of(&self, container: &str, name: &str) -> Option<u16> {
+        let mut containers = self.containers.iter();
+        let container = containers.find(|have| &*have.name == container)?;
+        let port = container.ports.iter().find(|port| &*port.name == name)?;
+        Some(port.number)
     }
 
     /// What a container that begins now reads in a variable; empty if the pod has no such label or annotation.

@@ -15,6 +15,26 @@ fn a_pod_with_null_everywhere_is_a_pending_pod() {
 }
 
 #[test]
+fn named_ports_the_address_and_prints_of_annotations_are_kept() {
+    let pod: PodView = serde_json::from_str(
+        r#"{"metadata":{"annotations":{"a":"1","kubectl.kubernetes.io/last-applied-configuration":"{}"}},
+            "spec":{"containers":[{"name":"c","ports":[{"containerPort":1},{"name":"web","containerPort":80},
+                {"name":"bad","containerPort":70000},{"name":"none"}]},{"name":"d","ports":null}]},
+            "status":{"podIP":"192.0.2.1"}}"#,
+    )
+    .unwrap();
+    assert_eq!((&*pod.ip, pod.containers[0].ports.len()), ("192.0.2.1", 1));
+    assert_eq!(
+        (pod.port_of("c", "web"), pod.port_of("d", "web")),
+        (Some(80), None)
+    );
+    assert_eq!((pod.port_of("c", "bad"), pod.port_of("e", "web")), (None, None));
+    assert!(pod.annotations.is_empty() && pod.annotation_prints.has("a", "1"));
+    let kubectl = "kubectl.kubernetes.io/last-applied-configuration";
+    assert!(!pod.annotation_prints.has_key(kubectl));
+}
+
+#[test]
 fn a_waiting_resize_is_read_from_the_field_and_from_the_condition() {
     let condition =
         r#"{"status":{"conditions":[{"type":"PodResizePending","status":"True","reason":"Infeasible"}]}}"#;

@@ -11,12 +11,12 @@ use serde::{
 use serde_json::Value;
 
 use super::{
-    BroadcastView, ClaimVolume, ConditionView, ContainerStatusView, ContainerView, Phase, PodView, Truth,
-    report,
+    BroadcastView, ClaimVolume, ConditionView, ContainerStatusView, ContainerView, Phase, PodView, PortView,
+    Truth, report,
 };
 use super::{broadcast, ephemeral};
 use crate::{
-    AmountsView, Labels, OwnerView, WrittenView, amounts,
+    AmountsView, AnnotationPrints, Labels, OwnerView, WrittenView, amounts,
     environment::{MetadataMap, MetadataVariable},
     written,
 };
@@ -238,12 +238,20 @@ pub(super) struct Container {
     pub(super) name: Box<str>,
     image: Box<str>,
     env: Option<Vec<Variable>>,
+    ports: Option<Vec<Port>>,
     #[serde(deserialize_with = "amounts::boxed")]
     resources: Option<Box<AmountsView>>,
     pub(super) startup_probe: Option<Probe>,
     /// Not of the server.
     #[serde(skip)]
     whole_hash: Option<u32>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Port {
+    name: Option<Box<str>>,
+    container_port: Option<i64>,
 }
 
 #[derive(Default, Deserialize)]
@@ -278,6 +286,14 @@ struct Key {
     key: Box<str>,
 }
 
+impl Port {
+    fn named(self) -> Option<PortView> {
+        let number = self.container_port.and_then(|number| u16::try_from(number).ok());
+        let (name, number) = (self.name?, number?);
+        Some(PortView { name, number })
+    }
+}
+
 impl From<Container> for ContainerView {
     fn from(wire: Container) -> Self {
         let (mut barrier, mut variables) = (None, Vec::new());
@@ -298,6 +314,7 @@ impl From<Container> for ContainerView {
             resources: wire.resources,
             written: WrittenView::default(),
             variables: variables.into(),
+            ports: wire.ports.into_iter().flatten().filter_map(Port::named).collect(),
             whole_hash: wire.whole_hash,
         }
     }
@@ -313,6 +330,8 @@ struct Gate {
 #[serde(rename_all = "camelCase", default)]
 struct Status {
     phase: Option<Box<str>>,
+    #[serde(rename = "podIP")]
+    pod_ip: Option<Box<str>>,
     observed_generation: i64,
     conditions: Option<Vec<Condition>>,
     container_statuses: Option<Vec<ContainerStatus>>,
@@ -396,6 +415,7 @@ impl From<Object> for PodView {
             uid: metadata.uid,
             resource_version: metadata.resource_version,
             labels: metadata.labels,
+            annotation_prints: AnnotationPrints::of(&metadata.annotations, |key| key == names::LAST_APPLIED),
             annotations: metadata.annotations.filtered(is_kept),
             finalizers: metadata.finalizers.unwrap_or_default(),
             created: metadata.creation_timestamp,
@@ -429,6 +449,7 @@ impl From<Object> for PodView {
                 .collect(),
             ephemeral,
             phase: phase(status.phase.as_deref()),
+            ip: status.pod_ip.unwrap_or_default(),
             conditions: conditions
                 .into_iter()
                 .map(ConditionView::from)

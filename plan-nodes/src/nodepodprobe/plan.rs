@@ -1,0 +1,64 @@
+//! The order of decisions.
+
+use kruise_api::nodepodprobe::{KIND, NodePodProbe};
+use kruise_plan_kit::{Intent, ObjectWrites, Phase, Plan, Precondition, Write};
+use kruise_views::NodeView;
+use serde_json::json;
+
+use super::{results, snapshot::Snapshot, tidy};
+use crate::probes;
+
+/// Decides what the NodePodProbe of a node needs now, and the pods that it has results of.
+pub fn plan(snapshot: &Snapshot<'_>) -> Plan {
+    let node = snapshot.node.filter(|node| !node.deleting);
+    let writes = match (snapshot.probes, node) {
+        (Some(probes), _) if probes.metadata.deletion_timestamp.is_some() => Vec::new(),
+        (Some(probes), None) => vec![delete(probes)],
+        (Some(probes), Some(_)) => keep(snapshot, probes),
+        (None, Some(node)) => create(snapshot, node).into_iter().collect(),
+        (None, None) => Vec::new(),
+    };
+    Plan {
+        writes,
+        ..Plan::default()
+    }
+}
+
+fn keep(snapshot: &Snapshot<'_>, probes: &NodePodProbe) -> Vec<ObjectWrites> {
+    let tidied = tidy::tidy(snapshot, probes);
+    tidied
+        .into_iter()
+        .chain(results::apply(snapshot, probes))
+        .collect()
+}
+
+/// Creates the NodePodProbe of a node that is ready and has an agent.
+fn create(snapshot: &Snapshot<'_>, node: &NodeView) -> Option<ObjectWrites> {
+    if !node.ready || node.is_virtual() {
+        return None;
+    }
+    let body = json!({
+        "apiVersion": snapshot.api_version,
+        "kind": KIND.kind,
+        "metadata": {"name": snapshot.name},
+        "spec": {},
+    });
+    let write = Write::Create {
+        intent: Intent::CreateNodePodProbe,
+        target: probes::target(snapshot.name),
+        body: body.into(),
+        owner_uid: None,
+    };
+    Some(ObjectWrites::alone(Phase::Pods, write, "its node is ready"))
+}
+
+/// Deletes the NodePodProbe of a node that is gone.
+fn delete(probes: &NodePodProbe) -> ObjectWrites {
+    let metadata = &probes.metadata;
+    let write = Write::Delete {
+        intent: Intent::DeleteNodePodProbe,
+        target: crate::probes::target(&metadata.name),
+        precondition: Precondition::Uid(metadata.uid.clone()),
+    };
+    ObjectWrites::alone(Phase::Cleanup, write, "its node is gone")
+}
