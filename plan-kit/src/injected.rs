@@ -125,11 +125,17 @@ pub enum Bug {
     PullsOverwritten,
     /// A tag is removed from a node with the first of the jobs that want it.
     SharedTagRemoved,
+    /// A ContainerRecreateRequest that has ended leaves its key on the pod.
+    RequestKeyLeft,
+    /// The grace period of a ContainerRecreateRequest begins before its pod is out of service.
+    GraceBeforeUnready,
+    /// The pod of a ContainerRecreateRequest is gone if the cache does not have it.
+    PodBelievedGone,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 59] = [
+    pub const ALL: [Self; 62] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -189,6 +195,9 @@ impl Bug {
         Self::NeededCopyDeleted,
         Self::PullsOverwritten,
         Self::SharedTagRemoved,
+        Self::RequestKeyLeft,
+        Self::GraceBeforeUnready,
+        Self::PodBelievedGone,
     ];
 }
 

@@ -146,6 +146,10 @@ pub enum Intent {
     ReleaseSecret,
     /// The copy of a pull secret is deleted: no job needs it.
     DeleteSecret,
+    /// A request to restart containers is deleted only after its pod is back in service.
+    HoldRequest,
+    /// A request that has ended is of no interest to its node any more, and holds nothing.
+    ReleaseRequest,
 }
 
 impl Intent {
@@ -201,6 +205,8 @@ impl Intent {
             Self::UpdateSecret => "update-secret",
             Self::ReleaseSecret => "release-secret",
             Self::DeleteSecret => "delete-secret",
+            Self::HoldRequest => "hold-request",
+            Self::ReleaseRequest => "release-request",
         }
     }
 }

@@ -103,6 +103,9 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::NeededCopyDeleted => &["copies stay while jobs need them"],
         Bug::PullsOverwritten => &["nothing of others is lost", "an ended job asks no node"],
         Bug::SharedTagRemoved => &["nothing of others is lost"],
+        Bug::RequestKeyLeft => &["a pod is back in service before its request is released"],
+        Bug::GraceBeforeUnready => &["a grace period begins out of service"],
+        Bug::PodBelievedGone => &["a request ends for a reason"],
         Bug::InPlaceForgotten => &["in place where possible"],
     }
 }
