@@ -9,6 +9,7 @@ pub mod broadcastjob;
 pub mod budgets;
 pub mod caches;
 pub mod cloneset;
+pub mod containerrecreaterequest;
 pub mod daemonset;
 pub mod ephemeraljob;
 pub mod fits;
@@ -40,7 +41,7 @@ use crate::{
 pub use webhook_caches::WebhookCaches;
 
 /// All controllers, in the order in which they start.
-pub static ALL: [&Registration; 13] = [
+pub static ALL: [&Registration; 14] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
     &daemonset::REGISTRATION,
@@ -54,6 +55,7 @@ pub static ALL: [&Registration; 13] = [
     &nodeimage::REGISTRATION,
     &imagepulljob::REGISTRATION,
     &imagelistpulljob::REGISTRATION,
+    &containerrecreaterequest::REGISTRATION,
 ];
 
 /// The kinds with a controller.
