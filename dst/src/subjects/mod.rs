@@ -3,6 +3,7 @@
 pub mod advancedcronjob;
 pub mod broadcastjob;
 pub mod cloneset;
+pub mod containerrecreaterequest;
 pub mod daemonset;
 pub mod deployment;
 pub mod ephemeraljob;
@@ -34,6 +35,7 @@ pub const ALL: Subjects = Subjects(&[
     &advancedcronjob::AdvancedCronJob,
     &ephemeraljob::EphemeralJob,
     &imagepulljob::ImagePullJob,
+    &containerrecreaterequest::ContainerRecreateRequest,
 ]);
 
 /// The subject whose scenarios show an injected bug; none if those of several do.
@@ -81,6 +83,9 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         | Bug::ReplicasIgnored => Some("ephemeraljob"),
         Bug::NodesAtOnceOffByOne | Bug::NeededCopyDeleted | Bug::PullsOverwritten | Bug::SharedTagRemoved => {
             Some("imagepulljob")
+        }
+        Bug::RequestKeyLeft | Bug::GraceBeforeUnready | Bug::PodBelievedGone => {
+            Some("containerrecreaterequest")
         }
         _ => None,
     }

@@ -14,7 +14,9 @@ use crate::cluster::{
     text, until_webhooks_answer, variable, web,
 };
 use crate::own_nodes::Nodes;
-use crate::{admission_lookups, claims, ephemeraljob, installation, launch};
+use crate::{
+    admission_lookups, claims, containerrecreaterequest as restarts, ephemeraljob, installation, launch,
+};
 
 /// Namespace of the manager.
 const SYSTEM: &str = "kruise-system";
@@ -51,6 +53,9 @@ const RARE: &[(&str, &str)] = &[
     ("update", "advancedcronjobs/finalizers"),
     ("update", "ephemeraljobs/finalizers"),
     ("get", "ephemeraljobs"),
+    ("update", "containerrecreaterequests/finalizers"),
+    // A request is in its cache.
+    ("get", "containerrecreaterequests"),
     // A job of the wanted name exists already: whose is it?
     ("get", "advancedcronjobs"),
     ("get", "jobs"),
@@ -271,6 +276,7 @@ fn live(scenario: &Scenario) {
     live_with_a_broadcast(scenario);
     live_with_schedules(scenario);
     live_with_ephemeral_containers(scenario);
+    live_with_a_restart(scenario);
     live_with_a_node(scenario);
     refer_to_others(scenario);
 }
@@ -328,6 +334,25 @@ fn live_with_ephemeral_containers(scenario: &Scenario) {
     ephemeraljob::end(scenario, "cart", 0);
     wait::until_true("the job is gone", LIMIT, || {
         Ok(scenario.kubectl.list("ephemeraljobs", "")?.is_empty())
+    })
+    .unwrap();
+}
+
+/// A container is restarted while its pod is out of service, and the request is deleted after its end.
+fn live_with_a_restart(scenario: &Scenario) {
+    restarts::pod(scenario, "restarted");
+    let spec = json!({"strategy": {"unreadyGracePeriodSeconds": 0}, "ttlSecondsAfterFinished": 0});
+    let request = restarts::request("granted", "restarted", &spec);
+    scenario.kubectl.create(&request).unwrap();
+    restarts::report(scenario, "granted", &json!({"phase": "Recreating"}));
+    wait::until_true("the grace period begins", LIMIT, || {
+        let request = scenario.kubectl.get("containerrecreaterequests", "granted")?;
+        Ok(request["status"]["conditions"][0]["type"] == "PreRecreateGrace")
+    })
+    .unwrap();
+    restarts::complete(scenario, "granted");
+    wait::until_true("the request is gone", LIMIT, || {
+        Ok(scenario.kubectl.list("containerrecreaterequests", "")?.is_empty())
     })
     .unwrap();
 }
