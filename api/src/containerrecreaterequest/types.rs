@@ -219,8 +219,11 @@ mod tests {
             restart_count: 1,
             container_id: "containerd://b".into(),
         };
-        assert_eq!(status.container_status_snapshot, [expected.clone()]);
-        assert_eq!(serde_json::to_string(&[expected]).unwrap(), entries);
+        assert_eq!(
+            serde_json::to_string(std::slice::from_ref(&expected)).unwrap(),
+            entries
+        );
+        assert_eq!(status.container_status_snapshot, [expected]);
         assert_eq!(
             status.unready_since(),
             Some("2026-01-01T00:00:05Z".parse().unwrap())

@@ -362,7 +362,7 @@ impl From<Object> for PodView {
         let conditions = status.conditions.unwrap_or_default();
         let statuses = status.container_statuses.unwrap_or_default();
         let containers = spec.containers.unwrap_or_default();
-        let mut init_statuses = status.init_container_statuses.unwrap_or_default();
+        let init_statuses = status.init_container_statuses.unwrap_or_default();
         let counts = init_statuses.iter().map(|init| init.restart_count);
         let counts = counts.chain(statuses.iter().map(|container| container.restart_count));
         let restarts = if spec.restart_policy.as_deref() == Some("OnFailure") {
@@ -385,11 +385,7 @@ impl From<Object> for PodView {
         let is_kept =
             |key: &str| is_read(key) || (is_injected && key != names::LAST_APPLIED) || is_variable(key);
         let node = spec.node_name.filter(|node| !node.is_empty());
-        let mut inits = spec.init_containers.unwrap_or_default();
-        init_statuses.retain(|status| inits.iter().any(|init| init.lasts() && init.name == status.name));
-        if !is_injected {
-            inits.clear();
-        }
+        let (init_containers, sidecars) = initial(spec.init_containers, init_statuses, is_injected);
         let controller = metadata
             .owner_references
             .unwrap_or_default()
@@ -419,7 +415,7 @@ impl From<Object> for PodView {
                 .into_iter()
                 .map(|gate| gate.condition_type)
                 .collect(),
-            init_containers: inits.into_iter().map(|init| init.name).collect(),
+            init_containers,
             containers,
             broadcast,
             restarts_always: !matches!(spec.restart_policy.as_deref(), Some("OnFailure" | "Never")),
@@ -441,11 +437,24 @@ impl From<Object> for PodView {
                 .chain(status.resize.and_then(pending))
                 .collect(),
             statuses: statuses.into_iter().map(ContainerStatusView::from).collect(),
-            sidecars: init_statuses.into_iter().map(ContainerStatusView::from).collect(),
+            sidecars,
             unobserved,
             trusted_at,
         }
     }
+}
+
+/// The names of the init containers, of pods with injected sidecars only, and the states of those that run as long as the pod.
+fn initial(
+    inits: Option<Vec<Init>>,
+    mut statuses: Vec<ContainerStatus>,
+    is_injected: bool,
+) -> (Box<[Box<str>]>, Box<[ContainerStatusView]>) {
+    let inits = inits.unwrap_or_default();
+    statuses.retain(|status| inits.iter().any(|init| init.lasts() && init.name == status.name));
+    let names = inits.into_iter().filter(|_| is_injected).map(|init| init.name);
+    let lasting = statuses.into_iter().map(ContainerStatusView::from);
+    (names.collect(), lasting.collect())
 }
 
 fn phase(text: Option<&str>) -> Phase {
