@@ -1,4 +1,8 @@
 //! ContainerRecreateRequest: restarts containers of a running pod.
+//!
+//! [`ContainerRecreateRequest`] is read from raw JSON with [`ContainerRecreateRequest::from_value`] and never written back.
+
+mod types;
 
 use serde_json::{Value, json};
 
@@ -12,6 +16,11 @@ use crate::names::conditions::PRE_RECREATE_GRACE;
 use crate::names::containerrecreaterequest::{SYNC_CONTAINER_STATUSES, UNREADY_ACQUIRED};
 use crate::schema::shared::{exec, http_get, standard_conditions, tcp_socket};
 use crate::schema::{Object, at_least, defaulted, int32, int64, one_of, string};
+
+pub use types::{
+    ContainerRecreateRequest, ContainerRecreateRequestSpec, ContainerRecreateRequestStatus, RecreateState,
+    RequestedContainer, SnapshotEntry, Strategy, phase,
+};
 
 /// ContainerRecreateRequest.
 pub const KIND: Kind = Kind {
@@ -31,6 +40,9 @@ pub const KIND: Kind = Kind {
         Rule::NewerOnly("status.containerStatusSnapshot"),
     ]),
 };
+
+/// Message of the condition [`PRE_RECREATE_GRACE`], as OpenKruise writes it.
+pub const GRACE_MESSAGE: &str = "Pod has been forced to not-ready for unreadyGracePeriodSeconds drain";
 
 const STATUSES: [&str; 3] = ["metadata", "annotations", SYNC_CONTAINER_STATUSES];
 const ACQUIRED: [&str; 3] = ["metadata", "annotations", UNREADY_ACQUIRED];
@@ -53,7 +65,7 @@ fn from_annotations(object: &mut Value) {
     if acquired.parse::<jiff::Timestamp>().is_ok() {
         let condition = json!({
             "type": PRE_RECREATE_GRACE, "status": "True", "reason": PRE_RECREATE_GRACE,
-            "message": "Pod has been forced to not-ready for unreadyGracePeriodSeconds drain",
+            "message": GRACE_MESSAGE,
             "lastTransitionTime": acquired,
         });
         set(object, &["status", "conditions"], json!([condition]));

@@ -133,11 +133,17 @@ pub enum Bug {
     OtherProbesRemoved,
     /// Probes of a node are removed from the list as it was when that was planned.
     ProbesOverwritten,
+    /// A ContainerRecreateRequest that has ended leaves its key on the pod.
+    RequestKeyLeft,
+    /// The grace period of a ContainerRecreateRequest begins before its pod is out of service.
+    GraceBeforeUnready,
+    /// The pod of a ContainerRecreateRequest is gone if the cache does not have it.
+    PodBelievedGone,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 63] = [
+    pub const ALL: [Self; 66] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -201,6 +207,9 @@ impl Bug {
         Self::CopyEditUnseen,
         Self::OtherProbesRemoved,
         Self::ProbesOverwritten,
+        Self::RequestKeyLeft,
+        Self::GraceBeforeUnready,
+        Self::PodBelievedGone,
     ];
 }
 

@@ -102,6 +102,43 @@ pub fn settle(pod: &PodView, state: State, lifecycle: Option<&Lifecycle>, now: T
     write(pod, &after, now)
 }
 
+/// The conditions to patch so that a writer's key keeps the pod out of service; none if it does.
+///
+/// A condition that is off for a reason that nobody can read is left alone: such a pod is out of service.
+pub fn hold(pod: &PodView, writer: &str, key: &str, now: Timestamp) -> Vec<Value> {
+    let Some(mut holds) = holds(pod) else {
+        return Vec::new();
+    };
+    let is_new = holds.insert(Hold {
+        user_agent: writer.into(),
+        key: key.into(),
+    });
+    // OpenKruise adds a condition without a status, and anybody may have turned it True since.
+    let is_off = pod
+        .condition(KRUISE_POD_READY)
+        .is_some_and(|condition| condition.status == Truth::False);
+    if is_off && !is_new {
+        return Vec::new();
+    }
+    write(pod, &holds, now)
+}
+
+/// The conditions to patch so that a writer's key does not keep the pod out of service; none if it does not.
+pub fn release(pod: &PodView, writer: &str, key: &str, now: Timestamp) -> Vec<Value> {
+    let Some(mut holds) = holds(pod) else {
+        return Vec::new();
+    };
+    let was_there = holds.remove(&Hold {
+        user_agent: writer.into(),
+        key: key.into(),
+    });
+    if was_there {
+        write(pod, &holds, now)
+    } else {
+        Vec::new()
+    }
+}
+
 /// The holds on a pod. `None` if the condition is off for a reason that nobody can read: then it is somebody else's.
 fn holds(pod: &PodView) -> Option<BTreeSet<Hold>> {
     let Some(condition) = pod.condition(KRUISE_POD_READY) else {
@@ -186,7 +223,7 @@ mod tests {
     use kruise_views::{ConditionView, PodView, Truth};
     use serde_json::{Value, json};
 
-    use super::{marks, settle};
+    use super::{hold, marks, release, settle};
     use crate::{
         inplace::fixture::{condition, now, pod},
         lifecycle::State,
@@ -347,5 +384,61 @@ mod tests {
         };
         assert!(settled(&ungated, State::PreparingDelete, &marking()).is_empty());
         assert!(marks(Some(&marking())) && !marks(None) && !marks(Some(&Lifecycle::default())));
+    }
+
+    const REQUEST: &str = r#"[{"userAgent":"ContainerRecreateRequest","key":"shop/restart"}]"#;
+
+    fn with_key(pod: &PodView) -> Vec<Value> {
+        hold(pod, "ContainerRecreateRequest", "shop/restart", now())
+    }
+
+    fn without_key(pod: &PodView) -> Vec<Value> {
+        release(pod, "ContainerRecreateRequest", "shop/restart", now())
+    }
+
+    #[test]
+    fn a_key_takes_a_pod_out_of_service_once_and_is_always_false() {
+        let conditions = with_key(&pod());
+        assert_eq!(
+            (
+                &conditions[0]["status"],
+                &conditions[0]["message"],
+                conditions.len()
+            ),
+            (&json!("False"), &json!(REQUEST), 2)
+        );
+        assert!(with_key(&held(Truth::False, REQUEST)).is_empty());
+        // OpenKruise's condition without a status, and one that somebody turned True.
+        for status in [Truth::Unknown, Truth::True] {
+            assert_eq!(
+                with_key(&held(status, REQUEST))[0]["status"],
+                "False",
+                "{status:?}"
+            );
+        }
+        let mut new = pod();
+        new.conditions = Box::default();
+        assert_eq!(with_key(&new)[0]["status"], "False", "without a condition");
+        assert!(with_key(&held(Truth::False, "by hand")).is_empty());
+    }
+
+    #[test]
+    fn only_the_last_key_puts_a_pod_back_into_service() {
+        let other = &DELETION[1..DELETION.len() - 1];
+        let both = format!("[{},{other}]", &REQUEST[1..REQUEST.len() - 1]);
+        assert_eq!(with_key(&held(Truth::False, DELETION))[0]["message"], both);
+        let left = without_key(&held(Truth::False, &both));
+        assert_eq!(
+            (&left[0]["status"], &left[0]["message"]),
+            (&json!("False"), &json!(DELETION))
+        );
+        let last = without_key(&held(Truth::False, REQUEST));
+        assert_eq!(
+            (&last[0]["status"], &last[0]["message"], last.len()),
+            (&json!("True"), &json!("[]"), 1)
+        );
+        for message in [DELETION, "by hand", "[]"] {
+            assert!(without_key(&held(Truth::False, message)).is_empty(), "{message}");
+        }
     }
 }

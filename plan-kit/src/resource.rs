@@ -63,6 +63,8 @@ impl ResourceId {
     pub const ADVANCED_CRON_JOBS: Self = Self::kruise("advancedcronjobs");
     /// EphemeralJobs.
     pub const EPHEMERAL_JOBS: Self = Self::kruise("ephemeraljobs");
+    /// ContainerRecreateRequests.
+    pub const CONTAINER_RECREATE_REQUESTS: Self = Self::kruise("containerrecreaterequests");
     /// Jobs of `batch`.
     pub const JOBS: Self = Self {
         group: "batch",

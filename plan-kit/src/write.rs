@@ -166,6 +166,10 @@ pub enum Intent {
     HoldMarker,
     /// A marker that is being deleted is not held back any more.
     ReleaseMarker,
+    /// A request to restart containers is deleted only after its pod is back in service.
+    HoldRequest,
+    /// A request that has ended is of no interest to its node any more, and holds nothing.
+    ReleaseRequest,
 }
 
 impl Intent {
@@ -231,6 +235,8 @@ impl Intent {
             Self::MarkPod => "mark-pod",
             Self::HoldMarker => "hold-marker",
             Self::ReleaseMarker => "release-marker",
+            Self::HoldRequest => "hold-request",
+            Self::ReleaseRequest => "release-request",
         }
     }
 }

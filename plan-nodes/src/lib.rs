@@ -1,11 +1,12 @@
-//! Decisions of the controllers of images and probes on nodes: which node pulls or probes what, when, and what is removed
-//! afterwards.
+//! Decisions of the controllers of what node agents do: which node pulls or probes what, when, and what is removed afterwards;
+//! which containers are restarted.
 //!
-//! Node agents pull and probe. What they are to do is in NodeImages and NodePodProbes, and how it goes is in their status.
-//! OpenKruise's agent and its manager follow the same protocol.
+//! What agents are to do is in NodeImages, NodePodProbes and ContainerRecreateRequests, and how it goes is in the status of
+//! these. OpenKruise's agent and its manager follow the same protocol.
 //!
 //! Invariants: one folder per controller, none of which knows a sibling; pure functions; only the runtime acts.
 
+pub mod containerrecreaterequest;
 pub mod imagelistpulljob;
 pub mod imagepulljob;
 pub mod nodeimage;

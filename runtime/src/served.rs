@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use kruise_api::{convert, kinds, path::segment};
 use kruise_plan_kit::{Part, Patch, ResourceId, Target};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::ApiError;
 
@@ -129,6 +129,17 @@ impl Served {
         }
         Ok(patch)
     }
+
+    /// The merge patch of the object, `{"metadata": {"annotations": {…}}}`, that a merge patch of its status also needs: the
+    /// served version has a part of the status there. `None` if it has not, or the status patch says nothing of that part.
+    pub fn annotations_patch(&self, resource: ResourceId, patch: &Value) -> Result<Option<Value>, NotServed> {
+        let version = self.version(resource).ok_or(NotServed(resource))?;
+        let kind = kinds::of_resource(resource.group, resource.plural);
+        let annotations = kind
+            .zip(patch.get("status"))
+            .and_then(|(kind, status)| convert::status_annotations(kind, status, version));
+        Ok(annotations.map(|annotations| json!({"metadata": {"annotations": annotations}})))
+    }
 }
 
 impl From<NotServed> for ApiError {
@@ -139,8 +150,6 @@ impl From<NotServed> for ApiError {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     const STATEFULSETS: ResourceId = ResourceId::kruise("statefulsets");
@@ -227,5 +236,34 @@ mod tests {
         let sent = older.status_patch(STATEFULSETS, patch.clone()).unwrap();
         assert_eq!(sent, json!({"status": {"replicas": 3}}));
         assert_eq!(chart().status_patch(STATEFULSETS, patch.clone()).unwrap(), patch);
+    }
+
+    #[test]
+    fn parts_of_a_status_are_annotations_in_an_older_version_of_one_kind() {
+        const REQUESTS: ResourceId = ResourceId::CONTAINER_RECREATE_REQUESTS;
+        let entry = json!({"name": "a", "ready": true, "restartCount": 1});
+        let condition = json!({"type": "PreRecreateGrace", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        let patch = json!({"status": {"containerStatusSnapshot": [entry], "conditions": [condition]}});
+        let version = |version| -> Served { [(REQUESTS, version)].into_iter().collect() };
+        let (older, newer) = (version("v1alpha1"), version("v1beta1"));
+        let expected = json!({"metadata": {"annotations": {
+            "crr.apps.kruise.io/sync-container-statuses": json!([entry]).to_string(),
+            "crr.apps.kruise.io/unready-acquired": "2026-01-01T00:00:00Z"}}});
+        assert_eq!(older.annotations_patch(REQUESTS, &patch).unwrap(), Some(expected));
+        assert_eq!(
+            older.status_patch(REQUESTS, patch.clone()).unwrap(),
+            json!({"status": {}})
+        );
+        assert_eq!(newer.annotations_patch(REQUESTS, &patch).unwrap(), None);
+        assert_eq!(newer.status_patch(REQUESTS, patch.clone()).unwrap(), patch);
+        let end = json!({"status": {"phase": "Completed"}});
+        assert_eq!(older.annotations_patch(REQUESTS, &end).unwrap(), None);
+        let counts = json!({"status": {"replicas": 3, "conditions": []}});
+        let sets: Served = [(STATEFULSETS, "v1alpha1"), (ResourceId::CLONESETS, "v1alpha1")]
+            .into_iter()
+            .collect();
+        for resource in [STATEFULSETS, ResourceId::CLONESETS] {
+            assert_eq!(sets.annotations_patch(resource, &counts).unwrap(), None);
+        }
     }
 }

@@ -139,13 +139,31 @@ pub fn convert_status(kind: &Kind, status: Value, version: &str) -> Value {
     if version != OLDER {
         return status;
     }
+    path::take(&mut older_form(kind, status), &["status"]).unwrap_or_default()
+}
+
+/// The annotations in which `version` has what it has no field of the status for; `None` if there are none. A patch of the
+/// status cannot set them: the API server takes nothing but the status from it.
+pub fn status_annotations(kind: &Kind, status: &Value, version: &str) -> Option<Value> {
+    // A function of its own keeps for the conversion back what rules do not.
+    if version != OLDER || !matches!(kind.conversion, Conversion::Rules(_)) {
+        return None;
+    }
+    path::take(
+        &mut older_form(kind, status.clone()),
+        &["metadata", "annotations"],
+    )
+}
+
+/// An object of the older version with nothing but this status of the newer one.
+fn older_form(kind: &Kind, status: Value) -> Value {
     let mut object = json!({"apiVersion": format!("{}/{NEWER}", kind.group), "status": status});
     match &kind.conversion {
         Conversion::OneVersion | Conversion::Same => {}
         Conversion::Rules(rules) => kept::apply(&mut object, rules, Direction::Older),
         Conversion::Own(function) => function(&mut object, Direction::Older),
     }
-    path::take(&mut object, &["status"]).unwrap_or_default()
+    object
 }
 
 fn served(kind: &Kind, version: &str) -> Result<&'static str, ConvertError> {

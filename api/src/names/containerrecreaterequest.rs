@@ -6,6 +6,8 @@ pub const SYNC_CONTAINER_STATUSES: &str = "crr.apps.kruise.io/sync-container-sta
 pub const UNREADY_ACQUIRED: &str = "crr.apps.kruise.io/unready-acquired";
 /// ContainerRecreateRequest finalizer, spelled as the annotation: its pod is not ready because of the request.
 pub const UNREADY_FINALIZER: &str = UNREADY_ACQUIRED;
+/// `userAgent` of the keys in the message of `KruisePodReady` by which requests keep their pods out of service.
+pub const READINESS_WRITER: &str = "ContainerRecreateRequest";
 /// ContainerRecreateRequest label, `"true"` until the request is finished.
 pub const ACTIVE: &str = "crr.apps.kruise.io/active";
 /// ContainerRecreateRequest label: uid of the pod.

@@ -3,6 +3,7 @@
 pub mod advancedcronjob;
 pub mod broadcastjob;
 pub mod cloneset;
+pub mod containerrecreaterequest;
 pub mod daemonset;
 pub mod deployment;
 pub mod ephemeraljob;
@@ -38,6 +39,7 @@ pub const ALL: Subjects = Subjects(&[
     &imagepulljob::ImagePullJob,
     &resourcedistribution::ResourceDistribution,
     &podprobemarker::PodProbeMarker,
+    &containerrecreaterequest::ContainerRecreateRequest,
 ]);
 
 /// The subject whose scenarios show an injected bug; none if those of several do.
@@ -88,6 +90,9 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         }
         Bug::ForeignCopyDeleted | Bug::CopyEditUnseen => Some("resourcedistribution"),
         Bug::OtherProbesRemoved | Bug::ProbesOverwritten => Some("podprobemarker"),
+        Bug::RequestKeyLeft | Bug::GraceBeforeUnready | Bug::PodBelievedGone => {
+            Some("containerrecreaterequest")
+        }
         _ => None,
     }
 }

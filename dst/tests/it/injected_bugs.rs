@@ -106,6 +106,9 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::SharedTagRemoved => &["nothing of others is lost"],
         Bug::ForeignCopyDeleted => &["foreign objects stay"],
         Bug::CopyEditUnseen => &["convergence"],
+        Bug::RequestKeyLeft => &["a pod is back in service before its request is released"],
+        Bug::GraceBeforeUnready => &["a grace period begins out of service"],
+        Bug::PodBelievedGone => &["a request ends for a reason"],
         Bug::InPlaceForgotten => &["in place where possible"],
     }
 }

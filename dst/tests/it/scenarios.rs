@@ -25,6 +25,8 @@ const COPIES: u64 = 40;
 const PULLS: u64 = 40;
 /// PodProbeMarkers.
 const PROBES: u64 = 40;
+/// And with containers that are restarted.
+const RESTARTS: u64 = 40;
 
 /// `KRUISE_DST_SECONDS` plays as many as fit into that time.
 fn limits() -> campaign::Limits {
@@ -125,6 +127,12 @@ fn no_more_nodes_pull_than_a_job_allows_and_nothing_of_it_is_left_whatever_fails
 #[test]
 fn nodes_have_the_probes_of_markers_and_pods_follow_results_whatever_fails() {
     every_one_passes("podprobemarker", PROBES).unwrap();
+}
+
+/// `kruise-dst run --of containerrecreaterequest` takes more of them.
+#[test]
+fn every_request_to_restart_containers_ends_and_leaves_nothing_on_its_pod_whatever_fails() {
+    every_one_passes("containerrecreaterequest", RESTARTS).unwrap();
 }
 
 /// Every seventeenth: `kruise-dst enumerate` takes all of them.

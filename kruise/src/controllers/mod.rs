@@ -9,6 +9,7 @@ pub mod broadcastjob;
 pub mod budgets;
 pub mod caches;
 pub mod cloneset;
+pub mod containerrecreaterequest;
 pub mod daemonset;
 pub mod ephemeraljob;
 pub mod fits;
@@ -44,7 +45,7 @@ use crate::{
 pub use webhook_caches::WebhookCaches;
 
 /// All controllers, in the order in which they start.
-pub static ALL: [&Registration; 16] = [
+pub static ALL: [&Registration; 17] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
     &daemonset::REGISTRATION,
@@ -61,6 +62,7 @@ pub static ALL: [&Registration; 16] = [
     &resourcedistribution::REGISTRATION,
     &nodepodprobe::REGISTRATION,
     &podprobemarker::REGISTRATION,
+    &containerrecreaterequest::REGISTRATION,
 ];
 
 /// The kinds with a controller.

@@ -2,7 +2,8 @@
 //!
 //! `world` is a small cluster that applies plans as a server would, with agents that report when a test says so. `cases` are
 //! fixed examples with their plans. In the files that have the name of a kind, and in `pull_secrets`, all controllers run until
-//! none has anything to do; `probes` has those of probes and a world of its own. `takeover` are objects that OpenKruise stored, and `properties` are random histories.
+//! none has anything to do; `probes` and `containerrecreaterequest` have worlds of their own. `takeover` are objects that
+//! OpenKruise stored, and `properties` are random histories.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,6 +13,7 @@
 )]
 
 mod cases;
+mod containerrecreaterequest;
 mod imagelistpulljob;
 mod imagepulljob;
 mod nodeimage;

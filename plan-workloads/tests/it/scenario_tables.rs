@@ -139,6 +139,8 @@ fn every_named_test_exists_and_every_scenario_has_one_or_says_why_not() {
         ("imagepulljob.md", 'M', 12),
         ("agent.md", 'A', 14),
         ("agent.md", 'R', 12),
+        ("containerrecreaterequest.md", 'R', 13),
+        ("containerrecreaterequest.md", 'M', 9),
         ("imagelistpulljob.md", 'L', 7),
         ("imagelistpulljob.md", 'M', 3),
         ("resourcedistribution.md", 'D', 18),

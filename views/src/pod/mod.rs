@@ -70,6 +70,8 @@ pub struct PodView {
     pub conditions: Box<[ConditionView]>,
     /// States of the regular containers.
     pub statuses: Box<[ContainerStatusView]>,
+    /// States of the init containers that run as long as the pod: those whose `restartPolicy` is `Always`.
+    pub sidecars: Box<[ContainerStatusView]>,
     /// Is its status older than its specification? Known only of nodes that report the generation that they have seen:
     /// kubelets from 1.34.
     pub unobserved: bool,
@@ -223,6 +225,8 @@ pub struct ContainerStatusView {
     pub ready: bool,
     /// Restarts so far.
     pub restart_count: i32,
+    /// When the container that runs began; none if none runs.
+    pub running_since: Option<Timestamp>,
     /// Has it ended, or is it waiting to start?
     pub between_runs: bool,
     /// Has it ended with exit code 0?
@@ -270,6 +274,13 @@ impl PodView {
     /// The state of a container.
     pub fn status_of(&self, container: &str) -> Option<&ContainerStatusView> {
         self.statuses.iter().find(|status| &*status.name == container)
+    }
+
+    /// The state of a container that runs as long as the pod: a regular one, or an init container that does.
+    pub fn lasting_status_of(&self, container: &str) -> Option<&ContainerStatusView> {
+        let mut sidecars = self.sidecars.iter();
+        self.status_of(container)
+            .or_else(|| sidecars.find(|status| &*status.name == container))
     }
 
     /// The image of a container.

@@ -66,6 +66,25 @@ fn only_a_running_container_has_a_running_id() {
 }
 
 #[test]
+fn states_of_init_containers_that_last_are_kept_and_of_no_others() {
+    let pod: PodView = serde_json::from_str(
+        r#"{"spec":{"initContainers":[{"name":"once"},{"name":"proxy","restartPolicy":"Always"},{"name":"log","restartPolicy":"Always"}]},
+            "status":{"containerStatuses":[{"name":"app","state":{"waiting":{}}}],"initContainerStatuses":[
+            {"name":"once","containerID":"cri://0","state":{"terminated":{"exitCode":0}}},
+            {"name":"proxy","containerID":"cri://1","restartCount":2,"state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}}},
+            {"name":"stray","containerID":"cri://2"}]}}"#,
+    )
+    .unwrap();
+    let names: Vec<&str> = pod.sidecars.iter().map(|status| &*status.name).collect();
+    assert_eq!(names, ["proxy"]);
+    let proxy = pod.lasting_status_of("proxy").unwrap();
+    assert_eq!(proxy.running_since, "2026-01-01T00:00:00Z".parse().ok());
+    let app = pod.lasting_status_of("app").unwrap();
+    assert_eq!((app.running_since, pod.lasting_status_of("once")), (None, None));
+    assert!(pod.status_of("proxy").is_none() && pod.init_containers.is_empty());
+}
+
+#[test]
 fn ends_and_waits_are_read_from_the_container_state() {
     for (state, succeeded, unconfigured) in [
         (r#"{"running":{}}"#, false, false),

@@ -227,9 +227,17 @@ struct Claim {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct Init {
     name: Box<str>,
+    restart_policy: Option<Box<str>>,
+}
+
+impl Init {
+    /// Does it run as long as the pod?
+    fn lasts(&self) -> bool {
+        self.restart_policy.as_deref() == Some("Always")
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -335,16 +343,10 @@ struct Status {
     observed_generation: i64,
     conditions: Option<Vec<Condition>>,
     container_statuses: Option<Vec<ContainerStatus>>,
-    init_container_statuses: Option<Vec<InitStatus>>,
+    init_container_statuses: Option<Vec<ContainerStatus>>,
     ephemeral_container_statuses: Option<Vec<ephemeral::Status>>,
     /// `status.resize`: servers before 1.33 report here what newer ones report in conditions.
     resize: Option<Box<str>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct InitStatus {
-    restart_count: i32,
 }
 
 #[derive(Default, Deserialize)]
@@ -379,8 +381,8 @@ impl From<Object> for PodView {
         let conditions = status.conditions.unwrap_or_default();
         let statuses = status.container_statuses.unwrap_or_default();
         let containers = spec.containers.unwrap_or_default();
-        let inits = status.init_container_statuses.unwrap_or_default();
-        let counts = inits.iter().map(|init| init.restart_count);
+        let init_statuses = status.init_container_statuses.unwrap_or_default();
+        let counts = init_statuses.iter().map(|init| init.restart_count);
         let counts = counts.chain(statuses.iter().map(|container| container.restart_count));
         let restarts = if spec.restart_policy.as_deref() == Some("OnFailure") {
             counts.fold(0, i32::saturating_add)
@@ -402,7 +404,7 @@ impl From<Object> for PodView {
         let is_kept =
             |key: &str| is_read(key) || (is_injected && key != names::LAST_APPLIED) || is_variable(key);
         let node = spec.node_name.filter(|node| !node.is_empty());
-        let inits = spec.init_containers.filter(|_| is_injected).unwrap_or_default();
+        let (init_containers, sidecars) = initial(spec.init_containers, init_statuses, is_injected);
         let controller = metadata
             .owner_references
             .unwrap_or_default()
@@ -433,7 +435,7 @@ impl From<Object> for PodView {
                 .into_iter()
                 .map(|gate| gate.condition_type)
                 .collect(),
-            init_containers: inits.into_iter().map(|init| init.name).collect(),
+            init_containers,
             containers,
             broadcast,
             restarts_always: !matches!(spec.restart_policy.as_deref(), Some("OnFailure" | "Never")),
@@ -456,10 +458,24 @@ impl From<Object> for PodView {
                 .chain(status.resize.and_then(pending))
                 .collect(),
             statuses: statuses.into_iter().map(ContainerStatusView::from).collect(),
+            sidecars,
             unobserved,
             trusted_at,
         }
     }
+}
+
+/// The names of the init containers, of pods with injected sidecars only, and the states of those that run as long as the pod.
+fn initial(
+    inits: Option<Vec<Init>>,
+    mut statuses: Vec<ContainerStatus>,
+    is_injected: bool,
+) -> (Box<[Box<str>]>, Box<[ContainerStatusView]>) {
+    let inits = inits.unwrap_or_default();
+    statuses.retain(|status| inits.iter().any(|init| init.lasts() && init.name == status.name));
+    let names = inits.into_iter().filter(|_| is_injected).map(|init| init.name);
+    let lasting = statuses.into_iter().map(ContainerStatusView::from);
+    (names.collect(), lasting.collect())
 }
 
 fn phase(text: Option<&str>) -> Phase {
@@ -534,6 +550,7 @@ impl ContainerStatus {
 
 impl From<ContainerStatus> for ContainerStatusView {
     fn from(wire: ContainerStatus) -> Self {
+        let running_since = wire.started_at();
         let State {
             waiting, terminated, ..
         } = wire.state.unwrap_or_default();
@@ -546,6 +563,7 @@ impl From<ContainerStatus> for ContainerStatusView {
             ready: wire.ready,
             restart_count: wire.restart_count,
             resources: wire.resources,
+            running_since,
             unconfigured: reason == Some("CreateContainerConfigError"),
             between_runs: waiting.is_some() || terminated.is_some(),
             succeeded: terminated.is_some_and(|ended| ended.exit_code == Some(0)),

@@ -99,7 +99,10 @@ fn others(errors: &mut Errors, object: &Value, scope: &Scope<'_>, reader: &mut R
 fn copies(object: &mut Value, scope: &Scope<'_>, reader: &mut Reader<'_>) {
     match scope.old {
         None => pod::copy(object, scope, reader),
-        Some(old) => keep(object, old),
+        Some(old) => {
+            keep(object, old);
+            keep_acquired(object, old, scope);
+        }
     }
 }
 
@@ -144,26 +147,50 @@ fn keep(object: &mut Value, old: &Value) {
     }
 }
 
+/// Puts back the annotation that is a condition of the status in `v1beta1`: a client of `v1alpha1` that replaces the object as it
+/// once read or wrote it does not send it.
+fn keep_acquired(object: &mut Value, old: &Value, scope: &Scope<'_>) {
+    if scope.version != "v1alpha1" {
+        return;
+    }
+    let acquired = annotation(old, UNREADY_ACQUIRED);
+    if acquired.is_empty() || !annotation(object, UNREADY_ACQUIRED).is_empty() {
+        return;
+    }
+    let annotations = made(object, "metadata").and_then(|metadata| made(metadata, "annotations"));
+    if let Some(Value::Object(annotations)) = annotations {
+        annotations.insert(UNREADY_ACQUIRED.to_owned(), acquired.into());
+    }
+}
+
+/// An annotation; empty if there is none.
+fn annotation<'a>(object: &'a Value, key: &str) -> &'a str {
+    let annotations = object
+        .get("metadata")
+        .and_then(|metadata| metadata.get("annotations"));
+    annotations.map_or("", |annotations| text(annotations, key))
+}
+
 fn changes(errors: &mut Errors, new: &Value, old: &Value, scope: &Scope<'_>) {
     let mut kept = new.clone();
     keep(&mut kept, old);
     if without_empty(kept.get("spec")) != without_empty(old.get("spec")) {
         errors.forbidden("spec", "spec of ContainerRecreateRequest is immutable");
     }
-    let at = |object: &Value, map: &str, key: &str| {
+    let label = |object: &Value, key: &str| {
         let value = object
             .get("metadata")
-            .and_then(|metadata| metadata.get(map)?.get(key));
+            .and_then(|metadata| metadata.get("labels")?.get(key));
         value.and_then(Value::as_str).unwrap_or_default().to_owned()
     };
     for key in [POD_UID, NODE_NAME] {
-        if at(new, "labels", key) != at(old, "labels", key) {
+        if label(new, key) != label(old, key) {
             errors.forbidden(format!("metadata.labels[{key}]"), "is immutable");
         }
     }
     let key = UNREADY_ACQUIRED;
-    let acquired = at(old, "annotations", key);
-    if scope.version == "v1alpha1" && !acquired.is_empty() && at(new, "annotations", key) != acquired {
+    let (acquired, sent) = (annotation(old, key), annotation(new, key));
+    if scope.version == "v1alpha1" && !acquired.is_empty() && !sent.is_empty() && sent != acquired {
         errors.forbidden(format!("metadata.annotations[{key}]"), "is immutable");
     }
 }
@@ -272,13 +299,36 @@ mod tests {
                 "{message}"
             );
         }
-        let (_, message) = with(&|new| new["metadata"]["annotations"] = json!({})).unwrap();
+        let (_, message) =
+            with(&|new| new["metadata"]["annotations"][UNREADY_ACQUIRED] = json!("later")).unwrap();
         assert!(message.contains(UNREADY_ACQUIRED), "{message}");
         assert_eq!(with(&|new| new["metadata"]["labels"][ACTIVE] = json!("")), None);
         assert_eq!(
             with(&|new| new["spec"]["strategy"] = json!({"orderedRecreate": false})),
             None
         );
+    }
+
+    #[test]
+    fn a_client_that_does_not_send_the_derived_annotation_is_accepted_and_the_annotation_stays() {
+        let mut old = CASE.object("v1alpha1", &good());
+        old["metadata"]["annotations"] = json!({UNREADY_ACQUIRED: "2024-01-01T00:00:00Z", "mine": "a"});
+        for annotations in [Value::Null, json!({"mine": "b"}), json!({UNREADY_ACQUIRED: ""})] {
+            let mut new = old.clone();
+            new["metadata"]["annotations"] = annotations.clone();
+            assert_eq!(CASE.refusal("UPDATE", &new, &old), None, "{annotations}");
+            let stored = CASE.mutated_object("UPDATE", &new, &old);
+            assert_eq!(
+                stored["metadata"]["annotations"][UNREADY_ACQUIRED],
+                "2024-01-01T00:00:00Z"
+            );
+            assert_eq!(stored["metadata"]["annotations"]["mine"], annotations["mine"]);
+        }
+        let mut newer = CASE.object("v1beta1", &good());
+        newer["metadata"]["annotations"] = old["metadata"]["annotations"].clone();
+        let mut without = newer.clone();
+        without["metadata"]["annotations"] = Value::Null;
+        assert_eq!(CASE.mutated_object("UPDATE", &without, &newer), without);
     }
 
     #[test]

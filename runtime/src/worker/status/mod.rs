@@ -135,9 +135,24 @@ impl<K: Ord + Clone + Send + 'static> StatusWriter<K> {
         }
     }
 
+    /// Sends the status, and what the served version has of it in annotations, for which the API server needs a request of
+    /// their own. A status that has nothing else is one request.
     async fn send(&self, patch: &StatusPatch) -> Result<Stored, ApiError> {
-        let path = self.served.path(&patch.target, Part::Status)?;
-        let body = self.served.status_patch(patch.target.resource, guarded(patch))?;
+        let resource = patch.target.resource;
+        let body = self.served.status_patch(resource, guarded(patch))?;
+        let Some(annotations) = self.served.annotations_patch(resource, &patch.patch)? else {
+            let path = self.served.path(&patch.target, Part::Status)?;
+            return self.client.patch(&path, Patch::MERGE, &body).await;
+        };
+        let mut version = patch.version.clone();
+        let is_empty = |status: &Value| status.as_object().is_none_or(serde_json::Map::is_empty);
+        if body.get("status").is_some_and(|status| !is_empty(status)) {
+            let path = self.served.path(&patch.target, Part::Status)?;
+            let stored: Stored = self.client.patch(&path, Patch::MERGE, &body).await?;
+            version = stored.metadata.resource_version;
+        }
+        let path = self.served.path(&patch.target, Part::Main)?;
+        let body = versioned(annotations, &version);
         self.client.patch(&path, Patch::MERGE, &body).await
     }
 
@@ -148,12 +163,17 @@ impl<K: Ord + Clone + Send + 'static> StatusWriter<K> {
 
 /// The patch with the version of the object that it was computed from, as a precondition.
 fn guarded(patch: &StatusPatch) -> Value {
-    let mut body = patch.patch.clone();
-    if let Value::Object(members) = &mut body {
-        let guard = json!({"resourceVersion": patch.version});
-        members.insert("metadata".into(), guard);
+    versioned(patch.patch.clone(), &patch.version)
+}
+
+fn versioned(mut patch: Value, version: &str) -> Value {
+    if let Value::Object(members) = &mut patch {
+        let metadata = members.entry("metadata").or_insert_with(|| json!({}));
+        if let Some(metadata) = metadata.as_object_mut() {
+            metadata.insert("resourceVersion".into(), version.into());
+        }
     }
-    body
+    patch
 }
 
 #[derive(Default, Deserialize)]

@@ -130,3 +130,78 @@ async fn a_status_whose_write_panicked_is_written_again() {
     writer.stop();
     task.await.unwrap();
 }
+
+/// What a server got: the path, the version that the patch is for, and the patch without it.
+type Got = (String, Value, Value);
+
+/// A server that takes every patch, and whose object gets the next version each time.
+fn recording_server() -> (Client, Arc<Mutex<Vec<Got>>>) {
+    let got = Arc::<Mutex<Vec<Got>>>::default();
+    let record = Arc::clone(&got);
+    let service = service_fn(move |request: Request<Body>| {
+        let record = Arc::clone(&record);
+        async move {
+            let path = request.uri().path().to_owned();
+            let body = request.into_body().collect().await.unwrap().to_bytes();
+            let mut patch: Value = serde_json::from_slice(&body).unwrap();
+            let metadata = patch["metadata"].as_object_mut().unwrap();
+            let version = metadata.remove("resourceVersion").unwrap();
+            let next = version.as_str().unwrap().parse::<u64>().unwrap() + 1;
+            record.lock().unwrap().push((path, version, patch));
+            let stored = json!({"metadata": {"resourceVersion": next.to_string()}}).to_string();
+            Ok::<_, std::io::Error>(Response::new(Body::from(stored.into_bytes())))
+        }
+    });
+    let settings = client::Settings::of_a_test(Duration::from_mins(1));
+    (
+        Client::new(kube_client::Client::new(service, "default"), settings),
+        got,
+    )
+}
+
+/// What is sent for this status of a ContainerRecreateRequest.
+async fn sent(version: &'static str, status: Value) -> Vec<Got> {
+    const REQUESTS: ResourceId = ResourceId::CONTAINER_RECREATE_REQUESTS;
+    let (client, got) = recording_server();
+    let writer = StatusWriter::new(client, Arc::new([(REQUESTS, version)].into_iter().collect()));
+    let task = tokio::spawn(writer.clone().run());
+    let patch = StatusPatch {
+        target: Target {
+            resource: REQUESTS,
+            namespace: "n".into(),
+            name: "r".into(),
+        },
+        version: "7".into(),
+        patch: json!({ "status": status }),
+        urgent: true,
+    };
+    writer.submit(&"r", Some(patch));
+    writer.stop();
+    task.await.unwrap();
+    let got = got.lock().unwrap().clone();
+    got
+}
+
+#[tokio::test]
+async fn what_the_served_version_has_in_annotations_is_written_there_and_a_status_only_if_there_is_one() {
+    let entry = json!([{"name": "a", "ready": true, "restartCount": 1}]);
+    let annotations = json!({"metadata": {"annotations": {
+        "crr.apps.kruise.io/sync-container-statuses": entry.to_string()}}});
+    let path = |version: &str, part: &str| {
+        format!("/apis/apps.kruise.io/{version}/namespaces/n/containerrecreaterequests/r{part}")
+    };
+    let snapshot = json!({ "containerStatusSnapshot": entry });
+    let main = |at: &str| (path("v1alpha1", ""), json!(at), annotations.clone());
+    assert_eq!(sent("v1alpha1", snapshot.clone()).await, [main("7")]);
+    let both = json!({"containerStatusSnapshot": entry, "phase": "Recreating"});
+    let status = json!({"metadata": {}, "status": {"phase": "Recreating"}});
+    assert_eq!(
+        sent("v1alpha1", both).await,
+        [(path("v1alpha1", "/status"), json!("7"), status), main("8")]
+    );
+    let whole = json!({"metadata": {}, "status": snapshot});
+    assert_eq!(
+        sent("v1beta1", snapshot).await,
+        [(path("v1beta1", "/status"), json!("7"), whole)]
+    );
+}

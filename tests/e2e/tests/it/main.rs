@@ -16,6 +16,7 @@ mod budgets;
 mod claims;
 mod cloneset;
 mod cluster;
+mod containerrecreaterequest;
 mod crash;
 mod daemonset;
 mod definitions;

@@ -14,7 +14,10 @@ use crate::cluster::{
     text, until_webhooks_answer, variable, web,
 };
 use crate::own_nodes::Nodes;
-use crate::{admission_lookups, claims, ephemeraljob, installation, launch, probes};
+use crate::{
+    admission_lookups, claims, containerrecreaterequest as restarts, ephemeraljob, installation, launch,
+    probes,
+};
 
 /// Namespace of the manager.
 const SYSTEM: &str = "kruise-system";
@@ -51,6 +54,9 @@ const RARE: &[(&str, &str)] = &[
     ("update", "advancedcronjobs/finalizers"),
     ("update", "ephemeraljobs/finalizers"),
     ("get", "ephemeraljobs"),
+    ("update", "containerrecreaterequests/finalizers"),
+    // A request is in its cache.
+    ("get", "containerrecreaterequests"),
     // A job of the wanted name exists already: whose is it?
     ("get", "advancedcronjobs"),
     ("get", "jobs"),
@@ -278,6 +284,7 @@ fn live(scenario: &Scenario) {
     live_with_a_broadcast(scenario);
     live_with_schedules(scenario);
     live_with_ephemeral_containers(scenario);
+    live_with_a_restart(scenario);
     live_with_a_node(scenario);
     live_with_probes(scenario);
     refer_to_others(scenario);
@@ -355,6 +362,25 @@ fn live_with_probes(scenario: &Scenario) {
     nodes.run(&["delete", "node", node]);
     wait::until_true("its NodePodProbe is gone", LIMIT, || {
         Ok(kubectl.get("nodepodprobes", node).is_err())
+    })
+    .unwrap();
+}
+
+/// A container is restarted while its pod is out of service, and the request is deleted after its end.
+fn live_with_a_restart(scenario: &Scenario) {
+    restarts::pod(scenario, "restarted");
+    let spec = json!({"strategy": {"unreadyGracePeriodSeconds": 0}, "ttlSecondsAfterFinished": 0});
+    let request = restarts::request("granted", "restarted", &spec);
+    scenario.kubectl.create(&request).unwrap();
+    restarts::report(scenario, "granted", &json!({"phase": "Recreating"}));
+    wait::until_true("the grace period begins", LIMIT, || {
+        let request = scenario.kubectl.get("containerrecreaterequests", "granted")?;
+        Ok(request["status"]["conditions"][0]["type"] == "PreRecreateGrace")
+    })
+    .unwrap();
+    restarts::complete(scenario, "granted");
+    wait::until_true("the request is gone", LIMIT, || {
+        Ok(scenario.kubectl.list("containerrecreaterequests", "")?.is_empty())
     })
     .unwrap();
 }

@@ -1,0 +1,96 @@
+//! Scenarios with ContainerRecreateRequests.
+
+use super::start::{Edit, NAME, REQUESTS, Recreate, Start};
+use crate::engine::{
+    generate::{add_crashes, add_faults, add_steps, begin},
+    random::{Purpose, Random},
+    resource::{PODS, Resource},
+    scenario::{Action, Scenario, Step},
+};
+
+/// Resources whose watches faults hit.
+const WATCHED: &[Resource] = &[PODS, PODS, REQUESTS];
+
+/// The pods, the requests and the faults.
+const SCENARIO: Purpose = Purpose(1000);
+
+/// What users do begins after this many milliseconds: pods run then.
+const FIRST: u64 = 10_000;
+/// This share of the seeds has ContainerRecreateRequests.
+const SHARE: u8 = 8;
+/// Longest pause between two edits, in milliseconds.
+const PAUSE: u64 = 9_000;
+/// Nodes.
+const NODES: u8 = 3;
+
+/// The scenario of a seed, in a twelfth of them.
+pub fn generate(seed: u64) -> Option<Scenario> {
+    let mut random = Random::new(seed, SCENARIO);
+    let random = &mut random;
+    if !random.percent(SHARE) {
+        return None;
+    }
+    let start = Start {
+        pods: random.between(5, 8) as u8,
+        ungated: random.between(0, 2) as u8,
+        dying: *random.pick(&[0, 20, 50]).unwrap_or(&0),
+    };
+    let pods = start.pods;
+    let mut scenario = begin(seed, NAME, &start, random);
+    let end = edits(&mut scenario, random, pods);
+    let count = random.between(10, 20);
+    add_faults(&mut scenario, random, WATCHED, count, end);
+    // A manager that ends between finalizer, pod and condition.
+    add_crashes(&mut scenario, random, end);
+    scenario.steps.sort_by_key(|step| step.at);
+    if scenario.brief {
+        add_steps(
+            &mut scenario,
+            WATCHED,
+            |random| action(&edit(random, pods)),
+            |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
+        );
+    }
+    Some(scenario)
+}
+
+fn action(edit: &Edit) -> Action {
+    Action::edit(NAME, edit)
+}
+
+/// Adds what users do; when the last of it happens.
+fn edits(scenario: &mut Scenario, random: &mut Random, pods: u8) -> u64 {
+    let mut at = FIRST;
+    let mut add = |at, edit: &Edit| {
+        let what = action(edit);
+        scenario.steps.push(Step { at, what });
+    };
+    for _ in 0..random.between(16, 26) {
+        at += random.between(200, PAUSE);
+        add(at, &edit(random, pods));
+    }
+    for number in 1..=NODES {
+        add(at + 1, &Edit::Silent(number, false));
+    }
+    at + random.between(5_000, 20_000)
+}
+
+fn recreate(random: &mut Random) -> Recreate {
+    Recreate {
+        all: random.percent(50),
+        ordered: random.percent(40),
+        unready: random.percent(60).then(|| random.between(0, 6) as u8),
+        deadline: random.percent(25).then(|| random.between(3, 40) as u8),
+        ttl: random.percent(60).then(|| random.between(0, 20) as u8),
+    }
+}
+
+fn edit(random: &mut Random, pods: u8) -> Edit {
+    let pod = random.between(0, u64::from(pods) - 1) as u8;
+    match random.between(0, 99) {
+        0..60 => Edit::Request(pod, recreate(random)),
+        60..70 => Edit::Delete(random.between(0, 20) as u8),
+        70..82 => Edit::Pod(pod),
+        _ => Edit::Silent(random.between(1, u64::from(NODES)) as u8, random.percent(60)),
+    }
+}

@@ -1,0 +1,109 @@
+//! ContainerRecreateRequests for pods whose nodes have agents that are slow, away, or die between a stop and its report.
+
+mod agents;
+mod generate;
+mod oracles;
+mod start;
+mod user;
+
+use serde::Deserialize;
+use serde_json::Value;
+use start::{CONTROLLER, Edit, NAME, REQUESTS, Recreate, Start};
+
+use crate::engine::{
+    oracles::Oracles,
+    resource::{NODES, PODS, Resource},
+    scenario::{Action, Scenario, Step},
+    subject::{Subject, User},
+};
+
+/// ContainerRecreateRequests.
+pub struct ContainerRecreateRequest;
+
+impl Subject for ContainerRecreateRequest {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn component(&self) -> Option<&'static str> {
+        Some(CONTROLLER)
+    }
+
+    fn definitions(&self) -> Vec<Value> {
+        vec![kruise_api::containerrecreaterequest::KIND.manifest("kruise-system")]
+    }
+
+    fn resources(&self) -> &'static [Resource] {
+        &[REQUESTS, PODS, NODES]
+    }
+
+    fn scenario(&self, seed: u64) -> Option<Scenario> {
+        generate::generate(seed)
+    }
+
+    fn clean_scenarios(&self) -> Vec<(&'static str, Scenario)> {
+        vec![("ContainerRecreateRequest", clean())]
+    }
+
+    fn is_release(&self, change: &Value) -> bool {
+        Edit::deserialize(change).is_ok_and(|edit| edit.is_release())
+    }
+
+    fn begin(&self, scenario: &Scenario) -> anyhow::Result<(Box<dyn User>, Box<dyn Oracles>)> {
+        let start: Start = scenario.start(NAME)?;
+        let user = user::ContainerRecreateRequestUser { start };
+        let oracles = oracles::ContainerRecreateRequestOracles::default();
+        Ok((Box::new(user), Box::new(oracles)))
+    }
+}
+
+/// Requests one beside the other and one after the other, with grace periods and an agent that is away, while nothing fails.
+fn clean() -> Scenario {
+    let request = |pod, unready, ttl| {
+        Edit::Request(
+            pod,
+            Recreate {
+                unready,
+                ttl,
+                ..Recreate::default()
+            },
+        )
+    };
+    let mut steps = Vec::new();
+    let mut add = |at, edit: &Edit| {
+        steps.push(Step {
+            at,
+            what: Action::edit(NAME, edit),
+        });
+    };
+    for round in 0..4 {
+        let at = 12_000 + round * 40_000;
+        for pod in 0..4 {
+            add(
+                at + u64::from(pod) * 1_000,
+                &request(pod, (pod % 2 == 0).then_some(3), Some(5)),
+            );
+        }
+        add(at + 4_500, &request(0, Some(2), Some(5)));
+        add(at + 5_000, &request(1, Some(2), None));
+        add(at + 6_000, &Edit::Delete(round as u8));
+    }
+    add(170_000, &Edit::Silent(1, true));
+    add(172_000, &request(0, Some(2), Some(5)));
+    add(174_000, &Edit::Pod(1));
+    add(240_000, &Edit::Silent(1, false));
+    steps.sort_by_key(|step| step.at);
+    Scenario {
+        seed: 1,
+        bug: None,
+        failing: None,
+        brief: false,
+        managers: 1,
+        subjects: [(
+            NAME.to_owned(),
+            serde_json::to_value(Start::default()).unwrap_or_default(),
+        )]
+        .into(),
+        steps,
+    }
+}

@@ -1,0 +1,36 @@
+//! The state that must be reached after the last edit and the last fault.
+
+use jiff::Timestamp;
+
+use super::known::{after, has_ended, is_held, keys};
+use crate::engine::oracles::{Mirror, PODS};
+use crate::subjects::containerrecreaterequest::start::REQUESTS;
+
+/// What is not yet as it should be.
+pub fn unfinished(mirror: &Mirror, now: Timestamp) -> Result<(), String> {
+    for request in mirror.of(REQUESTS).now() {
+        let (name, value) = (&request.name, request.value());
+        if request.is_going() {
+            return Err(format!("{name} is still being deleted"));
+        }
+        if !has_ended(request) {
+            return Err(format!("{name} has not ended: {}", value["status"]));
+        }
+        if request.has_label("crr.apps.kruise.io/active") || is_held(request) {
+            return Err(format!("{name} has ended, and is still watched or held back"));
+        }
+        let due = after(
+            &value["status"]["completionTime"],
+            &value["spec"]["ttlSecondsAfterFinished"],
+        );
+        if due.is_some() {
+            return Err(format!("{name} is to be deleted at {due:?}, and it is {now}"));
+        }
+    }
+    for pod in mirror.of(PODS).now() {
+        if let Some(key) = keys(pod).first() {
+            return Err(format!("{key} keeps {} out of service", pod.name));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! Oracles of ContainerRecreateRequests, written from their specification.
+
+mod end;
+mod known;
+mod pods;
+mod requests;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use kruise_sim::Method;
+use serde_json::Value;
+
+use super::start::{CONTROLLER, REQUESTS};
+use crate::engine::oracles::{Counters, Mirror, Object, Oracles, Violation, Write};
+
+/// Least of writes of requests for a scenario to count.
+const WRITES: u32 = 12;
+/// Most writes of a request beside its status: one that holds it back, one that releases it.
+const MOST: u32 = 2;
+
+/// What judges the requests of a scenario.
+#[derive(Default)]
+pub struct ContainerRecreateRequestOracles {
+    /// How often each request, by its uid, was written beside its status.
+    written: BTreeMap<String, u32>,
+}
+
+impl Oracles for ContainerRecreateRequestOracles {
+    fn judge(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+        if write.component != CONTROLLER {
+            return None;
+        }
+        pods::judge(write, mirror)
+            .or_else(|| requests::judge(write, mirror))
+            .or_else(|| self.judge_number(write, mirror))
+    }
+
+    fn unfinished(&self, mirror: &Mirror, now: Timestamp, _: &Value) -> Result<(), String> {
+        end::unfinished(mirror, now)
+    }
+
+    fn owns(&self, pod: &Object, _: &Mirror) -> bool {
+        pod.label("app") == "cart"
+    }
+
+    fn counts(&self, counters: &Counters) -> bool {
+        counters.written(REQUESTS.plural) >= WRITES
+    }
+
+    /// Each open request is held back, reported on twice, ended and released.
+    fn writes_to_come(&self, mirror: &Mirror) -> Option<u32> {
+        let open = mirror
+            .of(REQUESTS)
+            .now()
+            .filter(|request| !known::has_ended(request));
+        Some(u32::try_from(open.count() * 5).unwrap_or(u32::MAX))
+    }
+}
+
+impl ContainerRecreateRequestOracles {
+    /// Is a request written no more often than it needs?
+    fn judge_number(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+        let is_main = write.resource == REQUESTS.plural
+            && write.method == Method::Patch
+            && write.subresource.is_empty();
+        if !is_main {
+            return None;
+        }
+        let [_, after] = known::change(write, mirror)?;
+        let count = self.written.entry(after.uid.to_string()).or_default();
+        *count += 1;
+        (*count > MOST).then(|| Violation {
+            oracle: "a request is written as often as it needs",
+            what: format!("{} wrote {} the {count}. time", write.process, write.name),
+        })
+    }
+}

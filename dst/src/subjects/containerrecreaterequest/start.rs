@@ -1,0 +1,132 @@
+//! Pods, and the requests that users create for them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::engine::resource::Resource;
+
+/// Name of the subject.
+pub const NAME: &str = "containerrecreaterequest";
+/// The component of their controller.
+pub const CONTROLLER: &str = "containerrecreaterequest-controller";
+/// ContainerRecreateRequests.
+pub const REQUESTS: Resource = Resource::kruise("containerrecreaterequests", "ContainerRecreateRequest");
+/// The containers of a pod.
+pub const CONTAINERS: [&str; 2] = ["main", "log"];
+
+/// The pods of a scenario, and their agents.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Start {
+    /// Pods.
+    pub pods: u8,
+    /// So many of them lack the readiness gate.
+    pub ungated: u8,
+    /// An agent dies in this share of the passes after a stop, in percent, and reports some seconds later.
+    pub dying: u8,
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        Self {
+            pods: 6,
+            ungated: 1,
+            dying: 20,
+        }
+    }
+}
+
+/// A request when it is created.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Recreate {
+    /// All containers, or only the first.
+    pub all: bool,
+    /// `orderedRecreate`.
+    pub ordered: bool,
+    /// `unreadyGracePeriodSeconds`.
+    pub unready: Option<u8>,
+    /// `activeDeadlineSeconds`.
+    pub deadline: Option<u8>,
+    /// `ttlSecondsAfterFinished`.
+    pub ttl: Option<u8>,
+}
+
+impl Default for Recreate {
+    fn default() -> Self {
+        Self {
+            all: true,
+            ordered: false,
+            unready: Some(3),
+            deadline: None,
+            ttl: Some(10),
+        }
+    }
+}
+
+/// Name of the pod at a place.
+pub fn pod_name(place: u8) -> String {
+    format!("cart-{place}")
+}
+
+impl Start {
+    /// The pod at a place.
+    pub fn pod(&self, place: u8) -> Value {
+        let containers: Vec<Value> = CONTAINERS
+            .iter()
+            .map(|name| json!({"name": name, "image": "cart:1"}))
+            .collect();
+        let mut pod = json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": pod_name(place), "namespace": "default", "labels": {"app": "cart"}},
+            "spec": {"terminationGracePeriodSeconds": 2, "containers": containers}});
+        if place >= self.ungated {
+            pod["spec"]["readinessGates"] = json!([{"conditionType": "KruisePodReady"}]);
+        }
+        pod
+    }
+}
+
+impl Recreate {
+    /// The request of this name for the pod at a place.
+    pub fn request(&self, name: &str, place: u8) -> Value {
+        let wanted = if self.all { 2 } else { 1 };
+        let containers: Vec<Value> = CONTAINERS
+            .iter()
+            .take(wanted)
+            .map(|name| json!({"name": name}))
+            .collect();
+        let mut strategy = json!({"orderedRecreate": self.ordered});
+        if let Some(unready) = self.unready {
+            strategy["unreadyGracePeriodSeconds"] = unready.into();
+        }
+        let mut spec = json!({"podName": pod_name(place), "containers": containers, "strategy": strategy});
+        if let Some(deadline) = self.deadline {
+            spec["activeDeadlineSeconds"] = deadline.into();
+        }
+        if let Some(ttl) = self.ttl {
+            spec["ttlSecondsAfterFinished"] = ttl.into();
+        }
+        json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "ContainerRecreateRequest",
+            "metadata": {"name": name, "namespace": "default"}, "spec": spec})
+    }
+}
+
+/// Something that a user does.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Edit {
+    /// A request for the pod at a place.
+    Request(u8, Recreate),
+    /// A request is deleted, one of those that there are.
+    Delete(u8),
+    /// The pod at a place is deleted, and created again as at first.
+    Pod(u8),
+    /// The agent of a node is away, or is back.
+    Silent(u8, bool),
+}
+
+impl Edit {
+    /// Does it end what would keep a request from its end?
+    pub fn is_release(&self) -> bool {
+        matches!(self, Self::Silent(_, false))
+    }
+}

@@ -1,0 +1,113 @@
+//! The grace period: the pod is out of service before its containers are stopped.
+
+use jiff::{SignedDuration, Timestamp};
+use kruise_api::{
+    containerrecreaterequest::GRACE_MESSAGE,
+    names::{
+        KRUISE_POD_READY,
+        conditions::PRE_RECREATE_GRACE,
+        containerrecreaterequest::{READINESS_WRITER, UNREADY_FINALIZER},
+    },
+};
+use kruise_plan_kit::{
+    Intent, ObjectWrites, Part, Patch, Phase, Step, Write,
+    injected::{Bug, is_injected},
+    jobs,
+    lifecycle::go_time,
+    pod_writes::{self, Guard},
+    readiness,
+};
+use kruise_views::PodView;
+use serde_json::{Value, json};
+
+use super::snapshot::Snapshot;
+
+/// What the grace period needs now.
+pub(super) enum Grace {
+    /// The pod has to be out of service first.
+    Holds(ObjectWrites),
+    /// It is, or cannot be: the period begins. All conditions of the request.
+    Begins(Vec<Value>),
+    /// There is none, or it has begun.
+    Nothing,
+}
+
+/// Takes the pod out of service, and once the snapshot shows that, begins the grace period. It begins once.
+pub(super) fn begin(snapshot: &Snapshot<'_>, pod: &PodView, now: Timestamp) -> Grace {
+    let request = snapshot.request;
+    let is_wanted = request.spec.strategy.unready_grace_period_seconds.is_some();
+    if !is_wanted || request.status.grace().is_some() {
+        return Grace::Nothing;
+    }
+    if pod.has_gate(KRUISE_POD_READY) {
+        let writes = hold(snapshot, pod, now);
+        if !writes.steps.is_empty() && !is_injected(Bug::GraceBeforeUnready) {
+            return Grace::Holds(writes);
+        }
+    }
+    Grace::Begins(conditions(&request.status.conditions, now))
+}
+
+/// The finalizer first, so that nothing that is deleted leaves its key behind.
+fn hold(snapshot: &Snapshot<'_>, pod: &PodView, now: Timestamp) -> ObjectWrites {
+    let metadata = &snapshot.request.metadata;
+    let mut steps = Vec::new();
+    if !metadata.finalizers.iter().any(|one| one == UNREADY_FINALIZER) {
+        let finalizers: Vec<&str> = metadata
+            .finalizers
+            .iter()
+            .map(String::as_str)
+            .chain([UNREADY_FINALIZER])
+            .collect();
+        let write = Write::Patch {
+            intent: Intent::HoldRequest,
+            target: snapshot.target(),
+            part: Part::Main,
+            patch: Patch::Merge(json!({"metadata": {"finalizers": finalizers}})),
+            precondition: jobs::unchanged(metadata),
+        };
+        steps.push(Step::new(
+            write,
+            "its key is taken from the pod before it is deleted",
+        ));
+    }
+    let unready = readiness::hold(pod, READINESS_WRITER, &snapshot.readiness_key(), now);
+    if !unready.is_empty() {
+        let body = json!({"status": {"conditions": unready}});
+        let reason = "unreadyGracePeriodSeconds: out of service before its containers are stopped";
+        let (intent, part) = (Intent::MarkUnready, Part::Status);
+        steps.push(pod_writes::patch(
+            pod,
+            intent,
+            part,
+            body,
+            Guard::Unchanged,
+            reason,
+        ));
+    }
+    ObjectWrites::new(Phase::Pods, steps)
+}
+
+/// When the period begins: the next whole second, because parts of one are not stored. So it is never too short.
+fn beginning(now: Timestamp) -> Timestamp {
+    let stored = jobs::stored(now);
+    if stored == now {
+        return now;
+    }
+    stored.checked_add(SignedDuration::from_secs(1)).unwrap_or(now)
+}
+
+/// The conditions of the request with the one that the agent waits for.
+fn conditions(stored: &[Value], now: Timestamp) -> Vec<Value> {
+    let is_other = |condition: &&Value| {
+        condition
+            .get("type")
+            .is_none_or(|kind| kind != PRE_RECREATE_GRACE)
+    };
+    let others = stored.iter().filter(is_other).cloned();
+    let own = json!({
+        "type": PRE_RECREATE_GRACE, "status": "True", "reason": PRE_RECREATE_GRACE,
+        "message": GRACE_MESSAGE, "lastTransitionTime": go_time(beginning(now)),
+    });
+    others.chain([own]).collect()
+}
