@@ -371,7 +371,11 @@ mod tests {
             timeout(Duration::from_secs(200), following).await,
             Ok(End::NotServed)
         );
-        assert_eq!(requests.load(Ordering::SeqCst), 2, "a failure is retried, 404 is not");
+        assert_eq!(
+            requests.load(Ordering::SeqCst),
+            2,
+            "a failure is retried, 404 is not"
+        );
         let refresh = Notify::new();
         let following = follow(&client, &scope, &informer, &refresh, drop, || 0, stop);
         assert!(timeout(Duration::from_secs(200), following).await.is_err());
