@@ -62,7 +62,7 @@ impl Connection {
     /// tells whether the runtime is there. Never resolves without a connection, nor after the last client was dropped.
     pub async fn ended(&mut self) {
         if self.0.changed().await.is_err() {
-            pending().await
+            pending::<()>().await;
         }
     }
 }
