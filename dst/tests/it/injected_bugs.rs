@@ -8,45 +8,52 @@ use kruise_dst::{
 };
 use kruise_plan_kit::injected::Bug;
 
+/// Who does not wait for its own writes breaks any rule.
+const GATE_OFF: &[&str] = &[
+    "number of pods",
+    "availability",
+    "partition",
+    "preconditions",
+    "names are decided once",
+    "no updates while they are held",
+    "pods go to the update revision",
+    "its hook allows its deletion",
+    "kept when replicas are short",
+    "preferred pods first",
+];
+
+/// So does who plans with what an earlier leader changed.
+const STALE_LIST_TRUSTED: &[&str] = &[
+    "number of pods",
+    "convergence",
+    "availability",
+    "partition",
+    "deletion has a cause",
+    "quiet",
+    "names are decided once",
+    "no updates while they are held",
+    "pods go to the update revision",
+    "its hook allows its deletion",
+    "kept when replicas are short",
+    "preferred pods first",
+    // A SidecarSet may follow its specification of before.
+    "images are those of the set",
+];
+
+/// The oracles one of which finds it.
 fn oracles(bug: Bug) -> &'static [&'static str] {
     match bug {
-        Bug::GateOff => &[
-            "number of pods",
-            "availability",
-            "partition",
-            "preconditions",
-            "names are decided once",
-            "no updates while they are held",
-            "pods go to the update revision",
-            "its hook allows its deletion",
-            "kept when replicas are short",
-            "preferred pods first",
-        ],
+        Bug::GateOff => GATE_OFF,
         Bug::UidDropped => &["preconditions"],
         Bug::RandomNames => &["names are decided once"],
-        Bug::StaleListTrusted => &[
-            "number of pods",
-            "convergence",
-            "availability",
-            "partition",
-            "deletion has a cause",
-            "quiet",
-            "names are decided once",
-            "no updates while they are held",
-            "pods go to the update revision",
-            "its hook allows its deletion",
-            "kept when replicas are short",
-            "preferred pods first",
-            // A SidecarSet may follow its specification of before.
-            "images are those of the set",
-        ],
+        Bug::StaleListTrusted => STALE_LIST_TRUSTED,
         Bug::StatusBeforePods => &["status reports what was"],
         Bug::ReadyBeforeCompletion => &["available when complete"],
         Bug::LostReplyRetried => &["number of pods", "revisions are stable", "names are decided once"],
         Bug::PartitionOffByOne | Bug::NodePartitionOffByOne => &["partition"],
         Bug::TwoLeaders => &["only the leader writes"],
         Bug::SlowStartOff => &["slow start"],
-        Bug::HookKeyLeft => &["convergence"],
+        Bug::HookKeyLeft | Bug::CopyEditUnseen => &["convergence"],
         Bug::ClaimOfLivePod => &["claims of live pods stay"],
         Bug::GraceIgnored => &["grace first"],
         Bug::SetUnavailableOffByOne => &["availability of a set"],
@@ -105,7 +112,6 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::OtherProbesRemoved | Bug::ProbesOverwritten => &["no probe that is wanted is lost"],
         Bug::SharedTagRemoved => &["nothing of others is lost"],
         Bug::ForeignCopyDeleted => &["foreign objects stay"],
-        Bug::CopyEditUnseen => &["convergence"],
         Bug::RequestKeyLeft => &["a pod is back in service before its request is released"],
         Bug::GraceBeforeUnready => &["a grace period begins out of service"],
         Bug::PodBelievedGone => &["a request ends for a reason"],

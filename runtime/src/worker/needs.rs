@@ -29,7 +29,7 @@ impl<R: Reconciler> Controller<R> {
             let (outcome, duration) = self.plan_once(key, &memory);
             match &outcome {
                 Outcome::Plan(plan) if !plan.needs.is_empty() => {
-                    self.read(&plan.needs, &mut memory).await?;
+                    self.read(plan.needs.clone(), &mut memory).await?;
                 }
                 _ => return Ok((outcome, duration)),
             }
@@ -43,8 +43,8 @@ impl<R: Reconciler> Controller<R> {
         (outcome, started.elapsed())
     }
 
-    async fn read(&self, needs: &[Need], memory: &mut Memory) -> Result<(), ApiError> {
-        let reads = needs.iter().cloned().map(async |need| {
+    async fn read(&self, needs: Vec<Need>, memory: &mut Memory) -> Result<(), ApiError> {
+        let reads = needs.into_iter().map(async |need| {
             let read = match self.settings.served.path(&need.target(), Part::Main) {
                 Ok(path) => self.client.get::<Value>(&path).await,
                 Err(error) => Err(error.into()),

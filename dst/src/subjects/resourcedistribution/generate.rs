@@ -75,7 +75,7 @@ fn edit(random: &mut Random) -> Edit {
         28..32 => Edit::Leave(number),
         32..44 => Edit::Data(random.between(0, 5) as u8),
         44..56 => Edit::Targets(targets(random)),
-        56..70 => Edit::EditCopy(number, random.between(0, 5) as u8),
+        56..70 => Edit::ChangeCopy(number, random.between(0, 5) as u8),
         70..76 => Edit::LabelCopy(number),
         76..88 => Edit::DeleteCopy(number),
         _ => Edit::Foreign(number),

@@ -62,7 +62,7 @@ impl Subject for ResourceDistribution {
 fn clean() -> Scenario {
     let start = Start::default();
     let edits = [
-        (5_000, Edit::EditCopy(1, 9)),
+        (5_000, Edit::ChangeCopy(1, 9)),
         (10_000, Edit::DeleteCopy(2)),
         (15_000, Edit::Data(1)),
         (20_000, Edit::Targets(Targets::Team(true))),

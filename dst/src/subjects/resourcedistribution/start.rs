@@ -118,7 +118,7 @@ pub enum Edit {
     /// To which namespaces.
     Targets(Targets),
     /// The data of what has the name of the copy in a namespace.
-    EditCopy(u8, u8),
+    ChangeCopy(u8, u8),
     /// A label of it.
     LabelCopy(u8),
     /// It is deleted.

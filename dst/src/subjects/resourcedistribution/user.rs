@@ -73,7 +73,7 @@ impl User for ResourceDistributionUser {
                     let patch = json!({"spec": {"targets": targets(wanted)}});
                     user::patch(cluster, &distribution, &patch).await
                 }
-                Edit::EditCopy(number, value) => {
+                Edit::ChangeCopy(number, value) => {
                     let mut data = data(value);
                     data["extra"] = json!("more");
                     user::patch(cluster, &copy(number), &json!({"data": data})).await
