@@ -80,7 +80,10 @@ fn happen(world: &mut World, step: &Step, foreign: &mut Foreign) {
     let name = |index: &Index| *index.get(&NAMESPACES);
     let exists = |world: &World, namespace: &str| !world.copy(namespace).is_null();
     match step {
-        Step::Namespace(index, team) => world.namespace(name(index), *team.get(&TEAMS)),
+        Step::Namespace(index, team) => {
+            let team = team.get(&TEAMS);
+            world.namespace(name(index), team);
+        }
         Step::Remove(index) => {
             world.remove_namespace(name(index));
             foreign.remove(name(index));

@@ -178,8 +178,7 @@ async fn sent(version: &'static str, status: Value) -> Vec<Got> {
     writer.submit(&"r", Some(patch));
     writer.stop();
     task.await.unwrap();
-    let got = got.lock().unwrap().clone();
-    got
+    got.lock().unwrap().clone()
 }
 
 #[tokio::test]
