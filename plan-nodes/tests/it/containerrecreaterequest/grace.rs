@@ -84,7 +84,7 @@ fn the_time_of_the_grace_period_never_changes_and_other_conditions_stay() {
         bench.restart("app");
         // Somebody puts the pod back into service: the period is over or not, it has begun.
         bench.touch(|pod| {
-            kruise_plan_test_kit::set_condition(pod, "KruisePodReady", "True", "2026-01-01T00:00:00Z")
+            kruise_plan_test_kit::set_condition(pod, "KruisePodReady", "True", "2026-01-01T00:00:00Z");
         });
         bench.settle();
         assert_eq!(bench.grace("restart"), Some(&*began));

@@ -87,15 +87,14 @@ proptest! {
             happen(&mut bench, &event);
             for (second, began) in [false, true].into_iter().zip(&mut began) {
                 if let Some(grace) = bench.grace(name(second)) {
-                    match began {
-                        Some(began) => prop_assert_eq!(&**began, grace, "its time changed"),
-                        None => {
-                            prop_assert_eq!(before.pod_is("KruisePodReady"), Some("False"));
-                            let key = format!("shop/{}", name(second));
-                            prop_assert!(before.keys().contains(&key), "it has no key");
-                            *began = Some(grace.to_owned());
-                        }
+                    if let Some(began) = began {
+                        prop_assert_eq!(&**began, grace, "its time changed");
+                        continue;
                     }
+                    prop_assert_eq!(before.pod_is("KruisePodReady"), Some("False"));
+                    let key = format!("shop/{}", name(second));
+                    prop_assert!(before.keys().contains(&key), "it has no key");
+                    *began = Some(grace.to_owned());
                 }
             }
         }
