@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::known::{after, has_ended, is_held, keys};
+use super::known::{after, has_ended, is_held, keys, pod_of};
 use crate::engine::oracles::{Mirror, PODS};
 use crate::subjects::containerrecreaterequest::start::REQUESTS;
 
@@ -14,6 +14,11 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp) -> Result<(), String> {
             return Err(format!("{name} is still being deleted"));
         }
         if !has_ended(request) {
+            // Nobody starts the containers of a pod that has failed.
+            let has_failed = pod_of(request, mirror).is_some_and(|pod| !pod.gone && !pod.is_active());
+            if has_failed && value["spec"]["activeDeadlineSeconds"].is_null() {
+                continue;
+            }
             return Err(format!("{name} has not ended: {}", value["status"]));
         }
         if request.has_label("crr.apps.kruise.io/active") || is_held(request) {
@@ -27,7 +32,7 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp) -> Result<(), String> {
             return Err(format!("{name} is to be deleted at {due:?}, and it is {now}"));
         }
     }
-    for pod in mirror.of(PODS).now() {
+    for pod in mirror.of(PODS).now().filter(|pod| pod.is_active()) {
         if let Some(key) = keys(pod).first() {
             return Err(format!("{key} keeps {} out of service", pod.name));
         }
