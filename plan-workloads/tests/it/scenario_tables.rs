@@ -135,8 +135,8 @@ fn every_named_test_exists_and_every_scenario_has_one_or_says_why_not() {
         ("nodeimage.md", 'N', 7),
         ("nodeimage.md", 'M', 5),
         ("imagepulljob.md", 'P', 12),
-        ("imagepulljob.md", 'M', 12),
-        ("agent.md", 'A', 14),
+        ("imagepulljob.md", 'M', 13),
+        ("agent.md", 'A', 17),
         ("imagelistpulljob.md", 'L', 7),
         ("imagelistpulljob.md", 'M', 3),
     ] {
