@@ -18,11 +18,14 @@ pub mod images;
 mod invalid_spec;
 pub mod launch;
 pub mod nodeimage;
+pub mod nodepodprobe;
 mod not_yet;
 pub mod parsed;
 pub mod placing;
 pub mod pod_readiness;
+pub mod podprobemarker;
 pub mod podunavailablebudget;
+pub mod probes;
 pub mod reviews;
 pub mod sidecarset;
 pub mod statefulset;
@@ -40,7 +43,7 @@ use crate::{
 pub use webhook_caches::WebhookCaches;
 
 /// All controllers, in the order in which they start.
-pub static ALL: [&Registration; 13] = [
+pub static ALL: [&Registration; 15] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
     &daemonset::REGISTRATION,
@@ -54,6 +57,8 @@ pub static ALL: [&Registration; 13] = [
     &nodeimage::REGISTRATION,
     &imagepulljob::REGISTRATION,
     &imagelistpulljob::REGISTRATION,
+    &nodepodprobe::REGISTRATION,
+    &podprobemarker::REGISTRATION,
 ];
 
 /// The kinds with a controller.

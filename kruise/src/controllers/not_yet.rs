@@ -9,9 +9,7 @@ use crate::manager::flag;
 /// Accepted and ignored.
 pub(super) const FLAGS: &[Flag] = &[
     flag("crr-workers", Kind::Int, "3", IGNORED),
-    flag("nodepodprobe-workers", Kind::Int, "3", IGNORED),
     flag("persistentpodstate-workers", Kind::Int, "3", IGNORED),
-    flag("podprobemarker-workers", Kind::Int, "3", IGNORED),
     flag("resourcedistribution-workers", Kind::Int, "3", IGNORED),
     flag("sidecarterminator-workers", Kind::Int, "3", IGNORED),
     flag("uniteddeployment-workers", Kind::Int, "3", IGNORED),

@@ -139,6 +139,10 @@ fn every_named_test_exists_and_every_scenario_has_one_or_says_why_not() {
         ("agent.md", 'A', 14),
         ("imagelistpulljob.md", 'L', 7),
         ("imagelistpulljob.md", 'M', 3),
+        ("podprobemarker.md", 'P', 9),
+        ("podprobemarker.md", 'M', 6),
+        ("nodepodprobe.md", 'N', 4),
+        ("nodepodprobe.md", 'M', 5),
     ] {
         let rows = rows(document, letter);
         let numbers: Vec<String> = rows.iter().map(|row| row[0].clone()).collect();

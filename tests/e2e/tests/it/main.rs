@@ -38,6 +38,7 @@ mod old_crd;
 mod own_nodes;
 mod ownership;
 mod podunavailablebudget;
+mod probes;
 mod repair;
 mod requests;
 mod rights;

@@ -14,7 +14,7 @@ use crate::cluster::{
     text, until_webhooks_answer, variable, web,
 };
 use crate::own_nodes::Nodes;
-use crate::{admission_lookups, claims, ephemeraljob, installation, launch};
+use crate::{admission_lookups, claims, ephemeraljob, installation, launch, probes};
 
 /// Namespace of the manager.
 const SYSTEM: &str = "kruise-system";
@@ -65,6 +65,12 @@ const RARE: &[(&str, &str)] = &[
     ("update", "nodeimages/finalizers"),
     // No agent of a node reports for ten minutes.
     ("patch", "nodeimages/status"),
+    // Markers and NodePodProbes are in their caches. The agent of a node reports the status.
+    ("get", "nodepodprobes"),
+    ("get", "podprobemarkers"),
+    ("patch", "nodepodprobes/status"),
+    ("update", "nodepodprobes/finalizers"),
+    ("update", "podprobemarkers/finalizers"),
     // A budget is in its cache.
     ("get", "podunavailablebudgets"),
 ];
@@ -272,6 +278,7 @@ fn live(scenario: &Scenario) {
     live_with_schedules(scenario);
     live_with_ephemeral_containers(scenario);
     live_with_a_node(scenario);
+    live_with_probes(scenario);
     refer_to_others(scenario);
 }
 
@@ -328,6 +335,25 @@ fn live_with_ephemeral_containers(scenario: &Scenario) {
     ephemeraljob::end(scenario, "cart", 0);
     wait::until_true("the job is gone", LIMIT, || {
         Ok(scenario.kubectl.list("ephemeraljobs", "")?.is_empty())
+    })
+    .unwrap();
+}
+
+/// A pod is probed and marked, until its marker is deleted.
+fn live_with_probes(scenario: &Scenario) {
+    let nodes = Nodes::new(scenario, 1);
+    let (kubectl, node) = (&scenario.kubectl, nodes.names[0].as_str());
+    probes::until_listed(&nodes, kubectl);
+    probes::run_pod(kubectl, &nodes, "game", node);
+    kubectl.create(&probes::marker("granted")).unwrap();
+    probes::until_probes(kubectl, node, &["game granted#idle"]);
+    probes::report(kubectl, node, "Succeeded", "");
+    probes::until_marked(kubectl, "game", ("True", "idle", "-10"));
+    nodes.run(&["delete", "podprobemarker", "granted"]);
+    probes::until_probes(kubectl, node, &[]);
+    nodes.run(&["delete", "node", node]);
+    wait::until_true("its NodePodProbe is gone", LIMIT, || {
+        Ok(kubectl.get("nodepodprobes", node).is_err())
     })
     .unwrap();
 }
