@@ -13,6 +13,7 @@ pub mod knowledge;
 pub mod labels;
 pub mod nodes;
 pub mod pod_writes;
+pub mod podprobemarker;
 pub mod podunavailablebudget;
 pub mod registration;
 pub mod settled;
@@ -34,6 +35,7 @@ pub const ALL: Subjects = Subjects(&[
     &advancedcronjob::AdvancedCronJob,
     &ephemeraljob::EphemeralJob,
     &imagepulljob::ImagePullJob,
+    &podprobemarker::PodProbeMarker,
 ]);
 
 /// The subject whose scenarios show an injected bug; none if those of several do.
@@ -82,6 +84,7 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         Bug::NodesAtOnceOffByOne | Bug::NeededCopyDeleted | Bug::PullsOverwritten | Bug::SharedTagRemoved => {
             Some("imagepulljob")
         }
+        Bug::OtherProbesRemoved | Bug::ProbesOverwritten => Some("podprobemarker"),
         _ => None,
     }
 }

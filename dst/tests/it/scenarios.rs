@@ -21,6 +21,8 @@ const SCHEDULES: u64 = 40;
 const ADDITIONS: u64 = 40;
 /// And with nodes that pull.
 const PULLS: u64 = 40;
+/// PodProbeMarkers.
+const PROBES: u64 = 40;
 
 /// `KRUISE_DST_SECONDS` plays as many as fit into that time.
 fn limits() -> campaign::Limits {
@@ -115,6 +117,12 @@ fn no_pod_gets_the_container_of_a_job_twice_and_every_job_ends_whatever_fails() 
 #[test]
 fn no_more_nodes_pull_than_a_job_allows_and_nothing_of_it_is_left_whatever_fails() {
     every_one_passes("imagepulljob", PULLS).unwrap();
+}
+
+/// `kruise-dst run --of podprobemarker` takes more of them.
+#[test]
+fn nodes_have_the_probes_of_markers_and_pods_follow_results_whatever_fails() {
+    every_one_passes("podprobemarker", PROBES).unwrap();
 }
 
 /// Every seventeenth: `kruise-dst enumerate` takes all of them.
