@@ -129,13 +129,11 @@ pub enum Bug {
     RequestKeyLeft,
     /// The grace period of a ContainerRecreateRequest begins before its pod is out of service.
     GraceBeforeUnready,
-    /// The pod of a ContainerRecreateRequest is gone if the cache does not have it.
-    PodBelievedGone,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 62] = [
+    pub const ALL: [Self; 61] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -197,7 +195,6 @@ impl Bug {
         Self::SharedTagRemoved,
         Self::RequestKeyLeft,
         Self::GraceBeforeUnready,
-        Self::PodBelievedGone,
     ];
 }
 

@@ -84,9 +84,7 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         Bug::NodesAtOnceOffByOne | Bug::NeededCopyDeleted | Bug::PullsOverwritten | Bug::SharedTagRemoved => {
             Some("imagepulljob")
         }
-        Bug::RequestKeyLeft | Bug::GraceBeforeUnready | Bug::PodBelievedGone => {
-            Some("containerrecreaterequest")
-        }
+        Bug::RequestKeyLeft | Bug::GraceBeforeUnready => Some("containerrecreaterequest"),
         _ => None,
     }
 }
