@@ -31,13 +31,14 @@ pub const KIND: Kind = Kind {
     scope: Scope::Namespaced,
     about: "ContainerRecreateRequest restarts containers of a running pod, without recreating the pod.",
     versions,
+    // In the order towards the newer version: on the way back, annotations are made before the fields go.
     conversion: Conversion::Rules(&[
+        Rule::NewerOnly("status.conditions"),
+        Rule::NewerOnly("status.containerStatusSnapshot"),
         Rule::Special {
             newer: from_annotations,
             older: to_annotations,
         },
-        Rule::NewerOnly("status.conditions"),
-        Rule::NewerOnly("status.containerStatusSnapshot"),
     ]),
 };
 

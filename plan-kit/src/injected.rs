@@ -137,13 +137,11 @@ pub enum Bug {
     RequestKeyLeft,
     /// The grace period of a ContainerRecreateRequest begins before its pod is out of service.
     GraceBeforeUnready,
-    /// The pod of a ContainerRecreateRequest is gone if the cache does not have it.
-    PodBelievedGone,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 66] = [
+    pub const ALL: [Self; 65] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -209,7 +207,6 @@ impl Bug {
         Self::ProbesOverwritten,
         Self::RequestKeyLeft,
         Self::GraceBeforeUnready,
-        Self::PodBelievedGone,
     ];
 }
 

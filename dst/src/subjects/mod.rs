@@ -90,9 +90,7 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         }
         Bug::ForeignCopyDeleted | Bug::CopyEditUnseen => Some("resourcedistribution"),
         Bug::OtherProbesRemoved | Bug::ProbesOverwritten => Some("podprobemarker"),
-        Bug::RequestKeyLeft | Bug::GraceBeforeUnready | Bug::PodBelievedGone => {
-            Some("containerrecreaterequest")
-        }
+        Bug::RequestKeyLeft | Bug::GraceBeforeUnready => Some("containerrecreaterequest"),
         _ => None,
     }
 }

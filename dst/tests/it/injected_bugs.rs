@@ -114,7 +114,6 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::ForeignCopyDeleted => &["foreign objects stay"],
         Bug::RequestKeyLeft => &["a pod is back in service before its request is released"],
         Bug::GraceBeforeUnready => &["a grace period begins out of service"],
-        Bug::PodBelievedGone => &["a request ends for a reason"],
         Bug::InPlaceForgotten => &["in place where possible"],
     }
 }

@@ -216,6 +216,8 @@ fn webhooks_default_and_validate_and_warn_of_kinds_without_a_controller() {
             "BroadcastJob",
             "AdvancedCronJob",
             "EphemeralJob",
+            "ContainerRecreateRequest",
+            "PodProbeMarker",
         ];
         let has_controller = controlled.contains(&one.kind);
         assert_eq!(is_warned, !has_controller, "{head}");

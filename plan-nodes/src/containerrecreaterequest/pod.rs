@@ -1,9 +1,6 @@
 //! Whether the pod of a request is still there.
 
-use kruise_plan_kit::{
-    Need, ResourceId,
-    injected::{Bug, is_injected},
-};
+use kruise_plan_kit::{Need, ResourceId};
 use kruise_views::PodView;
 use serde_json::Value;
 
@@ -31,7 +28,7 @@ pub(super) fn find<'a>(snapshot: &Snapshot<'a>) -> Known<'a> {
             Known::Here(pod)
         };
     }
-    if uid.is_empty() || is_injected(Bug::PodBelievedGone) {
+    if uid.is_empty() {
         return Known::Gone;
     }
     let request = snapshot.request;

@@ -276,7 +276,22 @@ impl Caches {
             started.push((entry, entry.follow(scope, following, &mut tasks)));
         }
         if !later.is_empty() {
-            stopped(following.convertible.clone()).await;
+            // A list that fails meanwhile ends the wait.
+            let listed = async {
+                for (entry, _) in &started {
+                    within(entry.name(), following.patience, synced(entry)).await?;
+                }
+                Ok(())
+            };
+            let convertible = || stopped(following.convertible.clone());
+            tokio::select! {
+                biased;
+                () = convertible() => {}
+                listed = listed => {
+                    listed?;
+                    convertible().await;
+                }
+            }
         }
         for (entry, scope) in later {
             started.push((entry, entry.follow(scope, following, &mut tasks)));

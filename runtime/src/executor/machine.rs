@@ -4,9 +4,7 @@
 use std::collections::BTreeMap;
 
 use kruise_plan_kit::injected::{Bug, is_injected};
-use kruise_plan_kit::{
-    Batching, EventNote, Intent, ObjectWrites, Part, Patch, Phase, Precondition, Step, Write,
-};
+use kruise_plan_kit::{Batching, EventNote, ObjectWrites, Part, Patch, Phase, Precondition, Step, Write};
 use kruise_plan_kit::{Holder, ResourceId, Target};
 use kube_cache::{Expectation, Version};
 
@@ -353,11 +351,7 @@ impl Run {
     }
 
     fn step_done(&mut self, index: usize, step: &Step, result: StepResult, stored: &Stored) {
-        let is_copy = matches!(step.write.intent(), Intent::CreateCopy | Intent::UpdateCopy);
-        if is_copy && result == StepResult::Done {
-            let copied = (step.write.target().clone(), stored.version.clone());
-            self.report.copied.push(copied);
-        }
+        self.report.note_copy(&step.write, &result, &stored.version);
         self.record(index, result);
         self.report.expectations.extend(expectation(&step.write, stored));
         self.report.events.extend(step.done.clone());

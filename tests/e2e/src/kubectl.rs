@@ -104,6 +104,11 @@ impl Kubectl {
         }
     }
 
+    /// Applies several objects in one command, in this order.
+    pub fn apply_all(&self, objects: &[Value]) -> Result<String> {
+        self.run_with_input(&["apply", "-f", "-"], &documents(objects))
+    }
+
     /// Applies one object.
     pub fn apply(&self, object: &Value) -> Result<String> {
         self.run_with_input(&["apply", "-f", "-"], &object.to_string())
@@ -150,4 +155,9 @@ impl Kubectl {
         let _closed_early = writer.join();
         Ok(output)
     }
+}
+
+/// Objects as one file. It begins as YAML: kubectl before 1.31 does not read several documents of JSON.
+pub fn documents(objects: &[Value]) -> String {
+    objects.iter().map(|object| format!("---\n{object}\n")).collect()
 }

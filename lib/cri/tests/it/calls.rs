@@ -215,7 +215,7 @@ async fn a_container_is_stopped_with_its_grace() {
         server.called("RuntimeService/StopContainer").await,
         golden::bytes("StopContainerRequest")
     );
-    assert_eq!(server.headers.lock().unwrap()["grpc-timeout"], "90000m");
+    assert_eq!(server.headers.lock().unwrap()["grpc-timeout"], "150000m");
     server.set(Answer::Message(Vec::new()));
     client.stop("c1", Duration::ZERO).await.unwrap();
 }

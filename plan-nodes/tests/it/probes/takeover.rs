@@ -37,11 +37,8 @@ fn stored_markers_and_their_probes_are_taken_over_and_no_pod_is_written() {
     for version in ["1.8.4", "1.9.0", "main"] {
         for state in ["rest", "mid"] {
             let mut world = stored(version, state);
-            assert_eq!(
-                world.probes("kwok-0").len() + world.probes("kwok-3").len(),
-                3,
-                "{version}"
-            );
+            let probed: usize = NODES.iter().map(|node| world.probes(node).len()).sum();
+            assert_eq!(probed, 3, "{version}");
             let written = world.settle();
             // OpenKruise 1.8.4 stored an address that its pod does not have any more.
             let corrected: &[&str] = if version == "1.8.4" {

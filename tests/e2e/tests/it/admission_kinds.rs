@@ -1,4 +1,4 @@
-//! Kinds that nothing acts on yet: what the webhooks fill in, and what they refuse, with its field.
+//! What the webhooks fill in, and what they refuse, with its field.
 
 use kruise_e2e::kubectl::Kubectl;
 use serde_json::{Value, json};

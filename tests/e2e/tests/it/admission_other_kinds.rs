@@ -1,4 +1,4 @@
-//! What our webhooks fill in and refuse of kinds that nothing acts on yet. Nothing is stored.
+//! What our webhooks fill in and refuse. Nothing is stored.
 
 use serde_json::{Value, json};
 

@@ -115,12 +115,8 @@ impl Fleet {
 
     /// Gives sets an image, and makes those that are not there.
     fn apply(&self, sets: &[&Set], image: &str) {
-        let objects: Vec<String> = sets.iter().map(|set| set.object(image).to_string()).collect();
-        let apply = ["apply", "-f", "-"];
-        self.scenario
-            .kubectl
-            .run_with_input(&apply, &objects.join("\n---\n"))
-            .unwrap();
+        let objects: Vec<Value> = sets.iter().map(|set| set.object(image)).collect();
+        self.scenario.kubectl.apply_all(&objects).unwrap();
     }
 
     /// Makes all sets, waits until pods would get their containers, and makes the pods.

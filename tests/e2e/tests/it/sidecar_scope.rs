@@ -1,6 +1,6 @@
 //! Hundreds of SidecarSets in one match condition: the server takes it, the right pods come to us and no others.
 
-use kruise_e2e::kubectl::Kubectl;
+use kruise_e2e::kubectl::{Kubectl, documents};
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn value(number: usize) -> String {
 
 impl Sets<'_> {
     fn make(&self, numbers: std::ops::Range<usize>) {
-        let sets: Vec<String> = numbers
+        let sets: Vec<Value> = numbers
             .map(|number| {
                 let mut set = json!({
                     "apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet",
@@ -49,14 +49,11 @@ impl Sets<'_> {
                     set["spec"]["namespaceSelector"] =
                         json!({"matchLabels": {"kubernetes.io/metadata.name": NAME}});
                 }
-                set.to_string()
+                set
             })
             .collect();
         let create = ["create", "-f", "-"];
-        self.0
-            .kubectl
-            .run_with_input(&create, &sets.join("\n---\n"))
-            .unwrap();
+        self.0.kubectl.run_with_input(&create, &documents(&sets)).unwrap();
     }
 
     /// Waits until the condition that the server has stored satisfies this.

@@ -21,8 +21,8 @@ fn tries() -> usize {
     given.and_then(|text| text.parse().ok()).unwrap_or(TRIES)
 }
 
-/// A SidecarSet for one label, and a Deployment with it, as one file.
-fn manifests(name: &str, namespace: &str) -> String {
+/// A SidecarSet for one label, and a Deployment with it, in the order in which they are applied.
+fn manifests(name: &str, namespace: &str) -> [Value; 2] {
     let set = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet", "metadata": {"name": name},
     "spec": {
         "selector": {"matchLabels": {name: "yes"}},
@@ -35,7 +35,7 @@ fn manifests(name: &str, namespace: &str) -> String {
         "metadata": {"labels": {name: "yes"}},
         "spec": {"containers": [{"name": "main", "image": "nginx:1"}]},
     }}});
-    format!("{set}\n---\n{deployment}")
+    [set, deployment]
 }
 
 /// Applies both through `entry` in each try; returns the pods without a sidecar.
@@ -45,7 +45,7 @@ fn uninjected(scenario: &Scenario, entry: &Kubectl) -> Vec<String> {
     let mut found = Vec::new();
     for number in 0..tries() {
         let name = format!("{namespace}-{number}");
-        let applied = entry.run_with_input(&["apply", "-f", "-"], &manifests(&name, namespace));
+        let applied = entry.apply_all(&manifests(&name, namespace));
         let pods = wait::until(&format!("{name} has its pods"), LIMIT, || {
             let pods = kubectl.list("pods", &format!("{name}=yes"))?;
             Ok((pods.len() >= PODS).then_some(pods))

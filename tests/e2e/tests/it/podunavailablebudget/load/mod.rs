@@ -119,11 +119,9 @@ fn begin(scenario: &Scenario, size: Size) {
             "podConditionType": "example.com/any",
         }]},
     });
-    let objects: Vec<String> = objects.chain([bare]).map(|object| object.to_string()).collect();
+    let objects: Vec<Value> = objects.chain([bare]).collect();
     let kubectl = &scenario.kubectl;
-    kubectl
-        .run_with_input(&["apply", "-f", "-"], &objects.join("\n---\n"))
-        .unwrap();
+    kubectl.apply_all(&objects).unwrap();
     kubectl.run(&["create", "namespace", UNGUARDED]).unwrap();
     let unguarded = kubectl.in_namespace(UNGUARDED);
     unguarded.apply(&cloneset(clients::BARE, UNGUARDED_PODS)).unwrap();
