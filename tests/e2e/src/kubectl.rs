@@ -159,5 +159,6 @@ impl Kubectl {
 
 /// Objects as one file. It begins as YAML: kubectl before 1.31 does not read several documents of JSON.
 pub fn documents(objects: &[Value]) -> String {
-    objects.iter().map(|object| format!("---\n{object}\n")).collect()
+    let texts: Vec<String> = objects.iter().map(Value::to_string).collect();
+    format!("---\n{}\n", texts.join("\n---\n"))
 }

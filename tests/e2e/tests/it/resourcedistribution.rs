@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use kruise_e2e::audit::{Entry, MANAGER};
-use kruise_e2e::kubectl::Kubectl;
+use kruise_e2e::kubectl::{Kubectl, documents};
 use kruise_e2e::manager::pid_file;
 use kruise_e2e::{process, wait};
 use serde_json::{Value, json};
@@ -33,9 +33,8 @@ impl<'s> Namespaces<'s> {
             let labels = json!({(GROUP): group});
             items.push(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}));
         }
-        let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
         kubectl
-            .run_with_input(&["create", "-f", "-"], &list.to_string())
+            .run_with_input(&["create", "-f", "-"], &documents(&items))
             .unwrap();
         Self {
             kubectl,
