@@ -125,10 +125,6 @@ pub enum Bug {
     PullsOverwritten,
     /// A tag is removed from a node with the first of the jobs that want it.
     SharedTagRemoved,
-    /// A ResourceDistribution deletes what has the name of its copy, whoever controls it.
-    ForeignCopyDeleted,
-    /// A ResourceDistribution trusts that nobody but it writes its copies.
-    CopyEditUnseen,
     /// A PodProbeMarker that is deleted takes the probes of markers with it whose names end in its own.
     OtherProbesRemoved,
     /// Probes of a node are removed from the list as it was when that was planned.
@@ -141,7 +137,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 65] = [
+    pub const ALL: [Self; 63] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -201,8 +197,6 @@ impl Bug {
         Self::NeededCopyDeleted,
         Self::PullsOverwritten,
         Self::SharedTagRemoved,
-        Self::ForeignCopyDeleted,
-        Self::CopyEditUnseen,
         Self::OtherProbesRemoved,
         Self::ProbesOverwritten,
         Self::RequestKeyLeft,

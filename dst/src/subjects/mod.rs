@@ -88,7 +88,6 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         Bug::NodesAtOnceOffByOne | Bug::NeededCopyDeleted | Bug::PullsOverwritten | Bug::SharedTagRemoved => {
             Some("imagepulljob")
         }
-        Bug::ForeignCopyDeleted | Bug::CopyEditUnseen => Some("resourcedistribution"),
         Bug::OtherProbesRemoved | Bug::ProbesOverwritten => Some("podprobemarker"),
         Bug::RequestKeyLeft | Bug::GraceBeforeUnready => Some("containerrecreaterequest"),
         _ => None,

@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kruise_api::resourcedistribution::{KIND, ResourceDistributionStatus};
-use kruise_plan_kit::{
-    Explain, Intent, Known, Need, ObjectWrites, Owner, Plan, Why,
-    injected::{Bug, is_injected},
-};
+use kruise_plan_kit::{Explain, Intent, Known, Need, ObjectWrites, Owner, Plan, Why};
 use kruise_views::MetadataView;
 
 use super::{
@@ -130,8 +127,7 @@ impl Round<'_> {
         let target = self.source.target(namespace);
         let digest = &self.snapshot.distribution.resource_hash;
         let known = &self.snapshot.memory.known;
-        let is_trusted = is_injected(Bug::CopyEditUnseen) && known.versions.contains_key(&target);
-        if known.holds(digest, &target, &copy.resource_version) || is_trusted {
+        if known.holds(digest, &target, &copy.resource_version) {
             return self.is_current(namespace, &copy.resource_version);
         }
         self.compare(namespace, &copy);
@@ -198,9 +194,7 @@ impl Round<'_> {
     fn clear(&mut self, namespace: &str) {
         let copies = self.snapshot.copies;
         let copy = copies.get(self.source.resource, namespace, self.source.name);
-        let is_to_go = |copy: &MetadataView| {
-            !copy.deleting && (self.is_ours(copy) || is_injected(Bug::ForeignCopyDeleted))
-        };
+        let is_to_go = |copy: &MetadataView| !copy.deleting && self.is_ours(copy);
         let Some(copy) = copy.filter(|copy| is_to_go(copy)) else {
             return;
         };

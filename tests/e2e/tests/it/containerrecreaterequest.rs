@@ -160,10 +160,11 @@ fn a_pod_is_out_of_service_while_its_container_is_restarted_and_comes_back_after
     let unready = kubectl.get("pods", "cart-0").unwrap();
     let conditions = unready["status"]["conditions"].as_array().unwrap();
     let own = conditions.iter().find(|one| one["type"] == "KruisePodReady");
-    let message = json!([{"userAgent": "ContainerRecreateRequest", "key": "recreate/restart"}]);
+    // In the order of upstream's fields.
+    let message = r#"[{"userAgent":"ContainerRecreateRequest","key":"recreate/restart"}]"#;
     assert_eq!(
         (state(&unready), &own.unwrap()["message"]),
-        ("False", &json!(message.to_string()))
+        ("False", &json!(message))
     );
 
     restart(&scenario, "cart-0");

@@ -167,7 +167,7 @@ fn sizes() -> (usize, usize) {
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn a_copy_costs_one_write_and_no_memory_for_its_data() {
+fn a_copy_costs_one_write_and_whoever_takes_over_writes_nothing() {
     let (group, (namespaces, secrets)) = ("distribution-cost", sizes());
     let scenario = scenario_alone(group);
     let kubectl = &scenario.kubectl;
@@ -211,12 +211,6 @@ fn a_copy_costs_one_write_and_no_memory_for_its_data() {
         written >= copies && written * 100 <= copies * WRITES,
         "{written} writes of {copies} copies"
     );
-    let held = copies * 64;
-    assert!(
-        (grown as usize) < held / 2 + 8 * 1024,
-        "{grown} KiB, and the copies have {held} KiB"
-    );
-
     // Whoever takes over reads the copies and writes nothing.
     drop(flagged);
     let _flagged = Flagged::shared(kubectl.kubeconfig(), &FLAGS);
