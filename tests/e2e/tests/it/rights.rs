@@ -29,6 +29,8 @@ const RARE: &[(&str, &str)] = &[
     ("get", "controllerrevisions"),
     // Only with gate InPlaceWorkloadVerticalScaling.
     ("patch", "pods/resize"),
+    // Servers that can stream the pods at the start of a manager; others list them.
+    ("list", "pods"),
     // Not in the cache yet: a pod is made in a namespace that was just made.
     ("get", "namespaces"),
     // Granted with list and watch, as for every kind.
