@@ -1,7 +1,4 @@
 //! ContainerRecreateRequests on real nodes: which processes end, and which go on.
-//!
-//! What a manager reports of the pod, and that it takes the label of a finished request away, is done here by the test as
-//! well: it writes what a manager writes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -44,46 +41,10 @@ fn request(name: &str, pod: &Value, container: &str) -> Value {
     })
 }
 
-/// Writes what a manager writes of a running request, if it is not written.
-fn manage(on: &OnNodes, name: &str) -> anyhow::Result<Value> {
-    let kubectl = &on.scenario.kubectl;
-    let request = kubectl.get(REQUESTS, name)?;
-    let created = text(&request, "/metadata/creationTimestamp");
-    let pod = on.pod();
-    let statuses = pod["status"]["containerStatuses"].as_array();
-    let is_new = |status: &&Value| {
-        let started = status["state"]["running"]["startedAt"].as_str();
-        started.is_some_and(|started| started >= created.as_str())
-    };
-    let entry = |status: &Value| {
-        json!({"name": status["name"], "ready": status["ready"], "restartCount": status["restartCount"],
-            "containerID": status["containerID"]})
-    };
-    let snapshot: Vec<Value> = statuses.into_iter().flatten().filter(is_new).map(entry).collect();
-    let stored = request["status"]["containerStatusSnapshot"].as_array();
-    if request["status"]["phase"] == "Recreating" && !snapshot.is_empty() && stored != Some(&snapshot) {
-        let patch = json!({"status": {"containerStatusSnapshot": snapshot}}).to_string();
-        kubectl.run(&[
-            "patch",
-            REQUESTS,
-            name,
-            "--subresource=status",
-            "--type=merge",
-            "-p",
-            &patch,
-        ])?;
-    }
-    if request["status"]["phase"] == "Completed" {
-        let label = json!({"metadata": {"labels": {"crr.apps.kruise.io/active": null}}});
-        kubectl.patch(REQUESTS, name, &label)?;
-    }
-    Ok(request["status"].clone())
-}
-
 /// Waits until a request has ended; returns its status.
 fn until_completed(on: &OnNodes, name: &str) -> Value {
     wait::until(&format!("request {name} has ended"), LIMIT, || {
-        let status = manage(on, name)?;
+        let status = on.scenario.kubectl.get(REQUESTS, name)?["status"].clone();
         Ok((status["phase"] == "Completed").then_some(status))
     })
     .unwrap()
