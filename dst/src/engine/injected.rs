@@ -21,14 +21,20 @@ pub struct Found {
     pub took: Duration,
 }
 
-/// Plays the seeds of a subject, or all of them, until the bug shows; `None` if it does not up to this seed.
+/// Plays scenarios of a subject, or of all, until the bug shows; `None` if it does not in so many of them.
 pub fn hunt(subjects: Subjects, of: Option<&str>, bug: Bug, most: u64) -> anyhow::Result<Option<Found>> {
     let begun = Instant::now();
-    for seed in 1..=most {
+    let mut played = 0;
+    // No subject has less than a hundredth of the seeds.
+    for seed in 1..=most.saturating_mul(100) {
+        if played == most {
+            break;
+        }
         let (owner, mut scenario) = subjects.generate(seed)?;
         if of.is_some_and(|of| of != owner.name()) {
             continue;
         }
+        played += 1;
         scenario.bug = Some(format!("{bug:?}"));
         if let Some(violation) = play(subjects, &scenario, Keep::Hash)?.violation {
             let took = begun.elapsed();
