@@ -159,7 +159,7 @@ impl<'a> Known<'a> {
                 || annotations::restart_count(newest) > before.restart_count
         });
         let is_to_stop = match is_replaced {
-            // Whoever has said that it was stopped was wrong.
+            // The container of the request still runs, whatever the status says of a stop.
             Some(false) => true,
             Some(true) => self.view.strategy.force_recreate && !is_killed,
             None => !is_killed,

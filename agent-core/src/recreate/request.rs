@@ -56,7 +56,7 @@ enum Pod {
     /// It was not read, or could not be so often.
     Unread(u32),
     Read(PodHooks),
-    /// It could not be read, and its containers are stopped all the same.
+    /// It could not be read. Its containers are stopped with the hooks that the request names.
     Unreadable,
     /// There is nothing to stop. The manager will end the request.
     Gone,

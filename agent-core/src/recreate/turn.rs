@@ -80,7 +80,7 @@ mod tests {
             request("waiting", "a", "Pending", 3),
             request("running", "a", "Recreating", 9),
             request("young", "b", "", 2),
-            request("twin", "b", "", 2),
+            request("same-age", "b", "", 2),
         ];
         let turns_of = |all: &[RequestView], begun: &str| {
             let candidates: Vec<Candidate<'_>> = all.iter().map(|one| (one, &*one.name == begun)).collect();
@@ -93,9 +93,9 @@ mod tests {
                 .map(|(uid, _)| uid.trim_start_matches("uid-").to_owned())
                 .collect()
         };
-        assert_eq!(names(&all, ""), ["running", "twin"]);
+        assert_eq!(names(&all, ""), ["running", "same-age"]);
         assert_eq!(names(&all[..3], ""), ["old"]);
-        assert_eq!(names(&all, "waiting"), ["waiting", "twin"]);
+        assert_eq!(names(&all, "waiting"), ["waiting", "same-age"]);
         let turns = turns_of(&all[..3], "");
         assert_eq!(turns[1], ("uid-waiting".into(), Turn::Waits("old".into())));
     }

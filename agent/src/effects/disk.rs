@@ -2,7 +2,7 @@
 //!
 //! The folder with the images is one of the node's. If the container of the agent does not see it, its own root file system
 //! mostly lies there, too: runtimes keep the writable layers of containers beside their images. The runtime says so by the same
-//! folder for both. Where it says nothing of containers, the table of mounts tells in which folder the layer is.
+//! folder for both. Where it does not report the folder of containers, the table of mounts says in which folder the layer is.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ impl Folders {
     }
 }
 
-/// The folder with the layers of images: that of the images, but for runtimes that keep a list of images in a folder of its own.
+/// The folder with the layers of images. It is the folder of the images, except for runtimes that keep only a list of images there.
 fn layers(images: &Path) -> PathBuf {
     let name = images.file_name().and_then(OsStr::to_str);
     match name.and_then(|name| name.strip_suffix(IMAGES)) {

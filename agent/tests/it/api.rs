@@ -54,7 +54,7 @@ impl Api {
             .spawn(async move { match serve(listener, live).await {} });
     }
 
-    /// Does not answer any more: connections break, and there is nobody at its address.
+    /// Stops the server: open connections break, and new ones are refused.
     pub(crate) async fn go_away(&mut self) {
         self.tasks.shutdown().await;
     }
@@ -73,7 +73,7 @@ impl Api {
             let named = served.iter().find(|(name, _)| version["name"] == *name);
             version["served"] = named.unwrap().1.into();
         }
-        // Nobody is there to convert.
+        // No conversion webhook runs in this test.
         let conversion = json!({"strategy": "None", "webhook": null});
         let spec = json!({"versions": definition["spec"]["versions"], "conversion": conversion});
         self.merge(&path, &json!({"spec": spec}));

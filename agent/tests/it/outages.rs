@@ -87,7 +87,7 @@ async fn an_api_server_that_is_away_while_secrets_are_read_costs_no_attempt() {
     node.runtime.state().course = Course::Wants("right");
     node.runtime.come_back();
     tokio::time::sleep(Duration::from_secs(3)).await;
-    assert_eq!(node.runtime.state().pulls.len(), 1, "nobody pulls meanwhile");
+    assert_eq!(node.runtime.state().pulls.len(), 1, "no pull meanwhile");
     node.api.come_back().await;
     node.phase("reg.example/app", "1", "Succeeded").await;
     let state = node.runtime.state();

@@ -8,7 +8,7 @@ use crate::node::{Agent, Node, settings, until};
 use crate::runtime::Runtime;
 use crate::wire;
 
-/// A pod of nobody on the node, whose container has this hook; returns its UID.
+/// A pod without an owner on the node, whose container has this hook; returns its UID.
 fn pod(api: &Api, hook: &Value) -> String {
     let container = json!({"name": "app", "image": "app:1", "lifecycle": {"preStop": hook}});
     let pod = json!({"metadata": {"name": "web"}, "spec": {"nodeName": "n1", "containers": [container]}});

@@ -174,7 +174,7 @@ pub struct NotSynced {
     patience: Duration,
 }
 
-/// The caches of an owner and of what it owns, with their watches.
+/// Caches whose watches have begun.
 type Started<'a> = Vec<(&'a Arc<dyn Entry>, Followed)>;
 
 /// The registry. Filled before [`Caches::start`].

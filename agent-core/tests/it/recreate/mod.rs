@@ -25,7 +25,7 @@ fn container(name: &str, id: &str, started: Timestamp) -> RuntimeContainer {
     }
 }
 
-/// A pod of nobody with the containers `app`, `log` and `web`; `hook` is that of `app`.
+/// A pod without an owner, with the containers `app`, `log` and `web`; `hook` is that of `app`.
 fn pod(hook: &Value) -> Value {
     json!({
         "metadata": {"namespace": "shop", "name": "web", "uid": "uid-web"},
