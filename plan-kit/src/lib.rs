@@ -6,6 +6,7 @@
 
 pub mod availability;
 pub mod claims;
+pub mod finalizers;
 pub mod fit;
 pub mod history;
 pub mod image;

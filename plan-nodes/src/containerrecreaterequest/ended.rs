@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use kruise_api::names::containerrecreaterequest::{ACTIVE, READINESS_WRITER, UNREADY_FINALIZER};
 use kruise_plan_kit::{
-    Intent, ObjectWrites, Part, Patch, Phase, Plan, Precondition, Step, Write,
+    Intent, ObjectWrites, Part, Patch, Phase, Plan, Precondition, Step, Write, finalizers,
     injected::{Bug, is_injected},
     jobs,
     pod_writes::{self, Guard},
@@ -71,12 +71,7 @@ fn release(snapshot: &Snapshot<'_>) -> Option<Step> {
     if metadata.deletion_timestamp.is_none() && metadata.labels.contains_key(ACTIVE) {
         put(&mut patch, &["metadata", "labels", ACTIVE], Value::Null);
     }
-    if is_holding(snapshot) {
-        let others: Vec<&String> = metadata
-            .finalizers
-            .iter()
-            .filter(|one| *one != UNREADY_FINALIZER)
-            .collect();
+    if let Some(others) = finalizers::changed(metadata, UNREADY_FINALIZER, false) {
         put(&mut patch, &["metadata", "finalizers"], json!(others));
         precondition = jobs::unchanged(metadata);
         reason = "it keeps no pod out of service any more";

@@ -10,7 +10,7 @@ use kruise_api::{
     },
 };
 use kruise_plan_kit::{
-    Intent, ObjectWrites, Part, Patch, Phase, Step, Write,
+    Intent, ObjectWrites, Part, Phase, Step, finalizers,
     injected::{Bug, is_injected},
     jobs,
     lifecycle::go_time,
@@ -52,25 +52,10 @@ pub(super) fn begin(snapshot: &Snapshot<'_>, pod: &PodView, now: Timestamp) -> G
 fn hold(snapshot: &Snapshot<'_>, pod: &PodView, now: Timestamp) -> ObjectWrites {
     let metadata = &snapshot.request.metadata;
     let mut steps = Vec::new();
-    if !metadata.finalizers.iter().any(|one| one == UNREADY_FINALIZER) {
-        let finalizers: Vec<&str> = metadata
-            .finalizers
-            .iter()
-            .map(String::as_str)
-            .chain([UNREADY_FINALIZER])
-            .collect();
-        let write = Write::Patch {
-            intent: Intent::HoldRequest,
-            target: snapshot.target(),
-            part: Part::Main,
-            patch: Patch::Merge(json!({"metadata": {"finalizers": finalizers}})),
-            precondition: jobs::unchanged(metadata),
-        };
-        steps.push(Step::new(
-            write,
-            "its key is taken from the pod before it is deleted",
-        ));
-    }
+    let intent = Intent::HoldRequest;
+    let held = finalizers::write(metadata, snapshot.target(), UNREADY_FINALIZER, true, intent);
+    let reason = "its key is taken from the pod before it is deleted";
+    steps.extend(held.map(|write| Step::new(write, reason)));
     let unready = readiness::hold(pod, READINESS_WRITER, &snapshot.readiness_key(), now);
     if !unready.is_empty() {
         let body = json!({"status": {"conditions": unready}});

@@ -10,11 +10,10 @@ use kruise_api::{
     names::imagepulljob::PULL_JOB_PROTECTION,
 };
 use kruise_plan_kit::{
-    Explain, Intent, ObjectWrites, Owner, Part, Patch, Phase, Plan, ResourceId, Why, Write,
+    Explain, Intent, ObjectWrites, Owner, Phase, Plan, ResourceId, Why, finalizers,
     injected::{Bug, is_injected},
     jobs,
 };
-use serde_json::json;
 
 use super::{
     events, explain,
@@ -60,15 +59,7 @@ fn release(snapshot: &Snapshot<'_>, owner: &Owner<'_>, why: &str) -> Plan {
 
 /// Makes the job wait for the controller when it is deleted, or not any more; `None` if that is so already.
 fn finalizers(job: &ImagePullJob, owner: &Owner<'_>, holds: bool) -> Option<ObjectWrites> {
-    let stored = &job.metadata.finalizers;
-    let mut finalizers: Vec<&str> = stored.iter().map(String::as_str).collect();
-    finalizers.retain(|one| *one != PULL_JOB_PROTECTION);
-    let is_held = finalizers.len() < stored.len();
-    if is_held == holds {
-        return None;
-    }
     let (intent, reason) = if holds {
-        finalizers.push(PULL_JOB_PROTECTION);
         (
             Intent::HoldJob,
             "copies of its secrets are deleted before the job is",
@@ -76,13 +67,8 @@ fn finalizers(job: &ImagePullJob, owner: &Owner<'_>, holds: bool) -> Option<Obje
     } else {
         (Intent::ReleaseJob, "no copy of a secret is there for the job")
     };
-    let write = Write::Patch {
-        intent,
-        target: owner.target(ResourceId::IMAGE_PULL_JOBS, owner.name),
-        part: Part::Main,
-        patch: Patch::Merge(json!({"metadata": {"finalizers": finalizers}})),
-        precondition: jobs::unchanged(&job.metadata),
-    };
+    let target = owner.target(ResourceId::IMAGE_PULL_JOBS, owner.name);
+    let write = finalizers::write(&job.metadata, target, PULL_JOB_PROTECTION, holds, intent)?;
     Some(ObjectWrites::alone(Phase::Cleanup, write, reason))
 }
 

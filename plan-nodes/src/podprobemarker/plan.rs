@@ -11,11 +11,10 @@ use kruise_api::{
     podprobemarker::{KIND, PodProbeMarkerStatus},
 };
 use kruise_plan_kit::{
-    EventNote, Explain, Intent, ObjectWrites, Owner, Part, Patch, Phase, Plan, ResourceId, StatusPatch,
-    Urgency, Why, Write, jobs, status_patch,
+    EventNote, Explain, Intent, ObjectWrites, Owner, Phase, Plan, ResourceId, StatusPatch, Urgency, Why,
+    finalizers, status_patch,
 };
 use kruise_views::PodView;
-use serde_json::json;
 
 use super::{
     desired::{Wanted, port_name},
@@ -66,15 +65,7 @@ fn release(snapshot: &Snapshot<'_>, owner: &Owner<'_>) -> Plan {
 
 /// Makes the marker wait for the controller when it is deleted, or not any more; `None` if that is so already.
 fn finalizers(snapshot: &Snapshot<'_>, owner: &Owner<'_>, holds: bool) -> Option<ObjectWrites> {
-    let metadata = &snapshot.marker.metadata;
-    let mut finalizers: Vec<&str> = metadata.finalizers.iter().map(String::as_str).collect();
-    finalizers.retain(|one| *one != CLEANUP);
-    let is_held = finalizers.len() < metadata.finalizers.len();
-    if is_held == holds {
-        return None;
-    }
     let (intent, reason) = if holds {
-        finalizers.push(CLEANUP);
         (
             Intent::HoldMarker,
             "its probes are removed from nodes before the marker is deleted",
@@ -82,13 +73,8 @@ fn finalizers(snapshot: &Snapshot<'_>, owner: &Owner<'_>, holds: bool) -> Option
     } else {
         (Intent::ReleaseMarker, "no node has a probe of the marker")
     };
-    let write = Write::Patch {
-        intent,
-        target: owner.target(ResourceId::POD_PROBE_MARKERS, owner.name),
-        part: Part::Main,
-        patch: Patch::Merge(json!({"metadata": {"finalizers": finalizers}})),
-        precondition: jobs::unchanged(metadata),
-    };
+    let target = owner.target(ResourceId::POD_PROBE_MARKERS, owner.name);
+    let write = finalizers::write(&snapshot.marker.metadata, target, CLEANUP, holds, intent)?;
     Some(ObjectWrites::alone(Phase::Cleanup, write, reason))
 }
 

@@ -3,11 +3,10 @@
 use jiff::Timestamp;
 use kruise_api::{ephemeraljob::EphemeralJob, names::ephemeraljob::CLEANUP};
 use kruise_plan_kit::{
-    Intent, ObjectWrites, Owner, Part, Patch, Phase, Plan, Precondition, ResourceId, Why, Write,
+    Intent, ObjectWrites, Owner, Phase, Plan, Precondition, ResourceId, Why, finalizers,
     injected::{Bug, is_injected},
     jobs,
 };
-use serde_json::json;
 
 use super::{
     add::add,
@@ -75,18 +74,8 @@ fn end(snapshot: &Snapshot<'_>, owner: &Owner<'_>, course: Course, plan: &mut Pl
 
 /// Removes the finalizer that OpenKruise sets: nothing can be cleaned up.
 fn release(job: &EphemeralJob, owner: &Owner<'_>) -> Option<ObjectWrites> {
-    let metadata = &job.metadata;
-    let others: Vec<&String> = metadata.finalizers.iter().filter(|one| *one != CLEANUP).collect();
-    if others.len() == metadata.finalizers.len() {
-        return None;
-    }
-    let write = Write::Patch {
-        intent: Intent::ReleaseJob,
-        target: owner.target(ResourceId::EPHEMERAL_JOBS, owner.name),
-        part: Part::Main,
-        patch: Patch::Merge(json!({"metadata": {"finalizers": others}})),
-        precondition: jobs::unchanged(metadata),
-    };
+    let target = owner.target(ResourceId::EPHEMERAL_JOBS, owner.name);
+    let write = finalizers::write(&job.metadata, target, CLEANUP, false, Intent::ReleaseJob)?;
     let reason = "ephemeral containers cannot be removed, so that its finalizer waits for nothing";
     Some(ObjectWrites::alone(Phase::Cleanup, write, reason))
 }
