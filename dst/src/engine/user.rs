@@ -41,6 +41,21 @@ pub async fn insist(cluster: &Arc<Cluster>, request: Request) -> bool {
     false
 }
 
+/// How often an object is created again while one of its name is there, and the time between two attempts.
+const CREATIONS: u32 = 600;
+const CREATION_PAUSE: Duration = Duration::from_secs(1);
+
+/// Creates an object. One of its name may be there for a while: it ends slowly, or has a finalizer that a manager removes.
+pub async fn create_once_free(cluster: &Arc<Cluster>, path: &str, object: &Value) -> bool {
+    for _ in 0..CREATIONS {
+        if insist(cluster, Request::new(Method::Post, path, Some(object))).await {
+            return true;
+        }
+        sleep(CREATION_PAUSE).await;
+    }
+    false
+}
+
 /// Patches an object with a merge patch. False if it is refused.
 pub async fn patch(cluster: &Arc<Cluster>, path: &str, patch: &Value) -> bool {
     let request = Request::new(Method::Patch, path, Some(patch));

@@ -1,12 +1,11 @@
 //! What users do to requests and pods.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use futures::{FutureExt, future::BoxFuture};
 use kruise_sim::{Method, Request};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::sleep;
 
 use super::{
     agents,
@@ -21,9 +20,6 @@ use crate::subjects::nodes;
 
 const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/containerrecreaterequests";
 const PODS_PATH: &str = "/api/v1/namespaces/default/pods";
-/// How often a pod is created again while the one before it is there.
-const TRIES: u32 = 600;
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// Users of requests, those who run the pods, and the agents of nodes.
 pub struct ContainerRecreateRequestUser {
@@ -91,12 +87,6 @@ impl User for ContainerRecreateRequestUser {
 impl ContainerRecreateRequestUser {
     async fn create_pod(&self, cluster: &Arc<Cluster>, place: u8) -> bool {
         let pod = self.start.pod(place);
-        for _ in 0..TRIES {
-            if insist(cluster, Request::new(Method::Post, PODS_PATH, Some(&pod))).await {
-                return true;
-            }
-            sleep(PAUSE).await;
-        }
-        false
+        user::create_once_free(cluster, PODS_PATH, &pod).await
     }
 }

@@ -1,12 +1,11 @@
 //! What users do to an EphemeralJob and to pods.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use futures::{FutureExt, future::BoxFuture};
 use kruise_sim::{Method, Request};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::sleep;
 
 use super::start::{Edit, JOBS, Start, command, pod};
 use crate::engine::{
@@ -18,10 +17,6 @@ use crate::engine::{
 
 const PATH: &str = "/apis/apps.kruise.io/v1alpha1/namespaces/default/ephemeraljobs";
 const PODS_PATH: &str = "/api/v1/namespaces/default/pods";
-
-/// How often a job is created again while the one before it is there.
-const TRIES: u32 = 600;
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// Users of one EphemeralJob, and those who run the pods.
 pub struct EphemeralJobUser {
@@ -76,14 +71,7 @@ impl EphemeralJobUser {
     async fn create_job(&self, cluster: &Arc<Cluster>) -> bool {
         let number = cluster.look(|state| state.mirror.of(JOBS).objects.len());
         let job = self.start.job(number);
-        // The one before may have a finalizer, until a manager has removed it.
-        for _ in 0..TRIES {
-            if insist(cluster, Request::new(Method::Post, PATH, Some(&job))).await {
-                return true;
-            }
-            sleep(PAUSE).await;
-        }
-        false
+        user::create_once_free(cluster, PATH, &job).await
     }
 }
 

@@ -21,7 +21,7 @@ use crate::subjects::nodes;
 
 const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/imagepulljobs";
 const SECRETS_PATH: &str = "/api/v1/namespaces/default/secrets";
-/// How often a job is created again while the one before it is there.
+/// How often it is looked whether the node is there.
 const TRIES: u32 = 600;
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -111,14 +111,7 @@ impl User for ImagePullJobUser {
 impl ImagePullJobUser {
     async fn create_job(&self, cluster: &Arc<Cluster>, place: u8) -> bool {
         let job = self.start.job(place);
-        // The one before may have a finalizer, until a manager has removed it.
-        for _ in 0..TRIES {
-            if insist(cluster, Request::new(Method::Post, PATH, Some(&job))).await {
-                return true;
-            }
-            sleep(PAUSE).await;
-        }
-        false
+        user::create_once_free(cluster, PATH, &job).await
     }
 }
 

@@ -1,12 +1,11 @@
 //! What users do to PodProbeMarkers and pods.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use futures::{FutureExt, future::BoxFuture};
 use kruise_sim::{Method, Request};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::sleep;
 
 use super::{
     agents,
@@ -22,9 +21,6 @@ use crate::subjects::nodes;
 
 const PATH: &str = "/apis/apps.kruise.io/v1alpha1/namespaces/default/podprobemarkers";
 const PODS_PATH: &str = "/api/v1/namespaces/default/pods";
-/// How often a marker is created again while the one before it is there.
-const TRIES: u32 = 600;
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// Users of two PodProbeMarkers, and those who run the pods.
 pub struct PodProbeMarkerUser {
@@ -97,14 +93,7 @@ impl PodProbeMarkerUser {
     async fn create_marker(&self, cluster: &Arc<Cluster>, place: u8) -> bool {
         let count = self.start.probes.get(usize::from(place)).copied();
         let marker = marker(place, count.unwrap_or(1));
-        // The one before has a finalizer, until a manager has removed it.
-        for _ in 0..TRIES {
-            if insist(cluster, Request::new(Method::Post, PATH, Some(&marker))).await {
-                return true;
-            }
-            sleep(PAUSE).await;
-        }
-        false
+        user::create_once_free(cluster, PATH, &marker).await
     }
 }
 
