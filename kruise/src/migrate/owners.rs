@@ -24,8 +24,10 @@ const DEPENDENTS: [(&str, &str); 4] = [
     ("/api/v1", "persistentvolumeclaims"),
     ("/apis/batch/v1", "jobs"),
 ];
-/// Times that all objects are looked at, until none names another version.
+/// Times that a list is begun, if the server does not keep it long enough to be read to its end.
 const ROUNDS: usize = 5;
+/// Times that an object is tried, if others change it meanwhile.
+const TRIES: usize = 5;
 const JSON: &str = "application/json-patch+json";
 
 /// Whose dependents, and which version they are to name.
@@ -157,46 +159,69 @@ struct Changes<'a> {
 }
 
 impl Changes<'_> {
-    /// Changes all objects of a list, until none is left. Returns the number of changes.
+    /// Changes all objects of a list. Returns the number of changes.
     async fn all(&mut self, list: &str) -> anyhow::Result<u64> {
-        let mut all = 0;
+        let mut changed = 0;
         for _ in 0..ROUNDS {
-            let (changed, left) = self.round(list).await?;
-            all += changed;
-            if !left {
-                return Ok(all);
+            let (more, is_whole) = self.round(list).await?;
+            changed += more;
+            if is_whole {
+                return Ok(changed);
             }
         }
-        bail!("objects of {list} keep changing; run this again when they are at rest")
+        bail!(
+            "{list} cannot be listed to its end: pages take longer than the server keeps a list; run this again with a greater \
+             --rate"
+        )
     }
 
-    /// Returns the number of changes, and whether some objects had changed meanwhile.
+    /// Returns the number of changes, and whether the list was read to its end.
     async fn round(&mut self, list: &str) -> anyhow::Result<(u64, bool)> {
-        let (mut changed, mut left, mut next) = (0, false, String::new());
+        let (mut changed, mut next) = (0, String::new());
         loop {
             let page: Page<Dependent> = match self.api.client.get(&pages::path(list, &next)).await {
                 // The cluster does not serve the resource.
-                Err(error) if error.is_not_found() => return Ok((changed, left)),
+                Err(error) if error.is_not_found() => return Ok((changed, true)),
                 // The continue token has expired.
-                Err(error) if error.is_gone() && !next.is_empty() => return Ok((changed, true)),
+                Err(error) if error.is_gone() && !next.is_empty() => return Ok((changed, false)),
                 page => page.with_context(|| format!("cannot list {list}"))?,
             };
-            for Dependent { metadata } in &page.items {
-                let Some(patch) = self.owners.correction(&metadata.owner_references) else {
-                    continue;
-                };
-                match self.api.write(&path_of(list, metadata), JSON, &patch).await {
-                    Ok(()) => changed += 1,
-                    Err(error) if error.is_not_found() => {}
-                    Err(error) if error.is_conflict() || error.is_invalid() => left = true,
-                    Err(error) => self.refused.push(format!("{list} {}: {error}", key(metadata))),
-                }
+            for Dependent { metadata } in page.items {
+                changed += u64::from(self.one(list, metadata).await?);
             }
             next = page.metadata.next;
             if next.is_empty() {
-                return Ok((changed, left));
+                return Ok((changed, true));
             }
         }
+    }
+
+    /// Returns whether the object was changed. One that others change meanwhile is read again.
+    async fn one(&mut self, list: &str, mut metadata: Metadata) -> anyhow::Result<bool> {
+        let path = path_of(list, &metadata);
+        let mut refusal = None;
+        for _ in 0..TRIES {
+            let Some(patch) = self.owners.correction(&metadata.owner_references) else {
+                return Ok(false);
+            };
+            match self.api.write(&path, JSON, &patch).await {
+                Ok(()) => return Ok(true),
+                Err(error) if error.is_not_found() => return Ok(false),
+                Err(error) if error.is_conflict() || error.is_invalid() => refusal = Some(error),
+                Err(error) => {
+                    refusal = Some(error);
+                    break;
+                }
+            }
+            metadata = match self.api.client.get::<Dependent>(&path).await {
+                Ok(now) => now.metadata,
+                Err(error) if error.is_not_found() => return Ok(false),
+                Err(error) => return Err(error).with_context(|| format!("cannot read {path}")),
+            };
+        }
+        let refused = refusal.map(|error| format!("{list} {}: {error}", key(&metadata)));
+        self.refused.extend(refused);
+        Ok(false)
     }
 }
 
