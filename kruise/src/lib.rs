@@ -22,6 +22,7 @@ pub mod output;
 pub mod playground;
 pub mod profile;
 mod refusals;
+pub mod restart;
 mod settings;
 pub mod uninstall;
 pub mod version;

@@ -1,4 +1,4 @@
-//! The executable: `kruise manager`, `daemon`, `manifests`, `chart`, `crds`, `explain`, `inject`, `migrate`, `uninstall`, `version` and, with the
+//! The executable: `kruise manager`, `daemon`, `manifests`, `chart`, `crds`, `explain`, `inject`, `migrate`, `restart`, `uninstall`, `version` and, with the
 //! feature of that name, `playground`. Under the names of upstream's programs it does what they do: `manager`, `kruise-daemon` and `helm_hook`.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 #[cfg(feature = "playground")]
 use kruise::playground;
-use kruise::{chart, crds, daemon, explain, inject, manager, manifests, migrate, output, uninstall, version};
+use kruise::{
+    chart, crds, daemon, explain, inject, manager, manifests, migrate, output, restart, uninstall, version,
+};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -52,6 +54,8 @@ enum Command {
     /// Run a cluster to try things on, in this process: API, simulated nodes and the manager.
     #[cfg(feature = "playground")]
     Playground(playground::Options),
+    /// Restart containers of all pods of a workload, within its maxUnavailable. The pods stay.
+    Restart(restart::Options),
     /// Check that the manager can be removed: nothing needs it any more. Releases what is being deleted.
     Uninstall(uninstall::Options),
     /// Print the version, and what this executable was built from.
@@ -78,6 +82,7 @@ fn main() -> ExitCode {
         Command::Migrate(options) => report(migrate::run(&options)),
         #[cfg(feature = "playground")]
         Command::Playground(options) => playground::main(&options),
+        Command::Restart(options) => report(restart::run(&options)),
         Command::Uninstall(options) => report(uninstall::run(&options)),
         Command::Version(options) => report(version::render(&options)),
     }

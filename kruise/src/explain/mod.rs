@@ -179,7 +179,7 @@ fn explainers() -> impl Iterator<Item = (&'static Kind, Explainer)> {
 }
 
 /// True if kubectl accepts this name for the kind.
-fn has_name(kind: &Kind, name: &str) -> bool {
+pub(crate) fn has_name(kind: &Kind, name: &str) -> bool {
     kind.plural == name || kind.kind.to_lowercase() == name || kind.short_names.contains(&name)
 }
 
@@ -216,7 +216,7 @@ struct List<T> {
     items: Vec<T>,
 }
 
-async fn list<T: DeserializeOwned>(client: &Client, path: &str) -> anyhow::Result<Vec<Arc<T>>> {
+pub(crate) async fn list<T: DeserializeOwned>(client: &Client, path: &str) -> anyhow::Result<Vec<Arc<T>>> {
     let list: List<T> = client
         .get(path)
         .await

@@ -46,7 +46,7 @@ pub(crate) fn request(name: &str, pod: &str, spec: &Value) -> Value {
         "spec": whole})
 }
 
-fn now() -> String {
+pub(crate) fn now() -> String {
     Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 

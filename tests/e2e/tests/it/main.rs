@@ -43,6 +43,7 @@ mod probes;
 mod repair;
 mod requests;
 mod resourcedistribution;
+mod restart;
 mod rights;
 mod rollout;
 mod samples;

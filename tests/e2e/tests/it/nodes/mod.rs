@@ -14,6 +14,7 @@ mod launch;
 mod order;
 mod recreate;
 mod resize;
+mod restart;
 pub(crate) mod runtime;
 mod sidecars;
 mod statefulset;

@@ -1,0 +1,251 @@
+//! Which pods get their request now: a pure function of what the cluster shows.
+//!
+//! Never more pods of the workload are out of service than it allows, unless others take them out. A pod that is out of service
+//! already costs nothing, and comes first.
+
+use std::collections::BTreeMap;
+
+/// A pod of the workload, as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pod {
+    pub(super) name: String,
+    pub(super) uid: String,
+    /// Does the workload count it as available?
+    pub(super) is_available: bool,
+}
+
+/// What became of the request for a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    /// It has not ended.
+    Running,
+    /// All containers run anew.
+    Succeeded,
+    /// It ended otherwise, for this reason.
+    Failed(String),
+}
+
+/// What is to be done.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// These pods get their requests now, by name. None: wait.
+    Create(Vec<String>),
+    /// All containers run anew, and no pod is out of service for it.
+    Done,
+    /// A request failed. No further pod is restarted.
+    Failed(String),
+}
+
+/// A restart of the containers of a workload.
+pub(super) struct Rollout {
+    /// UIDs of the pods that are restarted, by name. Pods that are created later run new containers anyway.
+    pub(super) pods: BTreeMap<String, String>,
+    /// Pods that the workload wants.
+    pub(super) wanted: i32,
+    /// Most pods out of service.
+    pub(super) limit: i32,
+}
+
+impl Rollout {
+    /// Decides by the pods of the workload and by the requests, by name of their pods. Pods that are gone are done with.
+    pub(super) fn next(&self, pods: &[Pod], requests: &BTreeMap<String, Request>) -> Next {
+        let failed = requests.iter().find_map(|(pod, request)| match request {
+            Request::Failed(why) => Some(format!("pod {pod}: {why}")),
+            _ => None,
+        });
+        if let Some(why) = failed {
+            return Next::Failed(why);
+        }
+        let is_running = |pod: &Pod| requests.get(&pod.name) == Some(&Request::Running);
+        let is_out = |pod: &&Pod| !pod.is_available || is_running(pod);
+        let mut own: Vec<&Pod> = pods
+            .iter()
+            .filter(|pod| self.pods.get(&pod.name) == Some(&pod.uid))
+            .collect();
+        // `false` comes first.
+        own.sort_by(|a, b| (a.is_available, &a.name).cmp(&(b.is_available, &b.name)));
+        let waiting: Vec<&&Pod> = own
+            .iter()
+            .filter(|pod| !requests.contains_key(&pod.name))
+            .collect();
+        if waiting.is_empty() {
+            let is_pending = |pod: &&Pod| requests.contains_key(&pod.name) && is_out(pod);
+            return if own.iter().any(is_pending) {
+                Next::Create(Vec::new())
+            } else {
+                Next::Done
+            };
+        }
+        let in_service = pods.iter().filter(|pod| !is_out(pod)).count();
+        let in_service = i32::try_from(in_service).unwrap_or(i32::MAX);
+        let room = self.limit.saturating_sub(self.wanted.saturating_sub(in_service));
+        let mut room = usize::try_from(room).unwrap_or(0);
+        let chosen = waiting.into_iter().filter(|pod| {
+            let is_chosen = !pod.is_available || room > 0;
+            if is_chosen && pod.is_available {
+                room -= 1;
+            }
+            is_chosen
+        });
+        Next::Create(chosen.map(|pod| pod.name.clone()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn pods(available: &[bool]) -> Vec<Pod> {
+        let pod = |(index, is_available): (usize, &bool)| Pod {
+            name: format!("web-{index}"),
+            uid: format!("uid-{index}"),
+            is_available: *is_available,
+        };
+        available.iter().enumerate().map(pod).collect()
+    }
+
+    fn rollout(of: &[Pod], wanted: i32, limit: i32) -> Rollout {
+        let pods = of.iter().map(|pod| (pod.name.clone(), pod.uid.clone()));
+        Rollout {
+            pods: pods.collect(),
+            wanted,
+            limit,
+        }
+    }
+
+    fn requests(of: &[(&str, Request)]) -> BTreeMap<String, Request> {
+        of.iter()
+            .map(|(pod, request)| ((*pod).to_owned(), request.clone()))
+            .collect()
+    }
+
+    fn create(names: &[&str]) -> Next {
+        Next::Create(names.iter().map(|name| (*name).to_owned()).collect())
+    }
+
+    #[test]
+    fn as_many_pods_are_restarted_at_a_time_as_may_be_out_of_service() {
+        let pods = pods(&[true; 4]);
+        let rollout = rollout(&pods, 4, 2);
+        assert_eq!(rollout.next(&pods, &requests(&[])), create(&["web-0", "web-1"]));
+        let running = requests(&[("web-0", Request::Running), ("web-1", Request::Running)]);
+        assert_eq!(rollout.next(&pods, &running), create(&[]));
+        let one_ended = requests(&[("web-0", Request::Succeeded), ("web-1", Request::Running)]);
+        assert_eq!(rollout.next(&pods, &one_ended), create(&["web-2"]));
+    }
+
+    #[test]
+    fn a_pod_that_is_not_available_again_keeps_its_room() {
+        let mut pods = pods(&[true; 3]);
+        let rollout = rollout(&pods, 3, 1);
+        pods[0].is_available = false;
+        let ended = requests(&[("web-0", Request::Succeeded)]);
+        assert_eq!(rollout.next(&pods, &ended), create(&[]));
+        pods[0].is_available = true;
+        assert_eq!(rollout.next(&pods, &ended), create(&["web-1"]));
+    }
+
+    #[test]
+    fn pods_that_are_out_of_service_come_first_and_cost_nothing() {
+        let pods = pods(&[true, false, true, false]);
+        let rollout = rollout(&pods, 4, 2);
+        assert_eq!(rollout.next(&pods, &requests(&[])), create(&["web-1", "web-3"]));
+    }
+
+    #[test]
+    fn pods_that_the_workload_lacks_are_out_of_service() {
+        let pods = pods(&[true; 3]);
+        assert_eq!(rollout(&pods, 4, 1).next(&pods, &requests(&[])), create(&[]));
+        assert_eq!(
+            rollout(&pods, 4, 2).next(&pods, &requests(&[])),
+            create(&["web-0"])
+        );
+    }
+
+    #[test]
+    fn pods_above_the_wanted_number_give_room() {
+        let pods = pods(&[true; 3]);
+        assert_eq!(
+            rollout(&pods, 2, 1).next(&pods, &requests(&[])),
+            create(&["web-0", "web-1"])
+        );
+    }
+
+    #[test]
+    fn after_a_failure_no_pod_is_restarted() {
+        let pods = pods(&[true; 3]);
+        let failed = requests(&[("web-1", Request::Failed("it does not stop".into()))]);
+        let next = rollout(&pods, 3, 3).next(&pods, &failed);
+        assert_eq!(next, Next::Failed("pod web-1: it does not stop".into()));
+    }
+
+    #[test]
+    fn pods_that_were_replaced_are_done_with_and_new_ones_are_left_alone() {
+        let mut pods = pods(&[true; 2]);
+        let rollout = rollout(&pods, 2, 1);
+        pods[1].uid = "another".into();
+        let ended = requests(&[("web-0", Request::Succeeded)]);
+        assert_eq!(rollout.next(&pods, &ended), Next::Done);
+    }
+
+    #[test]
+    fn it_ends_when_every_pod_is_available_again() {
+        let mut pods = pods(&[true; 2]);
+        let rollout = rollout(&pods, 2, 2);
+        let ended = requests(&[("web-0", Request::Succeeded), ("web-1", Request::Succeeded)]);
+        pods[1].is_available = false;
+        assert_eq!(rollout.next(&pods, &ended), create(&[]));
+        pods[1].is_available = true;
+        assert_eq!(rollout.next(&pods, &ended), Next::Done);
+    }
+
+    /// Every order in which requests end and pods are taken out of service and come back.
+    #[test]
+    fn the_limit_holds_and_every_pod_is_restarted_once_in_every_history() {
+        for (count, limit) in [(1, 1), (3, 1), (4, 2), (4, 4)] {
+            let first = pods(&vec![true; count]);
+            let rollout = rollout(&first, i32::try_from(count).unwrap(), limit);
+            let (mut seen, mut ends) = (BTreeSet::new(), 0);
+            let mut open = vec![(first, BTreeMap::new())];
+            while let Some((pods, mut requests)) = open.pop() {
+                match rollout.next(&pods, &requests) {
+                    Next::Failed(why) => panic!("{why}"),
+                    Next::Done => {
+                        assert_eq!(requests.len(), count);
+                        ends += 1;
+                        continue;
+                    }
+                    Next::Create(names) => {
+                        for name in names {
+                            assert_eq!(requests.insert(name, Request::Running), None);
+                        }
+                    }
+                }
+                let is_out =
+                    |pod: &&Pod| !pod.is_available || requests.get(&pod.name) == Some(&Request::Running);
+                let out = pods.iter().filter(is_out).count();
+                assert!(i32::try_from(out).unwrap() <= limit, "{out} of {limit}");
+                for (index, pod) in pods.iter().enumerate() {
+                    let (mut pods, mut after) = (pods.clone(), requests.clone());
+                    match requests.get(&pod.name) {
+                        Some(Request::Running) => {
+                            after.insert(pod.name.clone(), Request::Succeeded);
+                            if pod.is_available {
+                                let mut stopped = pods.clone();
+                                stopped[index].is_available = false;
+                                open.push((stopped, requests.clone()));
+                            }
+                        }
+                        Some(_) if !pod.is_available => pods[index].is_available = true,
+                        _ => continue,
+                    }
+                    open.push((pods, after));
+                }
+                open.retain(|state| seen.insert(format!("{state:?}")));
+            }
+            assert_ne!(ends, 0);
+        }
+    }
+}

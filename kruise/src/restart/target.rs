@@ -1,0 +1,170 @@
+//! The workload that is restarted: its pods, and how many of them may be out of service.
+
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow, bail};
+use kruise_api::{
+    cloneset::{self, CloneSet},
+    daemonset::{self, DaemonSet},
+    definition::Kind,
+    meta::LabelSelector,
+    path::segment,
+    statefulset::{self, StatefulSet},
+};
+use kruise_plan_kit::ResourceId;
+use kruise_plan_workloads::{
+    cloneset::Limits as OfCloneSet, daemonset::Limits as OfDaemonSet, statefulset::Limits as OfStatefulSet,
+};
+use kruise_runtime::{Client, Served};
+use kruise_views::PodView;
+use serde_json::Value;
+
+use crate::explain::{has_name, list};
+
+/// Reads what the specification of a workload says.
+type Reader = fn(Value) -> Result<Facts, String>;
+
+/// Kinds whose pods can be restarted.
+const KINDS: [(&Kind, Reader); 3] = [
+    (&cloneset::crd::KIND, of_cloneset),
+    (&statefulset::KIND, of_statefulset),
+    (&daemonset::KIND, of_daemonset),
+];
+
+/// A workload of a namespace.
+pub(super) struct Target<'c> {
+    client: &'c Client,
+    /// Path of the pods that its selector selects.
+    pods: String,
+    uid: String,
+    /// Kind, namespace and name, for people.
+    pub(super) title: String,
+    /// Pods that it wants.
+    pub(super) wanted: i32,
+    /// Most pods out of service in a rollout; at least 1.
+    pub(super) limit: i32,
+    /// Seconds that a pod must be Ready to be available.
+    pub(super) min_ready_seconds: i32,
+}
+
+/// What a specification says, as the plans of its kind read it.
+struct Facts {
+    uid: String,
+    selector: LabelSelector,
+    wanted: i32,
+    limit: i32,
+    min_ready_seconds: i32,
+}
+
+impl<'c> Target<'c> {
+    /// Reads the workload that `target` names, as `clone/NAME`.
+    pub(super) async fn read(
+        client: &'c Client,
+        served: &Served,
+        namespace: &str,
+        target: &str,
+    ) -> anyhow::Result<Self> {
+        let (kind, name) = target
+            .split_once('/')
+            .ok_or_else(|| anyhow!("write the workload as clone/NAME, not {target:?}"))?;
+        let Some((kind, facts)) = KINDS.into_iter().find(|(known, _)| has_name(known, kind)) else {
+            bail!("containers of {kind:?} cannot be restarted; write clone/NAME, sts/NAME or daemon/NAME");
+        };
+        let title = format!("{} {namespace}/{name}", kind.kind);
+        let collection = served.collection(ResourceId::of(kind), Some(namespace))?;
+        let object: Value = client
+            .get(&format!("{collection}/{}", segment(name)))
+            .await
+            .with_context(|| format!("cannot read {title}"))?;
+        let facts = facts(object).map_err(|error| anyhow!("{title} cannot be read: {error}"))?;
+        if facts.selector.is_empty() {
+            bail!("{title} has no selector");
+        }
+        let selector = segment(&facts.selector.to_query());
+        let pods = served.collection(ResourceId::PODS, Some(namespace))?;
+        Ok(Self {
+            client,
+            pods: format!("{pods}?labelSelector={selector}"),
+            uid: facts.uid,
+            title,
+            wanted: facts.wanted,
+            limit: facts.limit.max(1),
+            min_ready_seconds: facts.min_ready_seconds,
+        })
+    }
+
+    /// Its pods that have neither ended nor are being deleted.
+    pub(super) async fn pods(&self) -> anyhow::Result<Vec<Arc<PodView>>> {
+        let mut pods: Vec<Arc<PodView>> = list(self.client, &self.pods).await?;
+        pods.retain(|pod| {
+            let owner = pod.controller.as_ref();
+            pod.is_active() && owner.is_some_and(|owner| *owner.uid == *self.uid)
+        });
+        Ok(pods)
+    }
+}
+
+fn of_cloneset(object: Value) -> Result<Facts, String> {
+    let set = CloneSet::from_value(object).map_err(|error| error.to_string())?;
+    let limits = OfCloneSet::of(&set.spec, false);
+    Ok(Facts {
+        uid: set.metadata.uid,
+        min_ready_seconds: set.spec.min_ready_seconds,
+        selector: set.spec.selector,
+        wanted: limits.replicas,
+        limit: limits.max_unavailable,
+    })
+}
+
+fn of_statefulset(object: Value) -> Result<Facts, String> {
+    let set = StatefulSet::from_value(object)?;
+    let limits = OfStatefulSet::of(&set.spec);
+    Ok(Facts {
+        uid: set.metadata.uid,
+        selector: set.spec.selector,
+        wanted: limits.replicas,
+        limit: limits.max_unavailable,
+        min_ready_seconds: limits.min_ready_seconds,
+    })
+}
+
+fn of_daemonset(object: Value) -> Result<Facts, String> {
+    let set = DaemonSet::from_value(object)?;
+    let limits = OfDaemonSet::of(&set.spec, set.status.desired_number_scheduled);
+    Ok(Facts {
+        uid: set.metadata.uid,
+        selector: set.spec.selector,
+        wanted: limits.desired,
+        limit: limits.max_unavailable,
+        min_ready_seconds: limits.min_ready_seconds,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Wanted pods, and how many may be out of service.
+    fn of((kind, facts): (&Kind, Reader), spec: &Value, status: &Value) -> (i32, i32) {
+        let object = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": kind.kind,
+            "metadata": {"name": "web", "uid": "u"}, "spec": spec, "status": status});
+        let facts = facts(object).unwrap();
+        assert_eq!(facts.uid, "u");
+        (facts.wanted, facts.limit)
+    }
+
+    #[test]
+    fn as_many_pods_may_be_out_of_service_as_in_a_rollout() {
+        let [clone, stateful, daemon] = KINDS;
+        let share = |share: &str| json!({"rollingUpdate": {"maxUnavailable": share}});
+        let spec = json!({"replicas": 10, "updateStrategy": share("25%")});
+        let none = json!({});
+        assert_eq!(of(clone, &spec, &none), (10, 3));
+        assert_eq!(of(stateful, &spec, &none), (10, 2));
+        assert_eq!(of(stateful, &json!({"replicas": 10}), &none), (10, 1));
+        let spec = json!({"updateStrategy": share("25%")});
+        assert_eq!(of(daemon, &spec, &json!({"desiredNumberScheduled": 5})), (5, 2));
+    }
+}
