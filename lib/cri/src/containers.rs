@@ -104,6 +104,19 @@ impl Client {
     /// # Errors
     /// See [`Error`].
     pub async fn containers(&self, labels: &[(&str, &str)]) -> Result<Vec<Container>, Error> {
+        self.containers_with(labels, Some).await
+    }
+
+    /// What is kept of each of the containers that have all these labels. Of the others nothing is in memory for longer than
+    /// it takes to look at one.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn containers_with<T>(
+        &self,
+        labels: &[(&str, &str)],
+        mut keep: impl FnMut(Container) -> Option<T>,
+    ) -> Result<Vec<T>, Error> {
         let pairs = labels
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
@@ -112,7 +125,7 @@ impl Client {
                 label_selector: pairs.collect(),
             }),
         };
-        let add = |all: &mut Vec<Container>, container: wire::Container| all.push(container.into());
+        let add = |all: &mut Vec<T>, container: wire::Container| all.extend(keep(container.into()));
         let sink = Each::new(Vec::new(), add);
         let limit = self.limits.containers;
         self.channel.call(LIST_CONTAINERS, &request, limit, sink).await
