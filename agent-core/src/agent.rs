@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use crate::call::{Call, earlier};
 use crate::images::Images;
+use crate::probe::Probes;
 use crate::recreate::Recreates;
 use crate::reports::Reports;
 use crate::runtime::Runtime;
@@ -22,6 +23,7 @@ pub struct Agent {
     images: Images,
     reports: Reports,
     recreates: Recreates,
+    probes: Probes,
     stops: Stops,
 }
 
@@ -34,6 +36,7 @@ impl Agent {
             images: Images::default(),
             reports: Reports::default(),
             recreates: Recreates::default(),
+            probes: Probes::default(),
             stops: Stops::default(),
         }
     }
@@ -44,9 +47,12 @@ impl Agent {
         let mut effects = Vec::new();
         let call = &mut Call::new(now, &self.config, &mut effects);
         let (runtime, images, reports) = (&mut self.runtime, &mut self.images, &mut self.reports);
-        let (recreates, stops) = (&mut self.recreates, &mut self.stops);
+        let (recreates, probes, stops) = (&mut self.recreates, &mut self.probes, &mut self.stops);
         match event {
-            Event::Started => call.emit(Effect::DetectRuntimes),
+            Event::Started => {
+                probes.started(call);
+                call.emit(Effect::DetectRuntimes);
+            }
             Event::Timer => {}
             Event::NodeImage(view) => images.sync(view, call),
             Event::NodeImageDeleted => images.deleted(call),
@@ -54,6 +60,8 @@ impl Agent {
             Event::PodDeleted { uid } => reports.pod_deleted(&uid),
             Event::Request(view) => recreates.request(&view, call),
             Event::RequestDeleted { uid } => recreates.request_deleted(&uid),
+            Event::NodePodProbe(view) => probes.sync(view, call),
+            Event::NodePodProbeDeleted => probes.deleted(call),
             Event::RuntimeLost(problem) => runtime.lost(problem, call),
             Event::RuntimesDetected(result) => runtime.detected(result, call),
             Event::ImagesListed(result) => images.listed(result, runtime, call),
@@ -81,12 +89,16 @@ impl Agent {
             Event::StatusWritten(result) => images.status_written(result, call),
             Event::ReportWritten { pod, result } => reports.written(&pod, result, call),
             Event::RequestWritten { request, result } => recreates.written(&request, result, stops, call),
+            Event::ProbedContainersListed(result) => probes.listed(result, runtime, call),
+            Event::ProbeEnded { run, result } => probes.ended(run, result, runtime, call),
+            Event::ProbesWritten(result) => probes.written(result, call),
         }
         runtime.advance(call);
         stops.advance(call);
         images.advance(runtime, call);
         reports.advance(runtime, call);
         recreates.advance(runtime, call);
+        probes.advance(runtime, call);
         if images.spec().is_some()
             && let Some(problem) = runtime.unreported_problem()
         {
@@ -100,7 +112,8 @@ impl Agent {
         let images = earlier(self.images.next_timer(), self.runtime.next_timer());
         let stops = earlier(self.stops.next_timer(), self.recreates.next_timer());
         let containers = earlier(self.reports.next_timer(&self.runtime), stops);
-        earlier(images, containers)
+        let probes = self.probes.next_timer(&self.runtime);
+        earlier(earlier(images, containers), probes)
     }
 
     /// Whether the agent can do its work.

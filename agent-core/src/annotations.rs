@@ -51,7 +51,7 @@ pub(crate) fn hook(container: &RuntimeContainer, ip: Option<&str>) -> Result<Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PreStop;
+    use crate::Handler;
 
     fn container(annotations: &[(&str, &str)]) -> RuntimeContainer {
         RuntimeContainer {
@@ -82,7 +82,7 @@ mod tests {
             let ports = r#"[{"name":"web","containerPort":8080,"protocol":"TCP"}]"#;
             super::hook(&container(&[(PRE_STOP, hook), (PORTS, ports)]), Some("10.0.0.7"))
         };
-        let connect = PreStop::Tcp {
+        let connect = Handler::Tcp {
             host: "10.0.0.7".into(),
             port: 8080,
         };

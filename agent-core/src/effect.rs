@@ -1,13 +1,14 @@
 //! What an agent wants done.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kruise_api::names::events::Reason;
 use kruise_views::Labels;
 use serde_json::Value;
 
-use crate::ObjectRef;
+use crate::{ObjectRef, ProbedContainers};
 
 /// Something to be done, in any order and side by side with others. Answers are events.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +72,7 @@ pub enum Effect {
         /// The container.
         container: ContainerId,
         /// The hook.
-        hook: PreStop,
+        hook: Handler,
         /// When it is given up.
         timeout: Duration,
     },
@@ -111,6 +112,20 @@ pub enum Effect {
         /// UID, for the answer.
         uid: Box<str>,
         /// The patch, in the newest version.
+        patch: Value,
+    },
+    /// List the containers of pods that are probed, of all runtimes. Answer: `ProbedContainersListed`.
+    ListProbedContainers(Arc<ProbedContainers>),
+    /// Run a probe. Answer: `ProbeEnded`, not needed after `CancelProbe` for it.
+    RunProbe(ProbeRun),
+    /// Cancel a probe that runs.
+    CancelProbe(RunId),
+    /// JSON patch of the status of the NodePodProbe. It tests the UID, and of each entry that it changes whose it is. Answer:
+    /// `ProbesWritten`.
+    PatchNodePodProbeStatus {
+        /// Name of the NodePodProbe.
+        name: Box<str>,
+        /// The operations.
         patch: Value,
     },
     /// Emit an event.
@@ -189,9 +204,9 @@ impl fmt::Display for ContainerId {
     }
 }
 
-/// A preStop hook.
+/// What a preStop hook or a probe does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PreStop {
+pub enum Handler {
     /// Run a command in the container.
     Exec(Box<[Box<str>]>),
     /// Send a GET request.
@@ -214,6 +229,23 @@ pub enum PreStop {
         /// Port.
         port: u16,
     },
+}
+
+/// One run of a probe. Unique in a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RunId(pub u64);
+
+/// A run of a probe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbeRun {
+    /// The run.
+    pub run: RunId,
+    /// The container. A command runs in it; requests and connections go to its pod.
+    pub container: ContainerId,
+    /// What is done.
+    pub handler: Handler,
+    /// When it has failed for taking too long.
+    pub timeout: Duration,
 }
 
 /// An event for the API server.
@@ -241,6 +273,15 @@ pub enum About {
     },
     /// Any object.
     Object(ObjectRef),
+    /// A pod.
+    Pod {
+        /// Namespace.
+        namespace: Box<str>,
+        /// Name.
+        name: Box<str>,
+        /// UID.
+        uid: Box<str>,
+    },
     /// A container of a pod (`fieldPath` is `spec.containers{name}`).
     Container {
         /// Namespace of the pod.

@@ -1,10 +1,14 @@
 //! What happens to an agent.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use kruise_views::{Labels, NodePodView};
 
-use crate::{AttemptId, ContainerId, NodeImageView, PodHooks, RequestView, SecretRef};
+use crate::{
+    AttemptId, ContainerId, NodeImageView, NodePodProbeView, PodHooks, RequestView, RunId, SecretRef,
+};
 
 /// Something that an agent has to know. Answers to effects are marked as such: each of these effects is answered once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +40,10 @@ pub enum Event {
         /// Its UID.
         uid: Box<str>,
     },
+    /// The NodePodProbe of this node was listed, created or changed.
+    NodePodProbe(Arc<NodePodProbeView>),
+    /// The NodePodProbe of this node was deleted, or there is none.
+    NodePodProbeDeleted,
     /// A runtime that was detected cannot be reached any more, in plain words. Calls that fail say so themselves; this is for
     /// times without calls.
     RuntimeLost(Box<str>),
@@ -121,6 +129,19 @@ pub enum Event {
         /// How it ended.
         result: Result<Box<str>, WriteError>,
     },
+    /// Answer to [`Effect::ListProbedContainers`](crate::Effect::ListProbedContainers): the newest container of each name in
+    /// these pods.
+    ProbedContainersListed(Result<Vec<ProbedContainer>, Failure>),
+    /// Answer to [`Effect::RunProbe`](crate::Effect::RunProbe).
+    ProbeEnded {
+        /// The run.
+        run: RunId,
+        /// How it ended.
+        result: ProbeResult,
+    },
+    /// Answer to [`Effect::PatchNodePodProbeStatus`](crate::Effect::PatchNodePodProbeStatus): the version of the object after
+    /// the write.
+    ProbesWritten(Result<Box<str>, WriteError>),
 }
 
 /// What is known of a secret.
@@ -176,6 +197,54 @@ pub struct RuntimeContainer {
     pub is_running: bool,
     /// Its annotations, as the kubelet wrote them.
     pub annotations: Labels,
+}
+
+/// The pods whose containers are listed for their probes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProbedContainers {
+    /// UIDs of the pods.
+    pub pods: BTreeSet<Box<str>>,
+    /// Containers whose start is known, and is not to be found out again.
+    pub known: BTreeSet<ContainerId>,
+}
+
+/// A container of a pod that is probed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbedContainer {
+    /// UID of the pod.
+    pub pod: Box<str>,
+    /// Name in the specification of the pod.
+    pub name: Box<str>,
+    /// Which one it is.
+    pub container: ContainerId,
+    /// When it was created.
+    pub created: Timestamp,
+    /// When it started, if it runs and that was to be found out.
+    pub started: Option<Timestamp>,
+    /// Where it is in its life.
+    pub life: Life,
+}
+
+/// Where a container is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// It has not started yet, or the runtime does not say.
+    Created,
+    /// It runs.
+    Running,
+    /// It has ended.
+    Ended,
+}
+
+/// How a run of a probe ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProbeResult {
+    /// The container is as the probe wants it: what it answered.
+    Succeeded(Box<str>),
+    /// It is not: what it answered, or what went wrong.
+    Failed(Box<str>),
+    /// The probe could not be run, and says nothing of the container.
+    NotRun(Failure),
 }
 
 /// A call of the runtime failed.

@@ -1,21 +1,21 @@
-//! PreStop hooks, as pods and kubelets write them.
+//! PreStop hooks and the handlers of probes, as pods and kubelets write them.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::PreStop;
+use crate::Handler;
 
 /// What is to be done before a container is stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hook {
-    Run(PreStop),
+    Run(Handler),
     /// Wait so many seconds.
     Sleep(u64),
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Handler {
+struct Wire {
     exec: Option<Exec>,
     http_get: Option<HttpGet>,
     tcp_socket: Option<TcpSocket>,
@@ -71,17 +71,17 @@ struct Port {
 /// # Errors
 /// Why it cannot be run, in plain words.
 pub(crate) fn hook(handler: &Value, ports: &Value, ip: Option<&str>) -> Result<Option<Hook>, String> {
-    let handler = Handler::deserialize(handler).map_err(|error| format!("it cannot be read: {error}"))?;
+    let handler = Wire::deserialize(handler).map_err(|error| format!("it cannot be read: {error}"))?;
     if let Some(exec) = handler.exec {
         let command = exec.command.unwrap_or_default();
-        return Ok((!command.is_empty()).then(|| Hook::Run(PreStop::Exec(command.into()))));
+        return Ok((!command.is_empty()).then(|| Hook::Run(Handler::Exec(command.into()))));
     }
     if let Some(sleep) = handler.sleep {
         let seconds = u64::try_from(sleep.seconds).ok();
         return Ok(seconds.filter(|seconds| *seconds > 0).map(Hook::Sleep));
     }
     if let Some(socket) = handler.tcp_socket {
-        return Ok(Some(Hook::Run(PreStop::Tcp {
+        return Ok(Some(Hook::Run(Handler::Tcp {
             port: port(&socket.port, ports)?,
             host: host(socket.host, ip)?,
         })));
@@ -90,7 +90,7 @@ pub(crate) fn hook(handler: &Value, ports: &Value, ip: Option<&str>) -> Result<O
         return Ok(None);
     };
     let headers = get.http_headers.unwrap_or_default().into_iter();
-    Ok(Some(Hook::Run(PreStop::Http {
+    Ok(Some(Hook::Run(Handler::Http {
         scheme: match &*get.scheme {
             "" => "http".into(),
             scheme => scheme.to_ascii_lowercase().into(),
@@ -139,13 +139,13 @@ mod tests {
     fn hooks_of_each_kind_are_read() {
         assert_eq!(
             of(json!({"exec": {"command": ["sh", "-c", "true"]}})),
-            Ok(Some(Hook::Run(PreStop::Exec(
+            Ok(Some(Hook::Run(Handler::Exec(
                 ["sh", "-c", "true"].map(Into::into).into()
             ))))
         );
         assert_eq!(of(json!({"sleep": {"seconds": 5}})), Ok(Some(Hook::Sleep(5))));
         let get = |host: &str, port, scheme: &str| {
-            Ok(Some(Hook::Run(PreStop::Http {
+            Ok(Some(Hook::Run(Handler::Http {
                 scheme: scheme.into(),
                 host: host.into(),
                 port,
@@ -163,7 +163,7 @@ mod tests {
         );
         let connect = |host: &str, port| {
             let host = host.into();
-            Ok(Some(Hook::Run(PreStop::Tcp { host, port })))
+            Ok(Some(Hook::Run(Handler::Tcp { host, port })))
         };
         assert_eq!(
             of(json!({"tcpSocket": {"port": "web"}})),

@@ -10,6 +10,7 @@
 //!   for, and containers whose environment is outdated are stopped.
 //! * **ContainerRecreateRequests**: containers of running pods are stopped, for the kubelet to start them anew, and how that
 //!   goes is reported in the status of the request.
+//! * **Probes**: a NodePodProbe lists probes of containers. They are run, and their results are reported in the status.
 //!
 //! Invariants: no I/O, no clock, no randomness, ordered containers only. Secrets are named, and never seen. Memory grows with
 //! what the NodeImage lists, with the pods that are reported and with the requests, not with what the runtime has.
@@ -23,24 +24,29 @@ mod event;
 mod hook;
 mod images;
 mod node_image;
+mod node_pod_probe;
+mod probe;
 mod recreate;
 mod reports;
 mod request;
 mod runtime;
+mod status_writer;
 mod stop;
 
 pub use agent::Agent;
 pub use config::Config;
 pub use effect::{
-    About, AttemptId, ContainerId, CredentialSource, Effect, EventNote, Health, Level, PreStop, Pull,
-    Sandbox, SecretRef,
+    About, AttemptId, ContainerId, CredentialSource, Effect, EventNote, Handler, Health, Level, ProbeRun,
+    Pull, RunId, Sandbox, SecretRef,
 };
 pub use event::{
-    Event, Failure, Filesystem, PullError, RuntimeContainer, RuntimeImage, SecretState, WriteError,
+    Event, Failure, Filesystem, Life, ProbeResult, ProbedContainer, ProbedContainers, PullError,
+    RuntimeContainer, RuntimeImage, SecretState, WriteError,
 };
 pub use node_image::{
     FirstSync, ImageSpec, ImageStatus, NodeImageStatus, NodeImageView, ObjectRef, Phase, TagSpec, TagStatus,
 };
+pub use node_pod_probe::{ContainerProbe, NodePodProbeView, PodProbeStatus, Probe, ProbeState, ProbedPod};
 pub use request::{
     ContainerHook, ContainerPhase, ContainerState, PodHooks, RequestStatus, RequestView, RequestedContainer,
     SnapshotEntry, StatusContext, Strategy,

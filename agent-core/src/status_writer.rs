@@ -1,19 +1,13 @@
-//! Writes of the NodeImage's status: what differs from what is stored, not too often.
-//!
-//! The agent and a manager both write this status. A patch names the members that change, and the tags of the images that
-//! change. It carries the UID, so that the status of a node that is gone does not reach its successor. It carries no version:
-//! the agent knows best how its pulls go, and what a manager has written meanwhile of another image stays.
+//! When the status of an object is written: once something differs from what is stored, one write at a time, and not too often.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kube_cache::Version;
+use kube_cache::{Cached, Version};
 use kube_queue::Bucket;
-use serde_json::{Map, Value, json};
 
+use crate::WriteError;
 use crate::call::{Call, after};
-use crate::node_image::{NodeImageStatus, NodeImageView};
-use crate::{Effect, WriteError};
 
 /// From a change to the write of it, so that changes at the same time are one write.
 const COALESCE: Duration = Duration::from_millis(200);
@@ -21,17 +15,17 @@ const COALESCE: Duration = Duration::from_millis(200);
 const INTERVAL: Duration = Duration::from_secs(2);
 const BURST: u32 = 5;
 
-/// The writer of the status.
+/// The writer of the status of one object; `S` is the status.
 #[derive(Clone, Debug)]
-pub(super) struct StatusWriter {
+pub(crate) struct StatusWriter<S> {
     /// The status that is stored, as far as is known.
-    stored: Option<NodeImageStatus>,
+    stored: Option<S>,
     /// The version of the object that has it.
     version: Option<Version>,
     /// UID of the object.
     uid: Box<str>,
     /// The status that is being written, and the UID of the object.
-    writing: Option<(Box<str>, NodeImageStatus)>,
+    writing: Option<(Box<str>, S)>,
     /// Since when something may differ.
     changed: Option<Timestamp>,
     /// When a write that failed is tried again.
@@ -40,7 +34,7 @@ pub(super) struct StatusWriter {
     bucket: Bucket,
 }
 
-impl Default for StatusWriter {
+impl<S> Default for StatusWriter<S> {
     fn default() -> Self {
         Self {
             stored: None,
@@ -55,14 +49,14 @@ impl Default for StatusWriter {
     }
 }
 
-impl StatusWriter {
+impl<S: Clone + PartialEq> StatusWriter<S> {
     /// Something may differ from what is stored.
-    pub(super) fn touch(&mut self, now: Timestamp) {
+    pub(crate) fn touch(&mut self, now: Timestamp) {
         self.changed.get_or_insert(now);
     }
 
     /// There is no object any more. Writes stay as far apart as before, and one at a time.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         *self = Self {
             bucket: self.bucket.clone(),
             writing: self.writing.take(),
@@ -71,24 +65,31 @@ impl StatusWriter {
     }
 
     /// An object that is stored. One from before the last write says nothing new.
-    pub(super) fn observe(&mut self, view: &NodeImageView, now: Timestamp) {
-        let version = Version::of(view);
+    pub(crate) fn observe(&mut self, object: &impl Cached, status: Option<&S>, now: Timestamp) {
+        let version = Version::of(object);
         if version.is_some() && version < self.version {
             return;
         }
         self.version = version;
-        self.uid.clone_from(&view.uid);
-        if self.stored != view.status {
-            self.stored.clone_from(&view.status);
+        if *self.uid != *object.uid() {
+            self.uid = object.uid().into();
+        }
+        if self.stored.as_ref() != status {
+            self.stored = status.cloned();
             self.touch(now);
         }
     }
 
-    pub(super) fn is_due(&self, now: Timestamp) -> bool {
+    /// The status that is stored, as far as is known.
+    pub(crate) fn stored(&self) -> Option<&S> {
+        self.stored.as_ref()
+    }
+
+    pub(crate) fn is_due(&self, now: Timestamp) -> bool {
         self.next_timer().is_some_and(|due| due <= now)
     }
 
-    pub(super) fn next_timer(&self) -> Option<Timestamp> {
+    pub(crate) fn next_timer(&self) -> Option<Timestamp> {
         if self.writing.is_some() {
             return None;
         }
@@ -98,25 +99,20 @@ impl StatusWriter {
         Some(after(ready, wait))
     }
 
-    /// Writes what differs, if anything does.
-    pub(super) fn write(&mut self, object: &NodeImageView, status: NodeImageStatus, call: &mut Call<'_>) {
+    /// Everything that may differ is being looked at.
+    pub(crate) fn settle(&mut self) {
         self.changed = None;
         self.retry = None;
-        let patch = difference(self.stored.as_ref(), &status);
-        if patch.is_empty() {
-            return;
-        }
-        self.bucket.reserve(since_epoch(call.now));
-        self.writing = Some((object.uid.clone(), status));
-        let patch = json!({"metadata": {"uid": object.uid}, "status": patch});
-        call.emit(Effect::PatchNodeImageStatus {
-            name: object.name.clone(),
-            patch,
-        });
     }
 
-    /// A write has ended. What became of an object that is gone does not matter.
-    pub(super) fn written(&mut self, result: Result<Box<str>, WriteError>, call: &mut Call<'_>) {
+    /// This status is being written to the object with this UID.
+    pub(crate) fn begin(&mut self, uid: &str, status: S, now: Timestamp) {
+        self.bucket.reserve(since_epoch(now));
+        self.writing = Some((uid.into(), status));
+    }
+
+    /// A write has ended. What became of an object that is gone does not matter. `kind` is that of the object, for the log.
+    pub(crate) fn written(&mut self, kind: &str, result: Result<Box<str>, WriteError>, call: &mut Call<'_>) {
         let Some((_, written)) = self.writing.take().filter(|(uid, _)| *uid == self.uid) else {
             return;
         };
@@ -135,7 +131,7 @@ impl StatusWriter {
                 self.touch(call.now);
                 if let WriteError::Failed(problem) = error {
                     call.warn(format!(
-                        "the status of the NodeImage could not be written: {problem}"
+                        "the status of the {kind} could not be written: {problem}"
                     ));
                 }
             }
@@ -146,44 +142,4 @@ impl StatusWriter {
 /// Writes are counted from a fixed time.
 fn since_epoch(time: Timestamp) -> Duration {
     Duration::try_from(time.as_duration()).unwrap_or_default()
-}
-
-/// The members of a merge patch that makes one status the other.
-fn difference(before: Option<&NodeImageStatus>, after: &NodeImageStatus) -> Map<String, Value> {
-    let mut patch = Map::new();
-    let none = NodeImageStatus::default();
-    let is_first = before.is_none();
-    let before = before.unwrap_or(&none);
-    let counts = [
-        ("desired", before.desired, after.desired),
-        ("succeeded", before.succeeded, after.succeeded),
-        ("failed", before.failed, after.failed),
-        ("pulling", before.pulling, after.pulling),
-        ("waiting", before.waiting, after.waiting),
-    ];
-    let mut images = Map::new();
-    for (name, image) in &after.image_statuses {
-        if before.image_statuses.get(name) != Some(image) {
-            images.insert(name.to_string(), json!(image));
-        }
-    }
-    for name in before.image_statuses.keys() {
-        if !after.image_statuses.contains_key(name) {
-            images.insert(name.to_string(), Value::Null);
-        }
-    }
-    if !images.is_empty() {
-        patch.insert("imageStatuses".into(), images.into());
-    }
-    if before.first_sync_status != after.first_sync_status && after.first_sync_status.is_some() {
-        patch.insert("firstSyncStatus".into(), json!(after.first_sync_status));
-    }
-    // A definition asks for all counts of a status that is written for the first time.
-    let is_new = is_first && !patch.is_empty();
-    for (name, before, after) in counts {
-        if is_new || before != after {
-            patch.insert(name.into(), after.into());
-        }
-    }
-    patch
 }

@@ -1,7 +1,7 @@
 //! Emits the events of the agent.
 
 use kruise_agent_core::{About, EventNote};
-use kruise_api::names::agent::{CONTAINER_META, CONTAINER_RECREATE, IMAGE_PULLER};
+use kruise_api::names::agent::{CONTAINER_META, CONTAINER_RECREATE, IMAGE_PULLER, POD_PROBE};
 use kruise_api::nodeimage::KIND;
 use kruise_plan_kit::EventNote as Note;
 use kruise_runtime::Client;
@@ -13,8 +13,8 @@ use crate::watches::NODE_IMAGES;
 
 /// Sinks of the components of the agent.
 pub(crate) struct Events {
-    sinks: [(&'static str, EventSink); 3],
-    writers: [JoinHandle<()>; 3],
+    sinks: [(&'static str, EventSink); 4],
+    writers: [JoinHandle<()>; 4],
     served: Versions,
 }
 
@@ -25,13 +25,15 @@ impl Events {
         let (images, of_images) = spawn(IMAGE_PULLER);
         let (containers, of_containers) = spawn(CONTAINER_META);
         let (requests, of_requests) = spawn(CONTAINER_RECREATE);
+        let (probes, of_probes) = spawn(POD_PROBE);
         Self {
             sinks: [
                 (IMAGE_PULLER, images),
                 (CONTAINER_META, containers),
                 (CONTAINER_RECREATE, requests),
+                (POD_PROBE, probes),
             ],
-            writers: [of_images, of_containers, of_requests],
+            writers: [of_images, of_containers, of_requests, of_probes],
             served,
         }
     }
@@ -73,20 +75,27 @@ impl Events {
                 uid: of.uid.into(),
                 ..ObjectRef::default()
             },
+            About::Pod { namespace, name, uid } => pod(namespace, name, uid),
             About::Container {
                 namespace,
-                pod,
+                pod: name,
                 uid,
                 container,
             } => ObjectRef {
-                api_version: "v1".to_owned(),
-                kind: "Pod".to_owned(),
-                namespace: namespace.into(),
-                name: pod.into(),
-                uid: uid.into(),
                 field_path: format!("spec.containers{{{container}}}"),
-                ..ObjectRef::default()
+                ..pod(namespace, name, uid)
             },
         }
+    }
+}
+
+fn pod(namespace: Box<str>, name: Box<str>, uid: Box<str>) -> ObjectRef {
+    ObjectRef {
+        api_version: "v1".to_owned(),
+        kind: "Pod".to_owned(),
+        namespace: namespace.into(),
+        name: name.into(),
+        uid: uid.into(),
+        ..ObjectRef::default()
     }
 }

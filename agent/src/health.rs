@@ -7,6 +7,8 @@ use kruise_agent_core::{Health, NodeImageView, RequestView};
 use kruise_views::NodePodView;
 use kube_cache::SharedInformer;
 
+use crate::probes::Probes;
+
 /// What the health of an agent depends on.
 pub(crate) struct Checks {
     pub(crate) node_image: SharedInformer<NodeImageView>,
@@ -15,6 +17,8 @@ pub(crate) struct Checks {
     pub(crate) requests: SharedInformer<RequestView>,
     /// The cluster does not serve ContainerRecreateRequests.
     pub(crate) are_requests_not_served: AtomicBool,
+    /// `None` if no probes are run.
+    pub(crate) probes: Option<Probes>,
     /// `None` if pods are not watched.
     pub(crate) pods: Option<SharedInformer<NodePodView>>,
     pub(crate) runtime: Mutex<Health>,
@@ -22,12 +26,13 @@ pub(crate) struct Checks {
 
 impl Checks {
     /// Nothing is known yet.
-    pub(crate) fn new(watches_pods: bool) -> Self {
+    pub(crate) fn new(watches_pods: bool, runs_probes: bool) -> Self {
         Self {
             node_image: SharedInformer::new([]),
             is_not_served: AtomicBool::new(false),
             requests: SharedInformer::new([]),
             are_requests_not_served: AtomicBool::new(false),
+            probes: runs_probes.then(Probes::new),
             pods: watches_pods.then(|| SharedInformer::new([])),
             runtime: Mutex::new(Health::Starting),
         }
@@ -41,11 +46,15 @@ impl Checks {
         let node_image = synced(!is_served || self.node_image.synced_version().is_some());
         let are_served = !self.are_requests_not_served.load(Ordering::Relaxed);
         let requests = synced(!are_served || self.requests.synced_version().is_some());
+        let probes = synced(self.probes.as_ref().is_none_or(|probes| {
+            probes.are_not_served.load(Ordering::Relaxed) || probes.informer.synced_version().is_some()
+        }));
         let pods = self.pods.as_ref();
         let pods = synced(pods.is_none_or(|pods| pods.synced_version().is_some()));
         let checks = [
             ("nodeImageInformerSynced", node_image),
             ("crrInformerSynced", requests),
+            ("nodePodProbeInformerSynced", probes),
             ("podInformerSynced", pods),
             ("containerRuntime", self.runtime()),
         ];
@@ -88,17 +97,23 @@ mod tests {
 
     #[test]
     fn s7_1_the_first_check_that_fails_is_named() {
-        let checks = Checks::new(true);
+        let checks = Checks::new(true, true);
         let fails = |text: &str| assert_eq!(checks.judge(), Err(text.to_owned()));
         fails("check nodeImageInformerSynced failed, err: not synced");
         checks.is_not_served.store(true, Ordering::Relaxed);
         fails("check crrInformerSynced failed, err: not synced");
         checks.are_requests_not_served.store(true, Ordering::Relaxed);
+        fails("check nodePodProbeInformerSynced failed, err: not synced");
+        let probes = checks.probes.as_ref().unwrap();
+        probes.are_not_served.store(true, Ordering::Relaxed);
         fails("check podInformerSynced failed, err: not synced");
         checks.are_requests_not_served.store(false, Ordering::Relaxed);
         sync(&checks.requests);
         checks.is_not_served.store(false, Ordering::Relaxed);
         sync(&checks.node_image);
+        probes.are_not_served.store(false, Ordering::Relaxed);
+        fails("check nodePodProbeInformerSynced failed, err: not synced");
+        sync(&probes.informer);
         fails("check podInformerSynced failed, err: not synced");
         sync(checks.pods.as_ref().unwrap());
         fails("check containerRuntime failed, err: not detected yet");

@@ -22,6 +22,7 @@ mod events;
 mod flags;
 mod health;
 mod metrics;
+mod probes;
 mod requests;
 mod run;
 mod served;

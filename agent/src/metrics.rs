@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use kruise_agent_core::{Failure, Filesystem, PullError};
+use kruise_agent_core::{Failure, Filesystem, ProbeResult, PullError};
 use kruise_runtime::metrics::{Process, Requests};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -32,6 +32,12 @@ struct Write {
     result: &'static str,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Probe {
+    handler: &'static str,
+    result: &'static str,
+}
+
 /// Metrics of an agent. Clones count together.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
@@ -42,6 +48,7 @@ pub(crate) struct Metrics {
     calls: Family<Call, Counter>,
     writes: Family<Write, Counter>,
     hooks: Family<Outcome, Counter>,
+    probes: Family<Probe, Counter>,
     runtimes: Gauge,
     disk_free: Gauge<f64, AtomicU64>,
     disk_size: Gauge<f64, AtomicU64>,
@@ -59,6 +66,7 @@ impl Metrics {
             calls: Family::default(),
             writes: Family::default(),
             hooks: Family::default(),
+            probes: Family::default(),
             runtimes: Gauge::default(),
             disk_free: Gauge::default(),
             disk_size: Gauge::default(),
@@ -84,13 +92,18 @@ impl Metrics {
         );
         registry.register(
             name("status_writes"),
-            "Writes of the status of NodeImages, pods and ContainerRecreateRequests",
+            "Writes of the status of NodeImages, pods, ContainerRecreateRequests and NodePodProbes",
             m.writes,
         );
         registry.register(
             name("pre_stop_hooks"),
             "PreStop hooks that were run before a container was stopped",
             m.hooks,
+        );
+        registry.register(
+            name("probes"),
+            "Probes of PodProbeMarkers that were run",
+            m.probes,
         );
         registry.register(
             name("container_runtimes"),
@@ -147,6 +160,15 @@ impl Metrics {
     pub(crate) fn hook_ended<T, E>(&self, result: &Result<T, E>) {
         let result = outcome(result);
         self.hooks.get_or_create(&Outcome { result }).inc();
+    }
+
+    pub(crate) fn probed(&self, handler: &'static str, result: &ProbeResult) {
+        let result = match result {
+            ProbeResult::Succeeded(_) => "succeeded",
+            ProbeResult::Failed(_) => "failed",
+            ProbeResult::NotRun(_) => "not_run",
+        };
+        self.probes.get_or_create(&Probe { handler, result }).inc();
     }
 
     pub(crate) fn runtimes(&self, count: usize) {

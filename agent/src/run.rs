@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kruise_agent_core::{Agent, Event};
-use kruise_api::names::agent::{CONTAINER_META, CONTAINER_RECREATE, IMAGE_PULLER};
+use kruise_api::names::agent::{CONTAINER_META, CONTAINER_RECREATE, IMAGE_PULLER, POD_PROBE};
 use kruise_api::names::nodeimage::AGENT;
 use kruise_runtime::client::{self, Source};
 use kruise_runtime::shutdown::stopped;
@@ -25,7 +25,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::credentials::Credentials;
 use crate::effects::secrets::Secrets;
-use crate::effects::{Api, Executor, Requests};
+use crate::effects::{Api, Executor, Probes, Requests};
 use crate::events::Events;
 use crate::health::Checks;
 use crate::metrics::Metrics;
@@ -56,7 +56,7 @@ pub async fn run(
     let named = |component: &str| client.named(&format!("{AGENT}/{component}"));
     // Events have a pace of their own: many of them must not hold up a status.
     let images = named(IMAGE_PULLER);
-    let checks = Arc::new(Checks::new(settings.watches_pods));
+    let checks = Arc::new(Checks::new(settings.watches_pods, settings.runs_probes));
     let mut watches = JoinSet::new();
     let (news, received) = mpsc::unbounded_channel();
     let served = Versions::default();
@@ -77,6 +77,11 @@ pub async fn run(
         served: Versions::default(),
     };
     watches.spawn(watching(requests.client.clone()).requests(requests.served.clone()));
+    let probes = Probes {
+        client: named(POD_PROBE),
+        served: Versions::default(),
+    };
+    watches.spawn(watching(probes.client.clone()).probes(probes.served.clone()));
     let mut pages = JoinSet::new();
     if let Some(listener) = listener {
         pages.spawn(server(registry, Arc::clone(&checks)).serve(listener, stop.clone()));
@@ -90,6 +95,7 @@ pub async fn run(
             pods: named(CONTAINER_META),
             served: served.clone(),
             requests,
+            probes,
         },
         Events::spawn(named, &settings.node, served),
         checks,

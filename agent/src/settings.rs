@@ -45,6 +45,8 @@ pub struct Settings {
     pub watches_pods: bool,
     /// See [`Config::env_from_metadata`] (gate `InPlaceUpdateEnvFromMetadata`).
     pub env_from_metadata: bool,
+    /// Are the probes of the NodePodProbe run (gate `PodProbeMarkerGate`)?
+    pub runs_probes: bool,
 }
 
 /// A flag or variable that cannot be used.
@@ -107,6 +109,7 @@ impl Settings {
                 .ok_or(SettingsError::Percent(percent))?,
             watches_pods: gate("DaemonWatchingPod"),
             env_from_metadata: gate("InPlaceUpdateEnvFromMetadata"),
+            runs_probes: gate("PodProbeMarkerGate"),
         })
     }
 
@@ -184,7 +187,7 @@ mod tests {
             )
         );
         assert_eq!(settings.home.as_deref(), Some(Path::new("/root")));
-        assert!(settings.watches_pods && !settings.env_from_metadata);
+        assert!(settings.watches_pods && !settings.env_from_metadata && !settings.runs_probes);
         assert_eq!(settings.config().min_free_percent, 10);
     }
 

@@ -1,4 +1,4 @@
-//! Watches of the node's own objects: its NodeImage, its pods, and what is asked for them. The API server filters; nothing is
+//! Watches of the node's own objects: its NodeImage, its pods, what is asked for them, and how they are probed. The API server filters; nothing is
 //! listed again but after a gap of a watch.
 
 use std::sync::Arc;
@@ -170,7 +170,7 @@ impl Watching {
 }
 
 /// Objects of the node with one field of this value, as a parameter of a query.
-fn field(name: &str, value: &str) -> String {
+pub(crate) fn field(name: &str, value: &str) -> String {
     format!("fieldSelector={}", segment(&format!("{name}={value}")))
 }
 

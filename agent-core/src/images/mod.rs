@@ -20,8 +20,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::call::{Call, earlier};
-use crate::node_image::{FirstSync, ImageSpec, NodeImageView};
+use crate::node_image::{FirstSync, ImageSpec, NodeImageStatus, NodeImageView};
 use crate::runtime::Runtime;
+use crate::status_writer::StatusWriter;
 use crate::{
     AttemptId, Config, Effect, Failure, Filesystem, PullError, RuntimeImage, SecretRef, SecretState,
     WriteError,
@@ -31,7 +32,6 @@ use disk::Disk;
 use read::SharedRead;
 use secrets::Secrets;
 use task::{Due, Key, Step, Task};
-use writer::StatusWriter;
 
 /// The images half of an agent.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +46,7 @@ pub(crate) struct Images {
     disk: Disk,
     secrets: Secrets,
     first_sync: Option<FirstSync>,
-    writer: StatusWriter,
+    writer: StatusWriter<NodeImageStatus>,
 }
 
 impl Images {
@@ -63,7 +63,7 @@ impl Images {
             self.deleted(call);
         }
         let before = self.spec.replace(view.clone());
-        self.writer.observe(&view, call.now);
+        self.writer.observe(&*view, view.status.as_ref(), call.now);
         let stored = view.status.as_ref();
         self.first_sync = self
             .first_sync
@@ -283,7 +283,7 @@ impl Images {
     }
 
     pub(crate) fn status_written(&mut self, result: Result<Box<str>, WriteError>, call: &mut Call<'_>) {
-        self.writer.written(result, call);
+        self.writer.written("NodeImage", result, call);
     }
 
     /// Does what is due, begins what can begin, and reports.

@@ -48,7 +48,7 @@ impl Images {
     pub(super) fn write_status(&mut self, spec: &NodeImageView, call: &mut Call<'_>) {
         if self.writer.is_due(call.now) {
             let status = self.status();
-            self.writer.write(spec, status, call);
+            super::writer::write(&mut self.writer, spec, status, call);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Scenarios of the metadata of containers.
 
 use go_compat::container::environment_hash;
-use kruise_agent_core::{About, Config, Effect, Failure, PreStop, RuntimeContainer};
+use kruise_agent_core::{About, Config, Effect, Failure, Handler, RuntimeContainer};
 use serde_json::{Value, json};
 
 use crate::world::{World, millis, seconds};
@@ -252,7 +252,7 @@ fn s7_5_1_the_hook_runs_first_and_the_container_gets_the_rest_of_the_grace_perio
             matches!(
                 effect,
                 Effect::RunPreStop {
-                    hook: PreStop::Exec(_),
+                    hook: Handler::Exec(_),
                     ..
                 }
             )

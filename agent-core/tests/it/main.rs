@@ -13,6 +13,7 @@ mod containers;
 mod disk;
 mod images;
 mod malformed;
+mod probes;
 mod properties;
 mod recreate;
 mod secrets;

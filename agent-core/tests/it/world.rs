@@ -391,6 +391,11 @@ impl World {
                 let event = Event::PreStopEnded { container, result };
                 self.schedule(self.hook.min(timeout), event, None);
             }
+            // The node of this world has no NodePodProbe.
+            Effect::ListProbedContainers(_)
+            | Effect::RunProbe(_)
+            | Effect::CancelProbe(_)
+            | Effect::PatchNodePodProbeStatus { .. } => unreachable!("nothing is probed"),
             Effect::StopContainer { container, .. } => self.stop(container),
             Effect::PatchNodeImageStatus { name, patch } => self.patch_status(&name, &patch),
             Effect::PatchPodStatus { name, uid, patch, .. } => self.patch_pod(&name, uid, &patch),

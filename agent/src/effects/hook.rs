@@ -1,25 +1,17 @@
 //! PreStop hooks: a command in the container, or a request or a connection to the pod.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use cri::{Client, Exec};
-use http::header::{ACCEPT, HOST, HeaderName, HeaderValue, USER_AGENT};
-use http_body_util::Empty;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use kruise_agent_core::PreStop;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
-use tokio::io::{AsyncRead, AsyncWrite};
+use kruise_agent_core::Handler;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
 
 use super::NO_RUNTIME;
+use super::get::Target;
+
+/// How hooks call themselves.
+const AGENT: &str = "kube-lifecycle/kruise-daemon";
 
 /// How much of a command's error output is reported.
 const MOST_ERRORS: usize = 512;
@@ -31,13 +23,13 @@ const MOST_ERRORS: usize = 512;
 pub(super) async fn run(
     client: Option<Client>,
     container: &str,
-    hook: PreStop,
+    hook: Handler,
     limit: Duration,
 ) -> Result<(), Box<str>> {
     let ran = async {
         match hook {
-            PreStop::Exec(command) => exec(client, container, &command, limit).await,
-            PreStop::Http {
+            Handler::Exec(command) => exec(client, container, &command, limit).await,
+            Handler::Http {
                 scheme,
                 host,
                 port,
@@ -49,9 +41,9 @@ pub(super) async fn run(
                     host: &host,
                     port,
                 };
-                target.get(&path, &headers).await
+                target.get(&path, &headers, AGENT, 0).await.map(drop)
             }
-            PreStop::Tcp { host, port } => {
+            Handler::Tcp { host, port } => {
                 let connected = TcpStream::connect((&*host, port)).await;
                 connected.map(drop).map_err(|error| error.to_string())
             }
@@ -87,129 +79,14 @@ async fn exec(
     Err(format!("it ended with exit code {}", output.exit_code))
 }
 
-/// Where a request goes.
-struct Target<'a> {
-    is_tls: bool,
-    host: &'a str,
-    port: u16,
-}
-
-impl Target<'_> {
-    async fn get(&self, path: &str, headers: &[(Box<str>, Box<str>)]) -> Result<(), String> {
-        let request = self.request(path, headers)?;
-        let stream = TcpStream::connect((self.host, self.port)).await;
-        let stream = stream.map_err(|error| error.to_string())?;
-        if !self.is_tls {
-            return send(stream, request).await;
-        }
-        let name = ServerName::try_from(self.host.to_owned()).map_err(|error| error.to_string())?;
-        let stream = TlsConnector::from(trusting()?).connect(name, stream).await;
-        send(stream.map_err(|error| error.to_string())?, request).await
-    }
-
-    fn request(
-        &self,
-        path: &str,
-        headers: &[(Box<str>, Box<str>)],
-    ) -> Result<http::Request<Empty<Bytes>>, String> {
-        let path = path.trim_start_matches('/');
-        let mut request = http::Request::get(format!("/{path}"))
-            .body(Empty::new())
-            .map_err(|error| format!("its path: {error}"))?;
-        let all = request.headers_mut();
-        for (name, value) in headers {
-            let name = HeaderName::try_from(&**name).map_err(|error| format!("header {name:?}: {error}"))?;
-            let value = HeaderValue::try_from(&**value).map_err(|error| format!("header {name}: {error}"))?;
-            all.append(name, value);
-        }
-        let host = if self.host.contains(':') {
-            format!("[{}]:{}", self.host, self.port)
-        } else {
-            format!("{}:{}", self.host, self.port)
-        };
-        let host = HeaderValue::try_from(host).map_err(|error| format!("its host: {error}"))?;
-        all.entry(HOST).or_insert(host);
-        all.entry(USER_AGENT)
-            .or_insert(HeaderValue::from_static("kube-lifecycle/kruise-daemon"));
-        all.entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
-        Ok(request)
-    }
-}
-
-/// Sends a request, and waits for the beginning of the response.
-async fn send(
-    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    request: http::Request<Empty<Bytes>>,
-) -> Result<(), String> {
-    let opened = http1::handshake(TokioIo::new(stream)).await;
-    let (mut sender, connection) = opened.map_err(|error| error.to_string())?;
-    let response = sender.send_request(request);
-    tokio::pin!(response);
-    let response = tokio::select! {
-        response = &mut response => response,
-        // The connection ends with this function. It may have ended after the response came.
-        _ended = connection => response.await,
-    };
-    response.map(drop).map_err(|error| error.to_string())
-}
-
-/// Accepts any certificate: those of pods are not signed by a known authority.
-fn trusting() -> Result<Arc<ClientConfig>, String> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
-        .with_no_client_auth();
-    Ok(Arc::new(config))
-}
-
-#[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, certificate, signed, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signed, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use rustls::ServerConfig;
+    use rustls::crypto::aws_lc_rs;
     use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
     use tokio::net::TcpListener;
     use tokio_rustls::TlsAcceptor;
 
@@ -218,9 +95,9 @@ mod tests {
     /// Enough for any machine.
     const PATIENCE: Duration = Duration::from_mins(1);
 
-    fn hook(scheme: &str, port: u16, headers: &[(&str, &str)]) -> PreStop {
+    fn hook(scheme: &str, port: u16, headers: &[(&str, &str)]) -> Handler {
         let headers = headers.iter();
-        PreStop::Http {
+        Handler::Http {
             scheme: scheme.into(),
             host: "127.0.0.1".into(),
             port,
@@ -285,7 +162,7 @@ mod tests {
             let error = run(None, "c", hook("http", port, &[(name, value)]), PATIENCE).await;
             assert!(error.unwrap_err().starts_with("header "), "{name}");
         }
-        let connect = |port| PreStop::Tcp {
+        let connect = |port| Handler::Tcp {
             host: "127.0.0.1".into(),
             port,
         };
@@ -293,7 +170,7 @@ mod tests {
         let open = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = open.local_addr().unwrap().port();
         assert_eq!(run(None, "c", connect(port), PATIENCE).await, Ok(()));
-        let exec = PreStop::Exec(["true".into()].into());
+        let exec = Handler::Exec(["true".into()].into());
         assert_eq!(run(None, "c", exec, PATIENCE).await, Err(NO_RUNTIME.into()));
     }
 }

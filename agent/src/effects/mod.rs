@@ -3,8 +3,10 @@
 mod api;
 mod containers;
 mod disk;
+mod get;
 mod hook;
 mod images;
+mod probe;
 mod requests;
 pub(crate) mod secrets;
 
@@ -14,7 +16,8 @@ use std::time::Duration;
 
 use cri::Endpoint;
 use kruise_agent_core::{
-    AttemptId, ContainerId, Effect, Event, Failure, Filesystem, Level, PreStop, Pull, SecretRef, WriteError,
+    AttemptId, ContainerId, Effect, Event, Failure, Filesystem, Handler, Level, ProbeRun, ProbedContainers,
+    Pull, RunId, SecretRef, WriteError,
 };
 use kruise_plan_kit::ResourceId;
 use tokio::sync::oneshot;
@@ -26,10 +29,11 @@ use crate::detect::{Runtime, detect};
 use crate::events::Events;
 use crate::health::Checks;
 use crate::metrics::Metrics;
+use crate::probes::NODE_POD_PROBES;
 use crate::requests::REQUESTS;
 use crate::watches::NODE_IMAGES;
 
-pub(crate) use api::Api;
+pub(crate) use api::{Api, Probes};
 pub(crate) use requests::Requests;
 use secrets::{Secret, Secrets};
 
@@ -67,6 +71,8 @@ pub(crate) struct Executor {
     checks: Arc<Checks>,
     metrics: Metrics,
     attempts: BTreeMap<AttemptId, Attempt>,
+    /// Probes that run. Dropping one cancels it.
+    probes: BTreeMap<RunId, oneshot::Sender<()>>,
     /// Each waits for the end of a runtime.
     watched: JoinSet<Box<str>>,
     /// Calls of the runtime, and reads of secrets.
@@ -94,6 +100,7 @@ impl Executor {
             checks,
             metrics,
             attempts: BTreeMap::new(),
+            probes: BTreeMap::new(),
             watched: JoinSet::new(),
             calls: JoinSet::new(),
             writes: JoinSet::new(),
@@ -160,6 +167,14 @@ impl Executor {
                 move |api| async move { api.requests.status(&namespace, &name, patch).await },
                 move |result| Event::RequestWritten { request: uid, result },
             ),
+            Effect::ListProbedContainers(wanted) => self.list_probed(wanted),
+            Effect::RunProbe(run) => self.probe(run),
+            Effect::CancelProbe(run) => drop(self.probes.remove(&run)),
+            Effect::PatchNodePodProbeStatus { name, patch } => self.write(
+                NODE_POD_PROBES.plural,
+                move |api| async move { api.node_pod_probe_status(&name, &patch).await },
+                Event::ProbesWritten,
+            ),
             Effect::Event(note) => self.events.emit(note),
             Effect::Health(health) => self.checks.set_runtime(health),
             Effect::Log(Level::Warning, text) => tracing::warn!("{text}"),
@@ -200,8 +215,10 @@ impl Executor {
     fn answer(&mut self, done: Done) -> Option<Event> {
         match done {
             Done::Answer(event) => {
-                if let Event::PullEnded { attempt, .. } = &event {
-                    self.attempts.remove(attempt);
+                match &event {
+                    Event::PullEnded { attempt, .. } => drop(self.attempts.remove(attempt)),
+                    Event::ProbeEnded { run, .. } => drop(self.probes.remove(run)),
+                    _ => {}
                 }
                 Some(event)
             }
@@ -306,7 +323,7 @@ impl Executor {
         );
     }
 
-    fn pre_stop(&mut self, container: ContainerId, hook: PreStop, limit: Duration) {
+    fn pre_stop(&mut self, container: ContainerId, hook: Handler, limit: Duration) {
         let client = self.named(&container.runtime);
         let metrics = self.metrics.clone();
         self.calls.spawn(async move {
@@ -324,6 +341,32 @@ impl Executor {
             async move |client| containers::stop(client, &id, grace).await,
             move |result| Event::ContainerStopped { container, result },
         );
+    }
+
+    fn list_probed(&mut self, wanted: Arc<ProbedContainers>) {
+        let (runtimes, metrics) = (self.runtimes.clone(), self.metrics.clone());
+        self.calls.spawn(async move {
+            let result = probe::containers(&runtimes, &wanted).await;
+            metrics.called("list_containers", &result);
+            Done::Answer(Event::ProbedContainersListed(result))
+        });
+    }
+
+    fn probe(&mut self, run: ProbeRun) {
+        let (cancel, cancelled) = oneshot::channel::<()>();
+        self.probes.insert(run.run, cancel);
+        let (client, metrics) = (self.named(&run.container.runtime), self.metrics.clone());
+        let (id, kind) = (run.run, kind(&run.handler));
+        self.calls.spawn(async move {
+            tokio::select! {
+                biased;
+                _ = cancelled => Done::Abandoned,
+                result = probe::run(client, run) => {
+                    metrics.probed(kind, &result);
+                    Done::Answer(Event::ProbeEnded { run: id, result })
+                }
+            }
+        });
     }
 
     fn read_secrets(&mut self, attempt: AttemptId, secrets: Box<[SecretRef]>) {
@@ -379,6 +422,15 @@ impl Executor {
             metrics.written(resource, &result);
             Done::Answer(answer(result))
         });
+    }
+}
+
+/// What a probe does, as its specification calls it.
+fn kind(handler: &Handler) -> &'static str {
+    match handler {
+        Handler::Exec(_) => "exec",
+        Handler::Http { .. } => "httpGet",
+        Handler::Tcp { .. } => "tcpSocket",
     }
 }
 

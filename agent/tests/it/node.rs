@@ -87,6 +87,7 @@ pub(crate) fn settings_at(folder: &Path) -> Settings {
         min_free_percent: 0,
         watches_pods: true,
         env_from_metadata: true,
+        runs_probes: true,
     }
 }
 

@@ -7,6 +7,8 @@ super::events::reasons! {
     INSUFFICIENT_DISK = "InsufficientDiskSpace", Warning, ["NodeImage"], "The node is short of disk space; no image is pulled until there is more.";
     RUNTIME_UNAVAILABLE = "ContainerRuntimeUnavailable", Warning, ["NodeImage"], "The agent cannot reach a container runtime; the message says why.";
     KILLING = "Killing", Normal, ["Pod"], "A container is stopped, for it to start with a new environment, or for a ContainerRecreateRequest.";
+    PROBE_SUCCEEDED = "KruiseProbeSucceeded", Normal, ["Pod"], "The result of a probe of a PodProbeMarker has become success; the message is what the container answered.";
+    PROBE_FAILED = "KruiseProbeFailed", Warning, ["Pod"], "The result of a probe of a PodProbeMarker has become failure; the message is what the container answered, or what went wrong.";
     FAILED_PRE_STOP_HOOK = "FailedPreStopHook", Warning, ["Pod"], "The preStop hook of a container that is stopped has failed; the container is stopped all the same.";
 }
 
@@ -16,6 +18,8 @@ pub const IMAGE_PULLER: &str = "kruise-daemon-imagepuller";
 pub const CONTAINER_META: &str = "kruise-daemon-containermeta";
 /// Component of events about containers that are stopped for ContainerRecreateRequests.
 pub const CONTAINER_RECREATE: &str = "kruise-daemon-crr";
+/// Component of events about probes.
+pub const POD_PROBE: &str = "kruise-daemon-podprobe";
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kruise_agent_core::{Event, Failure, Health, PreStop, WriteError};
+use kruise_agent_core::{Event, Failure, Handler, Health, WriteError};
 use serde_json::json;
 
 use super::{
@@ -182,7 +182,7 @@ fn where_the_pod_cannot_be_read_the_hook_of_the_request_runs() {
     request["spec"]["containers"][0]["preStop"] = json!({"exec": {"command": ["bye"]}});
     world.put_request("r", &request);
     world.run(seconds(60));
-    assert_eq!(hooks(&world), [PreStop::Exec(["bye".into()].into())]);
+    assert_eq!(hooks(&world), [Handler::Exec(["bye".into()].into())]);
     assert_eq!(stopped(&world), ["app"]);
 }
 

@@ -3,7 +3,7 @@
 mod faults;
 
 use jiff::Timestamp;
-use kruise_agent_core::{About, Config, Effect, Failure, PreStop, RuntimeContainer};
+use kruise_agent_core::{About, Config, Effect, Failure, Handler, RuntimeContainer};
 use serde_json::{Value, json};
 
 use crate::world::{START, World, millis, seconds, time};
@@ -131,7 +131,7 @@ fn stopped(world: &World) -> Vec<String> {
     stops(world).into_iter().map(|(_, id, _)| id).collect()
 }
 
-fn hooks(world: &World) -> Vec<PreStop> {
+fn hooks(world: &World) -> Vec<Handler> {
     let hooks = world.trace.iter().filter_map(|(_, effect)| match effect {
         Effect::RunPreStop { hook, .. } => Some(hook.clone()),
         _ => None,
@@ -338,7 +338,7 @@ fn s4_8_6_without_a_grace_period_the_hook_is_skipped() {
 #[test]
 fn s4_8_7_hooks_of_each_kind_run_with_the_address_of_the_pod() {
     let host: Box<str> = "10.0.0.7".into();
-    let get = PreStop::Http {
+    let get = Handler::Http {
         scheme: "http".into(),
         host: host.clone(),
         port: 9,
@@ -349,11 +349,11 @@ fn s4_8_7_hooks_of_each_kind_run_with_the_address_of_the_pod() {
         (json!({"httpGet": {"path": "/bye", "port": "admin"}}), get),
         (
             json!({"tcpSocket": {"port": "admin"}}),
-            PreStop::Tcp { host, port: 9 },
+            Handler::Tcp { host, port: 9 },
         ),
         (
             json!({"exec": {"command": ["bye"]}}),
-            PreStop::Exec(["bye".into()].into()),
+            Handler::Exec(["bye".into()].into()),
         ),
     ] {
         let mut world = with_hook(&hook);
