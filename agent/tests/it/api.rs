@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::definition::Kind;
-use kruise_api::{containerrecreaterequest, nodeimage};
+use kruise_api::{containerrecreaterequest, nodeimage, nodepodprobe};
 use kruise_sim::http::{AuditLog, Live, serve};
 use kruise_sim::{Config, Method, Options, Outcome, Request, World};
 use serde_json::{Value, json};
@@ -18,6 +18,7 @@ const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitio
 pub(crate) const REQUESTS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/shop/containerrecreaterequests";
 pub(crate) const OLD_REQUESTS: &str =
     "/apis/apps.kruise.io/v1alpha1/namespaces/shop/containerrecreaterequests";
+pub(crate) const NODE_POD_PROBES: &str = "/apis/apps.kruise.io/v1alpha1/nodepodprobes";
 pub(crate) const PODS: &str = "/api/v1/namespaces/shop/pods";
 pub(crate) const SECRETS: &str = "/api/v1/namespaces/kruise-daemon-config/secrets";
 
@@ -79,11 +80,12 @@ impl Api {
         self.merge(&path, &json!({"spec": spec}));
     }
 
-    /// Installs the definitions of NodeImages and ContainerRecreateRequests, these with their newest version only: there is no
-    /// webhook that converts.
+    /// Installs the definitions of NodeImages, NodePodProbes and ContainerRecreateRequests, these with their newest version
+    /// only: there is no webhook that converts.
     pub(crate) fn define(&self) {
         self.create(DEFINITIONS, &nodeimage::KIND.manifest("kruise-system"));
         self.define_one(&containerrecreaterequest::KIND, "v1beta1");
+        self.define_one(&nodepodprobe::KIND, "v1alpha1");
     }
 
     /// Installs them with their oldest versions only.

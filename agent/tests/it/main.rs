@@ -14,6 +14,7 @@ mod health;
 mod images;
 mod node;
 mod outages;
+mod probes;
 mod recreate;
 mod runtime;
 mod wire;
