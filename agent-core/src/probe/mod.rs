@@ -254,7 +254,7 @@ fn share(period: Duration, uid: &str) -> Duration {
     let hash = u64::from(go_compat::hash::fnv1a_32(uid.as_bytes()));
     // UIDs that are alike have hashes whose first bits are.
     let mixed = hash.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
-    let thousandths = u32::try_from(mixed * 1000 >> 16).unwrap_or_default();
+    let thousandths = u32::try_from((mixed * 1000) >> 16).unwrap_or_default();
     period.saturating_mul(thousandths) / 1000
 }
 

@@ -39,6 +39,8 @@ fn roles() -> [Role<'static>; 2] {
         rbac::rule(group, &["nodeimages/status"], &["patch"]),
         rbac::rule(group, &["containerrecreaterequests"], follow),
         rbac::rule(group, &["containerrecreaterequests/status"], &["patch"]),
+        rbac::rule(group, &["nodepodprobes"], follow),
+        rbac::rule(group, &["nodepodprobes/status"], &["patch"]),
         // A pod is read for its hooks before its containers are stopped.
         rbac::rule("", &["pods"], &["get", "list", "watch"]),
         rbac::rule("", &["pods/status"], &["patch"]),
@@ -115,7 +117,7 @@ fn daemon_set(namespace: &str, image: &str, feature_gates: &str) -> Value {
     })
 }
 
-/// A policy that lets an agent write the statuses of its own NodeImage, of the pods on its node, and of the
+/// A policy that lets an agent write the statuses of its own NodeImage and NodePodProbe, of the pods on its node, and of the
 /// ContainerRecreateRequests for them only. Needs tokens that name the node, which API servers issue from Kubernetes 1.30 on.
 pub(crate) fn policy(namespace: &str) -> Vec<Value> {
     let changed = |group: &str, resources: &[&str]| json!({"apiGroups": [group], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": resources});
@@ -138,7 +140,7 @@ pub(crate) fn policy(namespace: &str) -> Vec<Value> {
                 "matchConstraints": {"resourceRules": [
                     changed(
                         kruise_api::nodeimage::KIND.group,
-                        &["nodeimages/status", "containerrecreaterequests/status"],
+                        &["nodeimages/status", "nodepodprobes/status", "containerrecreaterequests/status"],
                     ),
                     changed("", &["pods/status"]),
                 ]},
@@ -220,10 +222,16 @@ mod tests {
             );
             assert!(!resource.contains("secrets"), "{rule}");
         }
-        let requests = cluster["rules"].as_array().unwrap().iter();
-        let requests = requests.filter(|rule| rule.to_string().contains("containerrecreaterequests"));
-        let verbs: Vec<&Value> = requests.map(|rule| &rule["verbs"]).collect();
-        assert_eq!(verbs, [&json!(["list", "watch"]), &json!(["patch"])]);
+        for resource in ["containerrecreaterequests", "nodepodprobes"] {
+            let rules = cluster["rules"].as_array().unwrap().iter();
+            let rules = rules.filter(|rule| rule.to_string().contains(resource));
+            let verbs: Vec<&Value> = rules.map(|rule| &rule["verbs"]).collect();
+            assert_eq!(
+                verbs,
+                [&json!(["list", "watch"]), &json!(["patch"])],
+                "{resource}"
+            );
+        }
         let role = all.iter().find(|object| object["kind"] == "Role").unwrap();
         assert_eq!(role["metadata"]["namespace"], AGENT_NAMESPACE);
     }

@@ -12,6 +12,7 @@ mod in_place;
 mod kubelet;
 mod launch;
 mod order;
+mod probes;
 mod recreate;
 mod resize;
 mod restart;
