@@ -139,6 +139,7 @@ fn every_named_test_exists_and_every_scenario_has_one_or_says_why_not() {
         ("imagepulljob.md", 'M', 13),
         ("agent.md", 'A', 17),
         ("agent.md", 'R', 12),
+        ("agent.md", 'P', 10),
         ("containerrecreaterequest.md", 'R', 13),
         ("containerrecreaterequest.md", 'M', 9),
         ("imagelistpulljob.md", 'L', 7),
