@@ -235,17 +235,20 @@ impl Probes {
     }
 
     pub(crate) fn next_timer(&self, runtime: &Runtime) -> Option<Timestamp> {
-        let is_later = |due: &Timestamp| Some(*due) > self.looked;
-        let workers = self.workers.values().filter(|worker| worker.waits());
-        // What was due when it was last looked waits for an answer.
-        let (later, due): (Vec<_>, Vec<_>) = workers.map(Worker::due).partition(is_later);
-        let listing = if due.is_empty() {
-            None
-        } else {
-            self.listing.next_timer()
-        };
-        let next = earlier(later.into_iter().min(), listing).filter(|_| runtime.is_available());
-        earlier(next, self.writer.next_timer().filter(|_| self.node.is_some()))
+        let (mut next, mut is_one_due) = (None, false);
+        for worker in self.workers.values().filter(|worker| worker.waits()) {
+            if Some(worker.due()) > self.looked {
+                next = earlier(next, Some(worker.due()));
+            } else {
+                // It was due when it was last looked, and waits for an answer.
+                is_one_due = true;
+            }
+        }
+        if is_one_due {
+            next = earlier(next, self.listing.next_timer());
+        }
+        let written = self.writer.next_timer().filter(|_| self.node.is_some());
+        earlier(next.filter(|_| runtime.is_available()), written)
     }
 }
 
