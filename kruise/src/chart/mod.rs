@@ -9,11 +9,13 @@
 //! | [`gates`], [`kinds`] | the feature gates and the wanted kinds in a template |
 //! | [`objects`] | namespace, managers, definitions, webhooks |
 //! | [`rights`] | rights |
+//! | [`agent`] | the node agent |
 //! | [`hook`] | the check before the release is uninstalled |
 //! | [`observed`] | metrics, alerts, network policy |
 //! | [`dashboards`] | dashboards |
 //! | [`yaml`] | objects as text with actions |
 
+mod agent;
 mod dashboards;
 mod gates;
 mod hook;
@@ -30,7 +32,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 use kruise_api::kinds::ALL;
-use kruise_api::names::{AGENT_NAMESPACE, DATA_OF_THE_MANAGER};
+use kruise_api::names::DATA_OF_THE_MANAGER;
 
 use objects::Templated;
 
@@ -77,8 +79,8 @@ pub fn files() -> BTreeMap<String, String> {
         gates::READ.to_owned() + &SECRET.replace("@KEY", DATA_OF_THE_MANAGER),
     );
     put(
-        "templates/daemon.yaml",
-        gates::READ.to_owned() + kinds::READ + &DAEMON.replace("@AGENTS", AGENT_NAMESPACE),
+        "templates/secrets-of-agents.yaml",
+        gates::READ.to_owned() + kinds::READ + &agent::namespace_of_secrets(),
     );
     put("templates/dashboards.yaml", dashboards::template());
     for (name, text) in dashboards::ALL {
@@ -119,6 +121,7 @@ fn templates() -> Vec<(String, Vec<Templated>)> {
         ("namespace".to_owned(), objects::namespace()),
         ("manager".to_owned(), objects::manager()),
         ("rights".to_owned(), rights::objects()),
+        ("agent".to_owned(), agent::objects()),
         ("webhooks".to_owned(), objects::configurations()),
         ("uninstall".to_owned(), hook::objects()),
         ("observed".to_owned(), observed::objects()),
@@ -217,44 +220,6 @@ metadata:
     @KEY: \"true\"
 {{- else if $live.data }}
 data: {{ toJson $live.data }}
-{{- end }}
-{{- end }}
-";
-
-/// The node daemon of OpenKruise works with our managers, and the chart does not install another. What a release of OpenKruise's chart has of
-/// it is repeated as it is, or else Helm would delete it. The namespace of the copies of pull secrets exists if copies are made;
-/// Helm never deletes it, because Secrets of others may be in it. If it exists and is of no release or of another one, it is
-/// not part of this one.
-const DAEMON: &str = "\
-{{- $namespace := .Values.installation.namespace }}
-{{- $config := \"@AGENTS\" }}
-{{- $isCopiedTo := and (index $gates `ImagePullJobGate`) (index $kinds `imagepulljobs`) (not .Values.installation.watchNamespace) (ne $namespace $config) }}
-{{- $rbac := \"rbac.authorization.k8s.io/v1\" }}
-{{- range $one := list (list \"v1\" \"Namespace\" \"\" $config) (list \"v1\" \"ServiceAccount\" $namespace \"kruise-daemon\") (list $rbac \"ClusterRole\" \"\" \"kruise-daemon-role\") (list $rbac \"ClusterRoleBinding\" \"\" \"kruise-daemon-rolebinding\") (list $rbac \"Role\" $config \"kruise-daemon-secret-role\") (list $rbac \"RoleBinding\" $config \"kruise-daemon-secret-rolebinding\") (list \"apps/v1\" \"DaemonSet\" $namespace \"kruise-daemon\") }}
-{{- $live := lookup (index $one 0) (index $one 1) (index $one 2) (index $one 3) }}
-{{- $isConfig := eq (index $one 1) \"Namespace\" }}
-{{- if $live }}
-{{- $annotations := default dict $live.metadata.annotations }}
-{{- if eq (default \"\" (get $annotations \"meta.helm.sh/release-name\")) $.Release.Name }}
-{{- $metadata := pick $live.metadata \"name\" \"namespace\" \"labels\" }}
-{{- $kept := omit $annotations \"meta.helm.sh/release-name\" \"meta.helm.sh/release-namespace\" \"deprecated.daemonset.template.generation\" }}
-{{- if $isConfig }}
-{{- $_ := set $kept \"helm.sh/resource-policy\" \"keep\" }}
-{{- end }}
-{{- if $kept }}
-{{- $_ := set $metadata \"annotations\" $kept }}
-{{- end }}
----
-{{ set (omit $live \"status\") \"metadata\" $metadata | toYaml }}
-{{- end }}
-{{- else if and $isConfig $isCopiedTo }}
----
-apiVersion: v1
-kind: Namespace
-metadata:
-  name: {{ $config }}
-  annotations:
-    helm.sh/resource-policy: keep
 {{- end }}
 {{- end }}
 ";

@@ -47,11 +47,12 @@ pub(super) fn value(path: &str) -> Value {
 }
 
 /// A number, which a value may also have as a text.
-fn number(path: &str) -> Value {
+pub(super) fn number(path: &str) -> Value {
     action(&format!(".Values.{path}"))
 }
 
-fn port(path: &str) -> Port {
+/// A port that a value gives.
+pub(super) fn port(path: &str) -> Port {
     Port {
         text: format!("{{{{ .Values.{path} }}}}"),
         value: number(path),

@@ -20,13 +20,7 @@ type Conditional = (BTreeSet<String>, Value);
 /// Service account, roles and their bindings.
 pub(super) fn objects() -> Vec<Templated> {
     let mut account = rbac::account(rbac::ACCOUNT, NAMESPACE);
-    let annotations = optional(".Values.serviceAccount.annotations", "annotations");
-    put(
-        &mut account,
-        "/metadata",
-        &annotations,
-        value("serviceAccount.annotations"),
-    );
+    annotated(&mut account);
     let mut objects = vec![Templated::always(account)];
     let mut needs = Needs::by_role();
     for role in rbac::roles(NAMESPACE, &Profile::default()) {
@@ -60,6 +54,17 @@ pub(super) fn objects() -> Vec<Templated> {
     objects.extend(in_watched(&events, "default", rules.collect()));
     objects.extend(aggregated());
     objects
+}
+
+/// Adds the annotations that a value gives to service accounts.
+pub(super) fn annotated(account: &mut Value) {
+    let annotations = optional(".Values.serviceAccount.annotations", "annotations");
+    put(
+        account,
+        "/metadata",
+        &annotations,
+        value("serviceAccount.annotations"),
+    );
 }
 
 /// The rule in parts that have the same conditions.

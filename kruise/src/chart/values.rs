@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
+use crate::manifests::agent;
+
 /// The value of the feature gates.
 pub(super) const FEATURE_GATES: &str = "featureGates";
 
@@ -41,8 +43,9 @@ const OPTIONAL_NUMBER: &[&str] = &["integer", "null"];
 const OBJECT: &[&str] = &["object"];
 const LIST: &[&str] = &["array"];
 
-const NO_AGENT: &str = "the chart does not install the node agent yet";
+const NO_WINDOWS: &str = "there is no node agent for Windows";
 const NO_PROFILER: &str = "the manager has no Go profiler";
+const NO_AGENT_PROFILER: &str = "the node agent has no Go profiler";
 const NO_GO: &str = "it finds mistakes of Go programs, and the manager is none";
 const NO_RESYNC: &str = "nothing in the manager depends on a resync";
 
@@ -275,38 +278,87 @@ fn of_webhooks() -> Vec<ChartValue> {
 }
 
 fn of_agent() -> Vec<ChartValue> {
-    let agent = |path, default, types| without_effect(path, default, types, NO_AGENT);
-    let virtual_nodes = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-        {"matchExpressions": [{"key": "type", "operator": "NotIn", "values": ["virtual-kubelet"]}]},
-    ]}}});
     vec![
-        agent("daemon.log.level", json!("4"), NUMBER),
-        agent("daemon.port", json!(10221), NUMBER),
-        agent("daemon.enablePprof", json!(true), BOOL),
-        agent("daemon.pprofAddr", json!("localhost:10222"), TEXT),
-        agent("daemon.socketLocation", json!("/var/run"), TEXT),
-        agent("daemon.socketFile", json!(""), TEXT),
-        agent("daemon.nodeSelector", json!({}), OBJECT),
-        agent("daemon.affinity", virtual_nodes, OBJECT),
-        agent(
-            "daemon.resources",
-            json!({"limits": {"cpu": "50m", "memory": "128Mi"}, "requests": {"cpu": "0", "memory": "0"}}),
-            OBJECT,
+        used(
+            "daemon.log.level",
+            json!("4"),
+            NUMBER,
+            "verbosity of the node agents' logs",
         ),
-        agent("daemon.extraEnvs", json!([]), LIST),
-        agent("daemon.credentialProvider.enable", json!(false), BOOL),
-        agent(
+        used(
+            "daemon.port",
+            json!(agent::PORT),
+            NUMBER,
+            "port of metrics and health of node agents, on the network of the node",
+        ),
+        without_effect("daemon.enablePprof", json!(true), BOOL, NO_AGENT_PROFILER),
+        without_effect(
+            "daemon.pprofAddr",
+            json!("localhost:10222"),
+            TEXT,
+            NO_AGENT_PROFILER,
+        ),
+        used(
+            "daemon.socketLocation",
+            json!(agent::SOCKET_FOLDER),
+            TEXT,
+            "folder of nodes below which container runtimes have their sockets",
+        ),
+        used(
+            "daemon.socketFile",
+            json!(""),
+            TEXT,
+            "path of the socket below that folder; empty looks for one",
+        ),
+        used(
+            "daemon.nodeSelector",
+            json!({}),
+            OBJECT,
+            "which nodes have an agent; always those of Linux only",
+        ),
+        used(
+            "daemon.affinity",
+            agent::affinity(Vec::new()),
+            OBJECT,
+            "which nodes have an agent",
+        ),
+        used(
+            "daemon.resources",
+            agent::resources(),
+            OBJECT,
+            "requests and limits of node agents",
+        ),
+        used(
+            "daemon.extraEnvs",
+            json!([]),
+            LIST,
+            "more variables of node agents",
+        ),
+        used(
+            "daemon.credentialProvider.enable",
+            json!(false),
+            BOOL,
+            "let node agents ask credential provider plugins for the passwords of registries",
+        ),
+        used(
             "daemon.credentialProvider.configmap",
             json!("credential-provider-config"),
             TEXT,
+            "ConfigMap with CredentialProviderPlugin.yaml, the kubelet's CredentialProviderConfig",
         ),
-        agent(
+        used(
             "daemon.credentialProvider.hostPath",
             json!("credential-provider-plugin"),
             TEXT,
+            "folder of nodes with the programs of the plugins",
         ),
-        agent("daemon.credentialProvider.awsCredentialsDir", json!(""), TEXT),
-        agent("daemon.windowsImage", json!({}), OBJECT),
+        used(
+            "daemon.credentialProvider.awsCredentialsDir",
+            json!(""),
+            TEXT,
+            "folder of nodes with credentials for the plugin of AWS; empty means none",
+        ),
+        without_effect("daemon.windowsImage", json!({}), OBJECT, NO_WINDOWS),
     ]
 }
 
@@ -553,7 +605,7 @@ mod tests {
 
     #[test]
     fn a_value_without_effect_is_noted_if_it_is_set() {
-        let line = "{{- if ne (toJson .Values.daemon.port) `10221` }}\n- daemon.port has no effect: the chart does not install";
+        let line = "{{- if ne (toJson .Values.daemon.enablePprof) `true` }}\n- daemon.enablePprof has no effect: the node agent has";
         assert!(notes().contains(line), "{}", notes());
     }
 }

@@ -8,9 +8,13 @@ use kruise_api::names::nodeimage::AGENT as NAME;
 use serde_json::{Value, json};
 
 use super::rbac::{self, Place, Role};
+use super::workload::Port;
 
 /// Where agents serve metrics and health, on the host's network.
-const PORT: u16 = 10221;
+pub(crate) const PORT: u16 = 10221;
+
+/// The folder of a node below which container runtimes have their sockets.
+pub(crate) const SOCKET_FOLDER: &str = "/var/run";
 
 /// Name of the policy that limits agents to their own nodes.
 const POLICY: &str = "kruise-daemon-own-node";
@@ -18,14 +22,80 @@ const POLICY: &str = "kruise-daemon-own-node";
 /// The claim of a service account's token that names the node of the pod which it was issued for.
 const NODE_CLAIM: &str = "authentication.kubernetes.io/node-name";
 
+/// Parameters of the DaemonSet. In a chart they are actions of its templates.
+pub(crate) struct Agent<'a> {
+    /// Namespace of everything.
+    pub(crate) namespace: &'a str,
+    /// Image of the manager.
+    pub(crate) image: &'a str,
+    /// Flags beside those that every agent has.
+    pub(crate) more_arguments: Vec<Value>,
+    /// Value of `--v`.
+    pub(crate) log_level: &'a str,
+    /// Port of metrics and health, on the host's network.
+    pub(crate) port: Port,
+    /// Variables beside those that every agent has.
+    pub(crate) more_variables: Vec<Value>,
+    /// Folders of the node beside that of the sockets.
+    pub(crate) more_mounts: Vec<Value>,
+    /// Volumes of these folders.
+    pub(crate) more_volumes: Vec<Value>,
+    /// Folder of the node below which the container runtime has its socket.
+    pub(crate) socket_folder: Value,
+    /// Which nodes have an agent.
+    pub(crate) affinity: Value,
+    /// Requests and limits.
+    pub(crate) resources: Value,
+}
+
+impl<'a> Agent<'a> {
+    /// With the default of everything else. Empty feature gates leave the defaults.
+    fn new(namespace: &'a str, image: &'a str, feature_gates: &str) -> Self {
+        let gates = (!feature_gates.is_empty()).then(|| json!(format!("--feature-gates={feature_gates}")));
+        let is_linux = json!({"key": "kubernetes.io/os", "operator": "NotIn", "values": ["windows"]});
+        Self {
+            namespace,
+            image,
+            more_arguments: gates.into_iter().collect(),
+            log_level: "4",
+            port: Port::of(PORT),
+            more_variables: Vec::new(),
+            more_mounts: Vec::new(),
+            more_volumes: Vec::new(),
+            socket_folder: json!(SOCKET_FOLDER),
+            affinity: affinity(vec![is_linux]),
+            resources: resources(),
+        }
+    }
+}
+
+/// The nodes with a kubelet of their own which also fulfil these terms.
+pub(crate) fn affinity(more: Vec<Value>) -> Value {
+    let is_no_virtual_node = json!({"key": NODE_TYPE, "operator": "NotIn", "values": [VIRTUAL_KUBELET]});
+    let terms: Vec<Value> = [is_no_virtual_node].into_iter().chain(more).collect();
+    json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [{"matchExpressions": terms}]}}})
+}
+
+/// Requests and limits by default.
+pub(crate) fn resources() -> Value {
+    json!({"limits": {"cpu": "50m", "memory": "128Mi"}, "requests": {"cpu": "0", "memory": "0"}})
+}
+
 /// Everything that agents need; `image` is that of the manager. Empty feature gates leave the defaults.
 pub(crate) fn objects(namespace: &str, image: &str, feature_gates: &str) -> Vec<Value> {
+    let mut objects = rights(namespace);
+    objects.push(daemon_set(&Agent::new(namespace, image, feature_gates)));
+    objects
+}
+
+/// The account of agents, and its rights.
+pub(crate) fn rights(namespace: &str) -> Vec<Value> {
     let mut objects = vec![rbac::account(NAME, namespace)];
     for role in roles() {
         let rules = role.rules.iter().map(|needed| needed.rule.clone()).collect();
         objects.extend(rbac::role_objects(&role, NAME, namespace, rules));
     }
-    objects.push(daemon_set(namespace, image, feature_gates));
     objects
 }
 
@@ -64,54 +134,56 @@ fn roles() -> [Role<'static>; 2] {
 
 /// The DaemonSet. An agent is root, because only root may use the socket of a container runtime; it has no other right on its
 /// node.
-fn daemon_set(namespace: &str, image: &str, feature_gates: &str) -> Value {
+pub(crate) fn daemon_set(agent: &Agent<'_>) -> Value {
     let labels = json!({"control-plane": "daemon"});
-    let mut arguments = vec![
+    let with = |own: Vec<Value>, more: &[Value]| -> Vec<Value> {
+        own.into_iter().chain(more.iter().cloned()).collect()
+    };
+    let arguments = vec![
         json!("--logtostderr=true"),
-        json!("--v=4"),
-        json!(format!("--addr=:{PORT}")),
+        json!(format!("--v={}", agent.log_level)),
+        json!(format!("--addr=:{}", agent.port.text)),
         json!("--max-workers-for-pull-image=2"),
     ];
-    if !feature_gates.is_empty() {
-        arguments.push(json!(format!("--feature-gates={feature_gates}")));
-    }
+    let variables =
+        vec![json!({"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}})];
+    let mounts = vec![json!({"name": "runtime-socket", "mountPath": "/hostvarrun", "readOnly": true})];
+    let volumes = vec![json!({"name": "runtime-socket", "hostPath": {"path": agent.socket_folder}})];
+    let port = &agent.port.value;
     let container = json!({
         "name": "daemon",
-        "image": image,
+        "image": agent.image,
         "command": ["/kruise-daemon"],
-        "args": arguments,
-        "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
+        "args": with(arguments, &agent.more_arguments),
+        "env": with(variables, &agent.more_variables),
         // Without a container runtime an agent waits, and is not ready. Another process would not find one sooner.
-        "readinessProbe": {"httpGet": {"path": "/healthz", "port": PORT}},
-        "livenessProbe": {"httpGet": {"path": "/metrics", "port": PORT}, "initialDelaySeconds": 60, "failureThreshold": 3},
-        "resources": {"limits": {"cpu": "50m", "memory": "128Mi"}, "requests": {"cpu": "0", "memory": "0"}},
+        "readinessProbe": {"httpGet": {"path": "/healthz", "port": port}},
+        "livenessProbe": {"httpGet": {"path": "/metrics", "port": port}, "initialDelaySeconds": 60, "failureThreshold": 3},
+        "resources": agent.resources,
         "securityContext": {
             "allowPrivilegeEscalation": false,
             "capabilities": {"drop": ["ALL"]},
             "readOnlyRootFilesystem": true,
             "runAsUser": 0,
         },
-        "volumeMounts": [{"name": "runtime-socket", "mountPath": "/hostvarrun", "readOnly": true}],
+        "volumeMounts": with(mounts, &agent.more_mounts),
     });
-    let is_no_virtual_node = json!({"key": NODE_TYPE, "operator": "NotIn", "values": [VIRTUAL_KUBELET]});
-    let is_linux = json!({"key": "kubernetes.io/os", "operator": "NotIn", "values": ["windows"]});
-    let terms = json!([{"matchExpressions": [is_no_virtual_node, is_linux]}]);
     json!({
         "apiVersion": "apps/v1", "kind": "DaemonSet",
-        "metadata": {"name": NAME, "namespace": namespace, "labels": labels},
+        "metadata": {"name": NAME, "namespace": agent.namespace, "labels": labels},
         "spec": {
             "minReadySeconds": 3,
             "selector": {"matchLabels": labels},
             "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "10%"}},
             "template": {"metadata": {"labels": labels}, "spec": {
-                "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}},
+                "affinity": agent.affinity,
                 "containers": [container],
                 "dnsPolicy": "ClusterFirstWithHostNet",
                 "hostNetwork": true,
                 "serviceAccountName": NAME,
                 "terminationGracePeriodSeconds": 10,
                 "tolerations": [{"operator": "Exists"}],
-                "volumes": [{"name": "runtime-socket", "hostPath": {"path": "/var/run"}}],
+                "volumes": with(volumes, &agent.more_volumes),
             }},
         },
     })

@@ -18,7 +18,7 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    fn of(number: u16) -> Self {
+    pub(crate) fn of(number: u16) -> Self {
         Self {
             text: number.to_string(),
             value: json!(number),

@@ -264,7 +264,10 @@ fn the_values_of_the_published_chart_render_the_image_of_this_chart() {
             images += 1;
         }
     }
-    assert_eq!(images, 2, "the manager, and the check before uninstalling");
+    assert_eq!(
+        images, 3,
+        "the manager, the agent, and the check before uninstalling"
+    );
 }
 
 #[test]
@@ -383,6 +386,120 @@ fn chart_and_manifests_agree_about_an_installation_of_some_kinds_or_for_one_name
     assert!(has_argument(&chart, "--namespace=shop"));
 }
 
+#[test]
+#[ignore = "needs helm: HELM=/path/to/helm cargo test -p kruise --test it chart -- --ignored"]
+fn nodes_have_agents_unless_the_gate_the_kinds_or_the_namespace_rule_them_out() {
+    let folder = Folder::new();
+    for (set, expected) in [
+        ("", true),
+        ("featureGates=KruiseDaemon=false", false),
+        ("installation.watchNamespace=shop", false),
+        ("installation.only=clonesets", false),
+        ("installation.only=nodepodprobes", true),
+        ("installation.only=clonesets\\,imagepulljobs\\,nodeimages", true),
+        ("installation.only=containerrecreaterequests", true),
+    ] {
+        let ours = rendered(&folder, &["--set", set]);
+        let names = ours.iter().map(key).filter(|key| key.contains("kruise-daemon"));
+        let expected: &[&str] = if expected {
+            &[
+                "ClusterRole kruise-daemon-role",
+                "ClusterRoleBinding kruise-daemon-rolebinding",
+                "DaemonSet kruise-daemon",
+                "Namespace kruise-daemon-config",
+                "Role kruise-daemon-secret-role",
+                "RoleBinding kruise-daemon-secret-rolebinding",
+                "ServiceAccount kruise-daemon",
+            ]
+        } else {
+            &[]
+        };
+        assert_eq!(
+            names.collect::<BTreeSet<_>>(),
+            expected.iter().map(ToString::to_string).collect(),
+            "{set}"
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs helm: HELM=/path/to/helm cargo test -p kruise --test it chart -- --ignored"]
+fn the_values_of_the_agent_are_honoured() {
+    let folder = Folder::new();
+    let values = "daemon.port=10333,daemon.log.level=2,daemon.socketLocation=/run,daemon.socketFile=crio/crio.sock,\
+                  daemon.nodeSelector.disk=fast,daemon.extraEnvs[0].name=A,daemon.extraEnvs[0].value=b,\
+                  daemon.resources.limits.cpu=1,daemon.credentialProvider.enable=true,\
+                  daemon.credentialProvider.awsCredentialsDir=/aws,imagePullSecrets[0].name=pull";
+    let ours = rendered(&folder, &["--set", values]);
+    let set = ours.iter().find(|object| object["kind"] == "DaemonSet").unwrap();
+    let pod = &set["spec"]["template"]["spec"];
+    let container = &pod["containers"][0];
+    let arguments: Vec<&str> = container["args"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one.as_str().unwrap())
+        .collect();
+    for argument in [
+        "--v=2",
+        "--addr=:10333",
+        "--socket-file=crio/crio.sock",
+        "--plugin-config-file=/credential-provider-config/CredentialProviderPlugin.yaml",
+        "--plugin-bin-dir=/credential-provider-plugin",
+    ] {
+        assert!(arguments.contains(&argument), "{argument}: {arguments:?}");
+    }
+    assert_eq!(container["readinessProbe"]["httpGet"]["port"], 10333);
+    let variables: Vec<&str> = container["env"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        variables,
+        ["NODE_NAME", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "A"]
+    );
+    assert_eq!(
+        container["resources"]["limits"],
+        json!({"cpu": 1, "memory": "128Mi"})
+    );
+    assert_eq!(
+        pod["nodeSelector"],
+        json!({"kubernetes.io/os": "linux", "disk": "fast"})
+    );
+    assert_eq!(pod["imagePullSecrets"], json!([{"name": "pull"}]));
+    let paths: Vec<&Value> = pod["volumes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|volume| &volume["hostPath"]["path"])
+        .collect();
+    assert_eq!(
+        paths,
+        [
+            &json!("/run"),
+            &Value::Null,
+            &json!("credential-provider-plugin"),
+            &json!("/aws")
+        ]
+    );
+    let mounts = container["volumeMounts"].as_array().unwrap();
+    let mounted: Vec<&str> = mounts
+        .iter()
+        .map(|mount| mount["mountPath"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        mounted,
+        [
+            "/hostvarrun",
+            "/credential-provider-config",
+            "/credential-provider-plugin",
+            "/aws"
+        ]
+    );
+}
+
 /// Whether the manager has this argument.
 fn has_argument(objects: &[Value], argument: &str) -> bool {
     let mut deployments = objects.iter().filter(|object| object["kind"] == "Deployment");
@@ -394,7 +511,9 @@ fn has_argument(objects: &[Value], argument: &str) -> bool {
 fn agree(folder: &Folder, values: &[&str], options: &[&str], kinds: &[&str]) -> Vec<Value> {
     let set: Vec<&str> = values.iter().flat_map(|value| ["--set", value]).collect();
     let chart = rendered(folder, &set);
-    let printed = folder.kruise(&[&["manifests"], options].concat());
+    let has_agent = chart.iter().any(|object| object["kind"] == "DaemonSet");
+    let agent: &[&str] = if has_agent { &["--agent"] } else { &[] };
+    let printed = folder.kruise(&[&["manifests"], options, agent].concat());
     printed.assert(0, &[]);
     let documents = printed
         .output
@@ -442,8 +561,8 @@ fn objects_have_the_names_and_selectors_of_the_published_charts() {
             )
         })
         .collect();
-    // It has a template of its own.
-    let by_text = ["Secret kruise-webhook-certs"];
+    // They have templates of their own.
+    let by_text = ["Secret kruise-webhook-certs", "Namespace kruise-daemon-config"];
     let absent = accepted();
     for version in VERSIONS {
         let published = published(version);

@@ -15,6 +15,7 @@ use crate::nodes::{WEB, containers, identity, server_and_neighbour, web_of};
 
 const SYSTEM: &str = "kruise-system";
 const MANAGERS: &str = "control-plane=controller-manager";
+const AGENTS: &str = "control-plane=daemon";
 const DEPLOYMENT: &str = "deployment/kruise-controller-manager";
 /// Where pull secrets are copied to.
 const COPIES: &str = "namespace/kruise-daemon-config";
@@ -130,6 +131,13 @@ fn helm_installs_managers_that_update_a_pod_in_place_and_uninstalls_them_when_no
         assert_eq!(status["restartCount"], 0, "{}", lab.state());
         assert!(text(status, "/imageID").contains("kruise/kruise-manager@sha256:"));
     }
+    let agents = lab.system.list("pods", AGENTS).unwrap();
+    assert_eq!(agents.len(), 1, "Helm has waited for the agent of the node");
+    assert_eq!(
+        agents[0]["status"]["containerStatuses"][0]["ready"], true,
+        "{}",
+        agents[0]
+    );
     restart_restricted(&lab, &managers);
     until_webhooks_answer(lab.kubectl.kubeconfig()).unwrap();
     update_in_place(&lab);
