@@ -52,6 +52,37 @@ impl Schema {
         used
     }
 
+    /// Removes from `object`, a value of type `root`, the fields that this server does not have.
+    pub fn remove_unknown(&self, root: &str, object: &mut Value) {
+        match object {
+            Value::Array(elements) => {
+                for element in elements {
+                    self.remove_unknown(root, element);
+                }
+            }
+            Value::Object(members) => {
+                // A type without fields of its own, such as a quantity, has any.
+                let Some(properties) = self.properties(root) else {
+                    return;
+                };
+                members.retain(|field, _| properties.contains_key(field));
+                for (field, value) in members {
+                    let property = properties.get(field);
+                    match (property.and_then(element_type), value) {
+                        (Some(below), Value::Object(entries)) if property.is_some_and(is_map) => {
+                            for entry in entries.values_mut() {
+                                self.remove_unknown(below, entry);
+                            }
+                        }
+                        (Some(below), value) => self.remove_unknown(below, value),
+                        (None, _) => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn mark(&self, type_name: &str, value: &Value, used: &mut BTreeSet<String>) {
         match value {
             Value::Array(elements) => elements
@@ -137,6 +168,19 @@ mod tests {
             "Probe.pod",
         ];
         assert_eq!(fields, expected);
+    }
+
+    #[test]
+    fn fields_that_the_server_does_not_have_are_removed_at_every_depth() {
+        let mut object = json!({
+            "name": "web", "new": 1, "probe": {"exec": {"any": 1}, "new": 1}, "list": [{"x": 1, "new": 1}],
+            "map": {"key": {"y": 2, "new": 1}},
+        });
+        schema().remove_unknown("a.Pod", &mut object);
+        let expected = json!({
+            "name": "web", "probe": {"exec": {"any": 1}}, "list": [{"x": 1}], "map": {"key": {"y": 2}},
+        });
+        assert_eq!(object, expected);
     }
 
     #[test]
