@@ -1,4 +1,8 @@
 //! PersistentPodState: recreated pods of StatefulSets are scheduled to nodes like those that they ran on.
+//!
+//! [`PersistentPodState`] is read from raw JSON with [`PersistentPodState::from_value`] and never written back.
+
+mod types;
 
 use serde_json::Value;
 
@@ -7,6 +11,11 @@ use crate::definition::{Kind, Scope, Version};
 use crate::names::APPS_GROUP;
 use crate::schema::shared::target_reference;
 use crate::schema::{Object, at_least, int32, map, one_of, string};
+
+pub use types::{
+    NodeTopology, PersistentPodAnnotation, PersistentPodState, PersistentPodStateSpec,
+    PersistentPodStateStatus, PodState, PreferredTopology, WHEN_DELETED,
+};
 
 /// PersistentPodState.
 pub const KIND: Kind = Kind {

@@ -18,6 +18,7 @@ pub mod ledger;
 pub mod lifecycle;
 mod memory;
 pub mod order;
+pub mod ordinals;
 mod owner;
 mod plan;
 pub mod pod_writes;

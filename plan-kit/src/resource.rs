@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use kruise_api::{definition::Kind, names::APPS_GROUP, podunavailablebudget, resourcedistribution};
+use kruise_api::{
+    definition::Kind, names::APPS_GROUP, persistentpodstate, podunavailablebudget, resourcedistribution,
+};
 
 /// A resource by group and plural name. The version on the wire is not part of it: it depends on the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,6 +78,9 @@ impl ResourceId {
 
     /// ResourceDistributions. They are in no namespace.
     pub const RESOURCE_DISTRIBUTIONS: Self = Self::of(&resourcedistribution::KIND);
+
+    /// PersistentPodStates.
+    pub const PERSISTENT_POD_STATES: Self = Self::of(&persistentpodstate::KIND);
 
     /// The resource of a kind.
     pub const fn of(kind: &Kind) -> Self {

@@ -170,6 +170,12 @@ pub enum Intent {
     HoldRequest,
     /// A request that has ended is of no interest to its node any more, and holds nothing.
     ReleaseRequest,
+    /// A workload whose annotations ask for it gets an object that records where its pods are.
+    CreatePodState,
+    /// Such an object becomes what the annotations say.
+    UpdatePodState,
+    /// Such an object is deleted: the annotations ask for none any more.
+    DeletePodState,
 }
 
 impl Intent {
@@ -237,6 +243,9 @@ impl Intent {
             Self::ReleaseMarker => "release-marker",
             Self::HoldRequest => "hold-request",
             Self::ReleaseRequest => "release-request",
+            Self::CreatePodState => "create-pod-state",
+            Self::UpdatePodState => "update-pod-state",
+            Self::DeletePodState => "delete-pod-state",
         }
     }
 }

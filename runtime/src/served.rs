@@ -103,8 +103,8 @@ impl Served {
         Ok(object)
     }
 
-    /// A patch of a part of an object as it goes over the wire. A merge patch of a status is converted. Any other names
-    /// members that have one place in all versions, as plans see to it.
+    /// A patch of a part of an object as it goes over the wire. A merge patch of a status is converted; in one of the object,
+    /// members are renamed. Any other patch names members that have one place in all versions, as plans see to it.
     pub(crate) fn patch(
         &self,
         resource: ResourceId,
@@ -114,6 +114,13 @@ impl Served {
     ) -> Result<Value, NotServed> {
         if part == Part::Status && content_type == Patch::MERGE {
             self.status_patch(resource, patch)
+        } else if part == Part::Main && content_type == Patch::MERGE {
+            let version = self.version(resource).ok_or(NotServed(resource))?;
+            let kind = kinds::of_resource(resource.group, resource.plural);
+            Ok(match kind {
+                Some(kind) => convert::convert_patch(kind, patch, version),
+                None => patch,
+            })
         } else {
             Ok(patch)
         }
@@ -236,6 +243,25 @@ mod tests {
         let sent = older.status_patch(STATEFULSETS, patch.clone()).unwrap();
         assert_eq!(sent, json!({"status": {"replicas": 3}}));
         assert_eq!(chart().status_patch(STATEFULSETS, patch.clone()).unwrap(), patch);
+    }
+
+    #[test]
+    fn members_of_a_patch_have_their_names_in_the_served_version() {
+        const STATES: ResourceId = ResourceId::PERSISTENT_POD_STATES;
+        let patch = json!({"spec": {"requiredPersistentTopology": {"keys": ["zone"]}, "persistentPodAnnotations": null,
+            "preferredPersistentTopology": [{"weight": 1, "preference": {"keys": ["host"]}}]}});
+        let sent = |version: &'static str| {
+            let served: Served = [(STATES, version)].into_iter().collect();
+            served
+                .patch(STATES, Part::Main, Patch::MERGE, patch.clone())
+                .unwrap()
+        };
+        assert_eq!(sent("v1beta1"), patch);
+        assert_eq!(
+            sent("v1alpha1"),
+            json!({"spec": {"requiredPersistentTopology": {"nodeTopologyKeys": ["zone"]}, "persistentPodAnnotations": null,
+                "preferredPersistentTopology": [{"weight": 1, "preference": {"nodeTopologyKeys": ["host"]}}]}})
+        );
     }
 
     #[test]

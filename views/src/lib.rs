@@ -43,5 +43,5 @@ pub use revision::RevisionView;
 pub use scheduled_job::{JobEnd, ScheduledJobView};
 pub use secret::SecretView;
 pub use storage_class::StorageClassView;
-pub use workload::WorkloadView;
+pub use workload::{Numbering, WorkloadView};
 pub use written::WrittenView;

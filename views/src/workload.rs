@@ -1,11 +1,15 @@
-//! A workload, whatever its kind: who owns it, and how many pods it wants.
+//! A workload, whatever its kind: who owns it, how many pods it wants, and how they are numbered.
 
+use go_compat::IntOrString;
 use jiff::Timestamp;
-use kruise_api::meta::{LabelSelector, ObjectMeta, null_as_default};
+use kruise_api::{
+    meta::{LabelSelector, ObjectMeta, StringMap, null_as_default},
+    names::persistentpodstate::WORKLOAD_ANNOTATIONS,
+};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::OwnerView;
+use crate::{Labels, OwnerView};
 
 /// Identity, controller and scale of a workload.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,6 +32,26 @@ pub struct WorkloadView {
     pub replicas: Option<i32>,
     /// `spec.selector`; `None` if it is absent or no label selector.
     pub selector: Option<Box<LabelSelector>>,
+    /// How its pods are numbered, if not from zero on without a gap.
+    pub numbering: Option<Box<Numbering>>,
+    /// Its annotations that say whether a PersistentPodState is generated for it, and which.
+    pub annotations: Labels,
+}
+
+/// How the pods of a workload are numbered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Numbering {
+    /// `spec.ordinals.start`: the number of the first pod.
+    pub start: i32,
+    /// `spec.reserveOrdinals`: numbers, and ranges such as `3-5`, that no pod has.
+    pub reserved: Vec<IntOrString>,
+}
+
+impl Numbering {
+    /// From `start` on, without the reserved numbers; `None` if that is from zero on without a gap.
+    pub fn new(start: i32, reserved: Vec<IntOrString>) -> Option<Box<Self>> {
+        (start != 0 || !reserved.is_empty()).then(|| Box::new(Self { start, reserved }))
+    }
 }
 
 kube_cache::cached!(WorkloadView; deleting);
@@ -41,10 +65,12 @@ struct Wire {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct Spec {
     replicas: Value,
     selector: Value,
+    ordinals: Value,
+    reserve_ordinals: Value,
 }
 
 impl WorkloadView {
@@ -60,8 +86,25 @@ impl WorkloadView {
             deleting: metadata.deletion_timestamp.is_some(),
             replicas,
             selector: selector.map(Box::new),
+            numbering: None,
+            annotations: relevant(&metadata.annotations),
         }
     }
+
+    /// The same, with pods that are numbered so.
+    #[must_use]
+    pub fn numbered(self, numbering: Option<Box<Numbering>>) -> Self {
+        Self { numbering, ..self }
+    }
+}
+
+/// Of these annotations, those that are kept.
+fn relevant(annotations: &StringMap) -> Labels {
+    let kept = WORKLOAD_ANNOTATIONS.iter().filter_map(|key| {
+        let value = annotations.get(*key)?;
+        Some((*key, value.as_str()))
+    });
+    kept.collect()
 }
 
 impl<'de> Deserialize<'de> for WorkloadView {
@@ -74,15 +117,20 @@ impl<'de> Deserialize<'de> for WorkloadView {
             .and_then(|replicas| replicas.try_into().ok());
         let selector = Some(spec.selector).filter(Value::is_object);
         let selector = selector.and_then(|selector| LabelSelector::deserialize(selector).ok());
-        Ok(Self::new(&metadata, replicas, selector))
+        let start = spec.ordinals.get("start").and_then(Value::as_i64);
+        let start = start.and_then(|start| start.try_into().ok()).unwrap_or(0);
+        let reserved = Vec::deserialize(spec.reserve_ordinals).unwrap_or_default();
+        let numbering = Numbering::new(start, reserved);
+        Ok(Self::new(&metadata, replicas, selector).numbered(numbering))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use go_compat::IntOrString;
     use serde_json::{Value, json};
 
-    use super::WorkloadView;
+    use super::{Numbering, WorkloadView};
 
     fn view(object: Value) -> WorkloadView {
         serde_json::from_str(&object.to_string()).unwrap()
@@ -119,5 +167,24 @@ mod tests {
             let found = view(object);
             assert_eq!((found.replicas, found.selector), (None, None), "{spec}");
         }
+    }
+
+    #[test]
+    fn the_numbers_of_pods_and_the_annotations_of_pod_states_are_read() {
+        let object = json!({"metadata": {"name": "web", "annotations": {"other": "x",
+                "kruise.io/auto-generate-persistent-pod-state": "true"}},
+            "spec": {"replicas": 1, "ordinals": {"start": 2}, "reserveOrdinals": [3, "5-6"]}});
+        let found = view(object);
+        let reserved = vec![IntOrString::Int(3), IntOrString::String("5-6".into())];
+        assert_eq!(found.numbering, Numbering::new(2, reserved));
+        let annotations: Vec<_> = found.annotations.iter().collect();
+        assert_eq!(
+            annotations,
+            [("kruise.io/auto-generate-persistent-pod-state", "true")]
+        );
+        let plain =
+            view(json!({"metadata": {"name": "web"}, "spec": {"ordinals": null, "reserveOrdinals": "odd"}}));
+        assert_eq!(plain.numbering, None);
+        assert!(plain.annotations.is_empty());
     }
 }

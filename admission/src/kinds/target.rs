@@ -1,6 +1,7 @@
 //! References to workloads: `apiVersion`, `kind` and `name`.
 
 use kruise_api::{definition::Kind, path::segment};
+use kruise_plan_kit::workloads::allowed_kinds;
 use kube_schema::validate::Errors;
 use serde_json::Value;
 
@@ -86,9 +87,10 @@ pub(super) fn named_by_administrators(
         Read::NotFound => "",
         Read::Missing => return,
     };
-    match is_listed(listed, group_kind(found).unwrap_or_default()) {
-        Ok(true) => {}
-        Ok(false) => {
+    let (group, kind) = group_kind(found).unwrap_or_default();
+    match allowed_kinds(listed) {
+        Ok(kinds) if kinds.iter().any(|one| one.group == group && one.kind == kind) => {}
+        Ok(_) => {
             let detail =
                 format!("{setting} in ConfigMap kruise-configuration does not list this kind of workload");
             errors.invalid(PATH, found.clone(), &detail);
@@ -98,25 +100,6 @@ pub(super) fn named_by_administrators(
             errors.invalid(PATH, found.clone(), &detail);
         }
     }
-}
-
-/// Is a group and kind among `{"workloads": [{"Group": …, "Kind": …}]}`? Members are named in whatever case, as Go reads
-/// them.
-fn is_listed(text: &str, (group, kind): (&str, &str)) -> Result<bool, String> {
-    if text.is_empty() {
-        return Ok(false);
-    }
-    let listed: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let member = |object: &Value, name: &str| {
-        let members = object.as_object()?;
-        let found = members.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.clone())
-    };
-    let workloads = member(&listed, "workloads").unwrap_or_default();
-    Ok(workloads.as_array().into_iter().flatten().any(|one| {
-        let is = |name, wanted: &str| member(one, name).unwrap_or_else(|| "".into()) == wanted;
-        is("group", group) && is("kind", kind)
-    }))
 }
 
 /// Refuses a reference that lacks a part or whose group cannot be read.

@@ -142,6 +142,17 @@ pub fn convert_status(kind: &Kind, status: Value, version: &str) -> Value {
     path::take(&mut older_form(kind, status), &["status"]).unwrap_or_default()
 }
 
+/// A merge patch of an object of the newest version as a server of `version` takes it: members that have another name there
+/// have that name. Lists of a merge patch are whole, and so are members in them.
+pub fn convert_patch(kind: &Kind, mut patch: Value, version: &str) -> Value {
+    if let (OLDER, Conversion::Rules(rules)) = (version, &kind.conversion) {
+        let renamed = rules.iter().rev();
+        let renamed = renamed.filter(|rule| matches!(rule, Rule::Renamed { .. }));
+        renamed.for_each(|rule| rule.apply(&mut patch, Direction::Older));
+    }
+    patch
+}
+
 /// The annotations in which `version` has what it has no field of the status for; `None` if there are none. A patch of the
 /// status cannot set them: the API server takes nothing but the status from it.
 pub fn status_annotations(kind: &Kind, status: &Value, version: &str) -> Option<Value> {

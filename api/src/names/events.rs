@@ -129,6 +129,10 @@ reasons! {
     FAILED_COPY = "FailedDistribute", Warning, ["ResourceDistribution"], "A copy could not be created, updated or deleted; the message is the error of the API server.";
     SYSTEM_COPY_REMOVED = "SystemNamespaceCopyRemoved", Warning, ["ResourceDistribution"], "A copy was deleted in kube-system or kube-public, which OpenKruise up to version 1.9 distributed to.";
     PROBE_PORT_UNKNOWN = "ProbePortUnknown", Warning, ["PodProbeMarker"], "A probe names a port that its container does not have; these pods are not probed with it.";
+    GENERATED_POD_STATE = "GeneratedPersistentPodState", Normal, ["StatefulSet"], "A PersistentPodState was created, changed or deleted as the annotations of the workload say. The workload may be of any kind that administrators list.";
+    POD_STATE_NOT_GENERATED = "PersistentPodStateNotGenerated", Warning, ["StatefulSet"], "The annotations of the workload ask for a PersistentPodState, but one of that name, or one for that workload, is somebody else's and stays as it is; or it could not be written.";
+    TOPOLOGY_GONE = "RequiredTopologyGone", Warning, ["PersistentPodState"], "Pods wait for a node that no longer exists: no node has the labels that are recorded for them and required.";
+    WORKLOAD_UNREADABLE = "WorkloadUnreadable", Warning, ["PersistentPodState"], "The workload is of a kind that is not served, or that the manager may not read; its pods are not recorded.";
     LEADER_ELECTION = "LeaderElection", Normal, ["Lease"], "A manager became the leader.";
 }
 

@@ -10,5 +10,7 @@ pub const REQUIRED: &str = "kruise.io/required-persistent-topology";
 pub const PREFERRED: &str = "kruise.io/preferred-persistent-topology";
 /// Workload annotation: pod annotations that are recorded.
 pub const ANNOTATIONS: &str = "kruise.io/persistent-pod-annotations";
+/// The annotations of workloads.
+pub const WORKLOAD_ANNOTATIONS: [&str; 4] = [GENERATED, REQUIRED, PREFERRED, ANNOTATIONS];
 /// Key of the configuration: kinds of workload that PersistentPodStates may be for.
 pub const WORKLOADS: &str = "PPS_Watch_Custom_Workload_WhiteList";

@@ -36,10 +36,10 @@ use kruise_api::{
 };
 use kruise_plan_kit::{
     ResourceId,
-    workloads::{Aspect, Known, Workload, chain},
+    workloads::{AllowedKind, Aspect, Known, Workload, chain},
 };
-use kruise_runtime::{Client, Served, caches::Caches};
-use kruise_views::{OwnerView, WorkloadView};
+use kruise_runtime::{ApiError, Client, Served, caches::Caches};
+use kruise_views::{Numbering, OwnerView, WorkloadView};
 use kube_cache::{ObjectKey, SharedInformer};
 use tokio::{
     sync::watch,
@@ -151,6 +151,14 @@ impl Workloads {
         self.polled.on_change(Box::new(handler));
     }
 
+    /// The kinds of workloads that administrators name.
+    ///
+    /// # Errors
+    /// If the server does not answer, or answers that it failed.
+    pub async fn allowed_kinds(&self) -> Result<Arc<Vec<AllowedKind>>, ApiError> {
+        self.reader.allowed().await
+    }
+
     /// Reads workloads without a cache that plans ask for, until `stop` turns true.
     pub async fn run(self, stop: watch::Receiver<bool>) {
         self.polled.run(stop).await;
@@ -170,7 +178,8 @@ pub fn of_statefulset(found: &Parsed<StatefulSet>) -> WorkloadView {
     let spec = found.object.as_ref().ok().map(|set| &set.spec);
     let scale = spec.map(|spec| (spec.replicas.unwrap_or(1), spec.selector.clone()));
     let (replicas, selector) = scale.unzip();
-    WorkloadView::new(&found.metadata, replicas, selector)
+    let numbering = spec.and_then(|spec| Numbering::new(spec.ordinals.start, spec.reserve_ordinals.clone()));
+    WorkloadView::new(&found.metadata, replicas, selector).numbered(numbering)
 }
 
 impl Reader {

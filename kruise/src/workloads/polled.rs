@@ -10,7 +10,7 @@ use std::{
 use futures::{StreamExt, stream};
 use kruise_plan_kit::workloads::{Aspect, Known, Workload};
 use tokio::{
-    sync::{Notify, watch},
+    sync::{Mutex as TurnLock, Notify, watch},
     time::{Instant, sleep_until},
 };
 
@@ -41,6 +41,8 @@ struct Inner {
     kept: Mutex<BTreeMap<Key, Entry>>,
     handlers: Mutex<Vec<Handler>>,
     asked: Notify,
+    /// Held by the task that reads: several controllers start one.
+    reading: TurnLock<()>,
 }
 
 struct Entry {
@@ -60,6 +62,7 @@ impl Polled {
             kept: Mutex::default(),
             handlers: Mutex::default(),
             asked: Notify::new(),
+            reading: TurnLock::default(),
         }))
     }
 
@@ -98,8 +101,13 @@ impl Polled {
         known
     }
 
-    /// Reads what is due until `stop` turns true.
+    /// Reads what is due until `stop` turns true. Of several such tasks, one reads at a time.
     pub(super) async fn run(&self, mut stop: watch::Receiver<bool>) {
+        let _reading = tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => return,
+            reading = self.0.reading.lock() => reading,
+        };
         loop {
             let due = self.due(Instant::now());
             let reading = stream::iter(due).for_each_concurrent(CONCURRENCY, |key| self.refresh(key));

@@ -9,7 +9,7 @@ use kruise_api::{
     meta::{LabelSelector, ObjectMeta, null_as_default},
     names::persistentpodstate::WORKLOADS,
 };
-use kruise_plan_kit::workloads::{Aspect, Known, Workload, allowed_kinds};
+use kruise_plan_kit::workloads::{AllowedKind, Aspect, Known, Workload, allowed_kinds};
 use kruise_runtime::{ApiError, Client};
 use kruise_views::WorkloadView;
 use serde::Deserialize;
@@ -25,8 +25,8 @@ use crate::settings::{self, CONFIGURATION};
 /// How long the kinds that administrators name are known.
 const KEPT: Duration = Duration::from_mins(1);
 
-/// Groups and kinds that administrators name, and when they were read.
-type Allowed = Option<(Instant, Arc<Vec<(String, String)>>)>;
+/// The kinds that administrators name, and when they were read.
+type Allowed = Option<(Instant, Arc<Vec<AllowedKind>>)>;
 
 /// Reads workloads. Cloning shares what it knows of kinds.
 #[derive(Clone)]
@@ -135,26 +135,35 @@ impl Reader {
         }
     }
 
-    /// Is the kind one that administrators name? Without the right to read the configuration it is not.
+    /// Is the kind one that administrators name?
     async fn is_allowed(&self, group: &str, kind: &str) -> Result<bool, ApiError> {
+        let kinds = self.allowed().await?;
+        Ok(kinds.iter().any(|one| one.group == group && one.kind == kind))
+    }
+
+    /// The kinds that administrators name, as they were at most [`KEPT`] ago. Without the right to read the configuration
+    /// there are none.
+    ///
+    /// # Errors
+    /// If the server does not answer, or answers that it failed.
+    pub async fn allowed(&self) -> Result<Arc<Vec<AllowedKind>>, ApiError> {
         let kept = self
             .allowed
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        let kinds = match kept {
-            Some((since, kinds)) if since.elapsed() < KEPT => kinds,
+        match kept {
+            Some((since, kinds)) if since.elapsed() < KEPT => Ok(kinds),
             _ => {
                 let kinds = Arc::new(self.allowed_kinds().await?);
                 let now = Some((Instant::now(), kinds.clone()));
                 *self.allowed.lock().unwrap_or_else(PoisonError::into_inner) = now;
-                kinds
+                Ok(kinds)
             }
-        };
-        Ok(kinds.iter().any(|one| one.0 == group && one.1 == kind))
+        }
     }
 
-    async fn allowed_kinds(&self) -> Result<Vec<(String, String)>, ApiError> {
+    async fn allowed_kinds(&self) -> Result<Vec<AllowedKind>, ApiError> {
         let text = match settings::read(&self.client, &self.namespace, WORKLOADS).await {
             Err(error) if is_forbidden(&error) => None,
             result => result?,

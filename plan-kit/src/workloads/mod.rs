@@ -20,7 +20,7 @@ use std::sync::Arc;
 use kruise_api::{meta::OwnerReference, names::APPS_GROUP};
 use kruise_views::{OwnerView, WorkloadView};
 
-pub use allowed::allowed_kinds;
+pub use allowed::{AllowedKind, allowed_kinds};
 pub use chain::{Chain, chain};
 pub use pods::{PodsOf, is_in_scale, of_selector, of_target};
 

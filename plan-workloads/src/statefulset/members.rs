@@ -7,7 +7,7 @@ use kruise_api::statefulset::StatefulSet;
 use kruise_plan_kit::{ObjectWrites, Owner, ResourceId, pod_writes, revision::Revision, rollout::Pod};
 use kruise_views::{Phase, PodView};
 
-use super::ordinals::Ordinals;
+use super::Ordinals;
 
 /// A pod of the set.
 #[derive(Clone, Debug)]

@@ -17,7 +17,7 @@
 //!   should be are not written.
 //!
 //! # How a plan is made
-//! [`plan()`] computes which ordinals there are ([`ordinals`]), finds the pods that have them ([`members`]) and the
+//! [`plan()`] computes which ordinals there are ([`Ordinals`]), finds the pods that have them ([`members`]) and the
 //! revisions, and reads the specification into a [`Rollout`](kruise_plan_kit::rollout::Rollout). Then it decides in this
 //! order: bring pods into service, repair what pods and claims are known by ([`identity`], [`retention`]), create pods
 //! ([`scale`], [`create`], [`claims`]), remove those beyond the ordinals, update pods ([`update`]) and their claims
@@ -32,7 +32,6 @@ mod explain;
 mod identity;
 mod limits;
 mod members;
-mod ordinals;
 mod parts;
 mod plan;
 mod progressing;
@@ -45,7 +44,7 @@ mod status;
 mod update;
 
 pub use kruise_plan_kit::Explain;
+pub use kruise_plan_kit::ordinals::Ordinals;
 pub use limits::Limits;
-pub use ordinals::Ordinals;
 pub use plan::plan;
 pub use snapshot::{Find, Options, Snapshot};

@@ -13,12 +13,12 @@ use kruise_plan_kit::{
 use kruise_views::PodView;
 
 use super::{
+    Ordinals,
     claims::Claims,
     create::NewPods,
     events, explain,
     limits::Limits,
     members::Members,
-    ordinals::Ordinals,
     parts,
     resize::Resize,
     retention::{self, Retention},

@@ -6,7 +6,7 @@ use kruise_plan_kit::{
     lifecycle::State,
 };
 
-use super::{limits::Limits, members::Members, ordinals::Ordinals};
+use super::{Ordinals, limits::Limits, members::Members};
 
 /// What it says. `pulls_ahead`: revisions carry labels about their images.
 pub(super) fn specified(set: &StatefulSet, pulls_ahead: bool) -> Specified<'_> {

@@ -1,10 +1,10 @@
-//! Which ordinals a set's pods have.
+//! Which ordinals the pods of a StatefulSet have.
 //!
 //! Reserved ordinals are kept as intervals, and the others are never listed as a whole: a range of two billion costs as much
 //! as one of two.
 
+use crate::injected::{Bug, is_injected};
 use go_compat::IntOrString;
-use kruise_plan_kit::injected::{Bug, is_injected};
 
 /// The ordinals that pods have: as many as there are replicas, from `start` upwards, without the reserved ones. Each is a
 /// *slot*.
