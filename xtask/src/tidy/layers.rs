@@ -24,6 +24,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("plan-sidecars", PLAN),
     ("plan-nodes", PLAN),
     ("plan-distribution", PLAN),
+    ("plan-podstate", PLAN),
     ("admission", PLAN),
     ("agent-core", AGENT),
     ("agent", SHELL_OF_NODES),
@@ -65,7 +66,12 @@ const PLAN: &[&str] = &[
 ];
 
 /// Crates whose folders are one controller each; a controller knows nothing of its neighbours.
-const CONTROLLERS: &[&str] = &["plan-workloads/src/", "plan-nodes/src/", "plan-distribution/src/"];
+const CONTROLLERS: &[&str] = &[
+    "plan-workloads/src/",
+    "plan-nodes/src/",
+    "plan-distribution/src/",
+    "plan-podstate/src/",
+];
 /// Crates that hold a client.
 const SHELLS: &[&str] = &["runtime/src/", "server/src/", "agent/src/", "kruise/src/"];
 /// The only files that call the client's write verbs.

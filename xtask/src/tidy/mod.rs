@@ -24,6 +24,7 @@ const CORES: &[&str] = &[
     "plan-sidecars/",
     "plan-nodes/",
     "plan-distribution/",
+    "plan-podstate/",
     "admission/",
     "agent-core/",
     "sim/",

@@ -1,0 +1,7 @@
+//! Plans of PersistentPodStates.
+
+mod generated;
+mod properties;
+mod scenarios;
+mod takeover;
+mod world;
