@@ -10,7 +10,9 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use kruise_api::{meta::StringMap, podunavailablebudget::PodUnavailableBudget};
+use kruise_api::{
+    meta::StringMap, persistentpodstate::PersistentPodState, podunavailablebudget::PodUnavailableBudget,
+};
 use kruise_plan_kit::ledger::Workload;
 use kruise_views::PodView;
 use serde_json::Value;
@@ -88,6 +90,8 @@ pub enum Lookup {
     Budget(ObjectName),
     /// All PodUnavailableBudgets of a namespace: [`LookupResult::Budgets`].
     Budgets(String),
+    /// All PersistentPodStates of a namespace: [`LookupResult::PodStates`].
+    PodStates(String),
     /// The workloads that a new pod belongs to, from its controller upwards: [`LookupResult::Workloads`].
     Workloads {
         /// Namespace of the pod.
@@ -137,6 +141,8 @@ pub enum LookupResult {
     Budget(Result<Arc<PodUnavailableBudget>, String>),
     /// The budgets of a namespace that can be read.
     Budgets(Vec<Arc<PodUnavailableBudget>>),
+    /// The PersistentPodStates of a namespace that can be read, sorted by name.
+    PodStates(Vec<Arc<PersistentPodState>>),
     /// Workloads.
     Workloads(Vec<Workload>),
     /// The object does not exist, or the setting is not there.
@@ -235,6 +241,16 @@ impl Lookups {
             _ => None,
         });
         budgets.map(Option::unwrap_or_default)
+    }
+
+    /// The PersistentPodStates of a namespace.
+    pub(crate) fn pod_states(&self, namespace: &str) -> Result<&[Arc<PersistentPodState>], Lookup> {
+        let lookup = Lookup::PodStates(namespace.to_owned());
+        let states = self.read(lookup, |result| match result {
+            LookupResult::PodStates(states) => Some(states.as_slice()),
+            _ => None,
+        });
+        states.map(Option::unwrap_or_default)
     }
 
     /// The workloads that a pod belongs to. None if they cannot be looked up.

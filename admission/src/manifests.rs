@@ -334,6 +334,7 @@ mod tests {
             let writes = [
                 "vsidecarset.kb.io",
                 "vpodunavailablebudget.kb.io",
+                "vpersistentpodstate.kb.io",
                 "vpod.kb.io",
                 "vpodeviction.kb.io",
             ];

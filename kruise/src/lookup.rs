@@ -13,7 +13,10 @@ use kruise_admission::{
     pod::sidecars::Sets,
     widening::Widening,
 };
-use kruise_api::{meta::ObjectMeta, path::segment, podunavailablebudget::PodUnavailableBudget};
+use kruise_api::{
+    meta::ObjectMeta, names::APPS_GROUP, path::segment, persistentpodstate::PersistentPodState,
+    podunavailablebudget::PodUnavailableBudget,
+};
 use kruise_plan_kit::sidecars::names;
 use kruise_runtime::{ApiError, Client};
 use kruise_views::PodView;
@@ -286,6 +289,10 @@ impl Server {
                     LookupResult::NotFound
                 }
             }),
+            // A pod that is created without its record may never get back to where its data is: without an answer, it is not.
+            Lookup::PodStates(namespace) => Ok(LookupResult::PodStates(
+                pod_states(&self.client, namespace).await?,
+            )),
             Lookup::Workloads {
                 namespace,
                 controller,
@@ -405,6 +412,25 @@ async fn budgets(client: &Client, namespace: &str) -> Result<Vec<Arc<PodUnavaila
 fn path_of_budgets(version: &str, namespace: &str) -> String {
     let namespace = segment(namespace);
     format!("/apis/policy.kruise.io/{version}/namespaces/{namespace}/podunavailablebudgets")
+}
+
+/// All PersistentPodStates of a namespace that can be read.
+async fn pod_states(client: &Client, namespace: &str) -> Result<Vec<Arc<PersistentPodState>>, ApiError> {
+    let namespace = segment(namespace);
+    for version in VERSIONS {
+        let path = format!("/apis/{APPS_GROUP}/{version}/namespaces/{namespace}/persistentpodstates");
+        if let Some(list) = existing(client.get::<List>(&path).await)? {
+            let states = list.items.into_iter().map(|mut state| {
+                // The items of a list do not say their version.
+                if let Some(state) = state.as_object_mut() {
+                    state.insert("apiVersion".into(), format!("{APPS_GROUP}/{version}").into());
+                }
+                PersistentPodState::from_value(state).map(Arc::new)
+            });
+            return Ok(states.filter_map(Result::ok).collect());
+        }
+    }
+    Ok(Vec::new())
 }
 
 async fn revision(client: &Client, namespace: &str, wanted: &Revision) -> Result<Option<Value>, ApiError> {

@@ -4,15 +4,22 @@
 //! |---|---|
 //! | `targetRef` | complete; a StatefulSet is one of the two groups; never changes |
 //! | `requiredPersistentTopology`, `preferredPersistentTopology` | one of them at least |
+//! | `preferredPersistentTopology[].weight` | 1 to 100, as in the affinity of a pod |
 //! | `targetRef` of a new object | another kind is listed in ConfigMap `kruise-configuration`; no other object of the kind is about the workload |
 
+use std::sync::Arc;
+
 use kruise_api::names;
+use kruise_api::persistentpodstate::PersistentPodState;
 use kube_schema::validate::Errors;
 use serde_json::Value;
 
 use super::{KindWebhooks, Scope, target};
-use crate::json::{items, present};
+use crate::json::{integer, items, present};
 use crate::lookup::Reader;
+use crate::manifests::PODS_OF_SETS;
+use crate::pod::sidecars::Reach;
+use crate::widening::{StoredSoon, Widening};
 
 pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     validating: Some("vpersistentpodstate.kb.io"),
@@ -21,8 +28,32 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     rules,
     changes,
     others,
+    widens,
+    may_widen: true,
     ..KindWebhooks::of(&kruise_api::persistentpodstate::KIND)
 };
+
+/// Webhooks must be called for the pods of the target of a new object. The target does not change.
+fn widens(state: &Value, scope: &Scope<'_>) -> Vec<Widening> {
+    if scope.old.is_some() {
+        return Vec::new();
+    }
+    let Ok(mut state) = PersistentPodState::from_value(state.clone()) else {
+        return Vec::new();
+    };
+    scope.namespace.clone_into(&mut state.metadata.namespace);
+    let metadata = &state.metadata;
+    let object = Arc::new(StoredSoon {
+        kind: scope.kind.to_owned(),
+        namespace: metadata.namespace.clone(),
+        name: metadata.name.clone(),
+        uid: metadata.uid.clone(),
+        generation: metadata.generation,
+    });
+    let reach = Reach::of_pod_state(&state);
+    let widening = reach.map(|reach| Widening::of_pods(PODS_OF_SETS, object, reach));
+    widening.into_iter().collect()
+}
 
 /// Where administrators list further kinds.
 const LISTED: &str = names::persistentpodstate::WORKLOADS;
@@ -45,6 +76,13 @@ fn rules(errors: &mut Errors, object: &Value, _: &Scope<'_>) {
     if present(spec, "requiredPersistentTopology").is_none() && preferred.is_empty() {
         let detail = "requiredPersistentTopology or preferredPersistentTopology must say in what nodes agree";
         errors.invalid("spec", Value::Null, detail);
+    }
+    for (index, topology) in preferred.iter().enumerate() {
+        let weight = integer(topology, "weight");
+        if let Some(weight) = weight.filter(|weight| !(1..=100).contains(weight)) {
+            let path = format!("spec.preferredPersistentTopology[{index}].weight");
+            errors.invalid(path, weight, "must be from 1 to 100, which is what pods may have");
+        }
     }
 }
 
@@ -103,7 +141,61 @@ mod tests {
             ("targetRef.apiVersion", json!("v1"), "spec.targetRef: Invalid"),
             ("targetRef.apiVersion", json!("a/b/c"), "spec.targetRef: Invalid"),
             ("requiredPersistentTopology", Value::Null, "spec: Invalid"),
+            (
+                "preferredPersistentTopology",
+                weighed(0),
+                "spec.preferredPersistentTopology[0].weight: Invalid",
+            ),
+            (
+                "preferredPersistentTopology",
+                weighed(101),
+                "spec.preferredPersistentTopology[0].weight: Invalid",
+            ),
         ]);
+    }
+
+    fn weighed(weight: i32) -> Value {
+        json!([{"weight": weight, "preference": {"keys": ["zone"]}}])
+    }
+
+    #[test]
+    fn a_stored_weight_stays_and_does_not_hold_back_other_changes() {
+        let mut stored = good();
+        put(&mut stored, "preferredPersistentTopology", &weighed(0));
+        let mut edited = stored.clone();
+        put(
+            &mut edited,
+            "persistentPodStateRetentionPolicy",
+            &json!("WhenDeleted"),
+        );
+        assert_eq!(STATE.update_refused(&stored, &edited), None);
+    }
+
+    #[test]
+    fn a_new_one_widens_the_condition_of_the_webhook_for_the_pods_of_its_target() {
+        let object = STATE.object("v1beta1", &good());
+        let scope = |old| Scope {
+            kind: "PersistentPodState",
+            version: "v1beta1",
+            namespace: "shop",
+            name: "good",
+            old,
+            now: jiff::Timestamp::UNIX_EPOCH,
+            options: crate::Options::DEFAULT,
+        };
+        let [widening] = &widens(&object, &scope(None))[..] else {
+            panic!("one webhook")
+        };
+        assert_eq!(widening.webhook, PODS_OF_SETS);
+        let condition = &widening.conditions()[0];
+        assert!(
+            condition.contains("'shop'") && condition.contains("o.name == 'broker'"),
+            "{condition}"
+        );
+        assert!(
+            widens(&object, &scope(Some(&object))).is_empty(),
+            "the target stays"
+        );
     }
 
     #[test]

@@ -97,6 +97,7 @@ pub(crate) fn quiet(lookup: &Lookup) -> LookupResult {
         Lookup::DryRunCreate { .. } => LookupResult::Accepted,
         Lookup::Dependants(_) => LookupResult::Count(Ok(0)),
         Lookup::Budgets(_) => LookupResult::Budgets(Vec::new()),
+        Lookup::PodStates(_) => LookupResult::PodStates(Vec::new()),
         _ => LookupResult::NotFound,
     }
 }

@@ -13,8 +13,7 @@ use kruise_plan_kit::ledger::{Workload, covering};
 use kruise_views::Labels;
 use serde_json::Value;
 
-use super::{Context, Done, Stop, annotate, entry};
-use crate::json::{items, text};
+use super::{Context, Done, Stop, annotate, controller, entry};
 use crate::lookup::Lookup;
 
 /// The budgets of the namespace, and the workloads that the pod belongs to if a budget depends on them.
@@ -56,21 +55,6 @@ pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<Done, Stop
         }
     }
     Ok(done)
-}
-
-/// The workload that controls the pod, as its owner reference says.
-fn controller(pod: &Value) -> Option<Workload> {
-    let owners = items(pod.get("metadata")?, "ownerReferences").iter();
-    let mut controllers = owners.filter(|owner| owner.get("controller") == Some(&Value::Bool(true)));
-    let owner = controllers.next()?;
-    let group = text(owner, "apiVersion")
-        .split_once('/')
-        .map_or("", |(group, _)| group);
-    Some(Workload {
-        group: group.to_owned(),
-        kind: text(owner, "kind").to_owned(),
-        name: text(owner, "name").to_owned(),
-    })
 }
 
 fn labels(pod: &Value) -> Labels {

@@ -9,11 +9,14 @@
 mod budget;
 mod launch;
 mod patch;
+mod podstate;
 mod readiness;
 pub mod sidecars;
 
+use kruise_plan_kit::ledger::Workload;
 use serde_json::Value;
 
+use crate::json::{items, text};
 use crate::lookup::{Lookup, Lookups};
 use crate::{Operation, Options, Outcome, Request, Response};
 
@@ -26,6 +29,7 @@ const CHAIN: &[Step] = &[
     ("sidecars", sidecars::apply),
     ("launch", launch::apply),
     ("budget", budget::apply),
+    ("persistent-pod-state", podstate::apply),
 ];
 
 /// What a step may look at.
@@ -93,9 +97,16 @@ pub(crate) fn review_timed(
         options,
         lookups,
     };
-    // The last step looks these up. Without them the steps before it would run twice.
-    if let Err(missing) = budget::known(&request.object, &context) {
-        return Outcome::Missing(vec![missing]);
+    // The last steps look these up. Without them the steps before would run twice.
+    let missing: Vec<Lookup> = [
+        budget::known(&request.object, &context).err(),
+        podstate::known(&request.object, &context).err(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if !missing.is_empty() {
+        return Outcome::Missing(missing);
     }
     let mut pod = request.object.clone();
     let mut warnings = Vec::new();
@@ -128,6 +139,21 @@ fn failed(message: String) -> Stop {
 /// A label or annotation.
 fn entry<'a>(object: &'a Value, map: &str, key: &str) -> Option<&'a str> {
     object.get("metadata")?.get(map)?.get(key)?.as_str()
+}
+
+/// The workload that controls the pod, as its owner reference says.
+fn controller(pod: &Value) -> Option<Workload> {
+    let owners = items(pod.get("metadata")?, "ownerReferences").iter();
+    let mut controllers = owners.filter(|owner| owner.get("controller") == Some(&Value::Bool(true)));
+    let owner = controllers.next()?;
+    let group = text(owner, "apiVersion")
+        .split_once('/')
+        .map_or("", |(group, _)| group);
+    Some(Workload {
+        group: group.to_owned(),
+        kind: text(owner, "kind").to_owned(),
+        name: text(owner, "name").to_owned(),
+    })
 }
 
 /// A list of an object, made if it is absent.

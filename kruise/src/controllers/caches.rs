@@ -8,6 +8,7 @@ use kruise_api::{
     cloneset::CloneSet,
     definition::Kind,
     meta::{LabelSelector, ObjectMeta},
+    persistentpodstate::PersistentPodState,
     podunavailablebudget::PodUnavailableBudget,
     statefulset::StatefulSet,
 };
@@ -73,6 +74,21 @@ pub const STATEFULSETS: CacheId<Parsed<StatefulSet>> =
 /// plans of workloads read them, too.
 pub const BUDGETS: CacheId<Parsed<PodUnavailableBudget>> =
     CacheId::of("podunavailablebudgets", ResourceId::POD_UNAVAILABLE_BUDGETS).before(&[PODS.name]);
+
+/// PersistentPodStates in the served version, which webhooks read, too. Their pods, and the workloads that they are for, are
+/// listed later, so that a workload that is missing there is gone.
+pub const POD_STATES: CacheId<Parsed<Arc<PersistentPodState>>> =
+    CacheId::of("persistentpodstates", ResourceId::PERSISTENT_POD_STATES).before(&[
+        PODS.name,
+        APPS_STATEFULSETS.name,
+        STATEFULSETS.name,
+    ]);
+
+impl Parse for Arc<PersistentPodState> {
+    fn parse(object: Value) -> Result<Self, String> {
+        PersistentPodState::from_value(object).map(Self::new)
+    }
+}
 
 impl Parse for CloneSet {
     fn parse(object: Value) -> Result<Self, String> {

@@ -1,4 +1,4 @@
-//! The caches that webhooks read: SidecarSets, labels of namespaces, revisions of SidecarSets, budgets.
+//! The caches that webhooks read: SidecarSets, labels of namespaces, revisions of SidecarSets, budgets, PersistentPodStates.
 //!
 //! Every replica serves webhooks, so every replica has these caches. They stay empty if their kind is not served.
 
@@ -18,7 +18,7 @@ use kruise_admission::{
     pod::sidecars::{Reach, Revision, Sets, condition},
     widening::StoredSoon,
 };
-use kruise_api::{meta::StringMap, sidecarset::KIND as SIDECARSET};
+use kruise_api::{meta::StringMap, persistentpodstate::PersistentPodState, sidecarset::KIND as SIDECARSET};
 use kruise_plan_kit::{ResourceId, sidecars::names};
 use kruise_runtime::{Served, caches::Caches};
 use kruise_server::{
@@ -37,7 +37,8 @@ use tokio::{
 };
 
 use super::{
-    caches::{BUDGETS, NAMESPACES},
+    caches::{BUDGETS, NAMESPACES, POD_STATES},
+    parsed::Parsed,
     sidecarset::{CachedRevision, CachedSidecarSet, SET_REVISIONS, SIDECARSETS},
 };
 use crate::{
@@ -52,7 +53,7 @@ mod needed;
 use awaited::Awaited;
 use needed::Needed;
 
-/// The webhook for new pods whose match condition is derived from the SidecarSets and budgets.
+/// The webhook for new pods whose match condition is derived from the SidecarSets, budgets and PersistentPodStates.
 pub fn conditional_webhook() -> ConditionalWebhook {
     ConditionalWebhook {
         name: PODS_OF_SETS.into(),
@@ -89,6 +90,8 @@ pub struct WebhookCaches {
     widened_until: watch::Sender<Option<Instant>>,
     /// Budgets.
     pub(crate) budgets: Budgets,
+    /// PersistentPodStates.
+    pod_states: SharedInformer<Parsed<Arc<PersistentPodState>>>,
     /// Match condition for evictions.
     evictions: watch::Sender<DesiredCondition>,
 }
@@ -104,6 +107,7 @@ impl WebhookCaches {
     pub fn new(caches: &mut Caches, served: &Arc<Served>) -> Self {
         let is_served = served.version(ResourceId::SIDECARSETS).is_some();
         let budgets = Budgets::new(caches, served);
+        let has_pod_states = served.version(ResourceId::PERSISTENT_POD_STATES).is_some();
         let webhook_caches = Self {
             served: served.clone(),
             sidecarsets: caches.informer_if(is_served, &SIDECARSETS),
@@ -113,7 +117,7 @@ impl WebhookCaches {
                 current: Mutex::new(None),
                 changed: watch::channel(()).0,
             }),
-            desired: watch::channel(if is_served || budgets.are_served() {
+            desired: watch::channel(if is_served || has_pod_states || budgets.are_served() {
                 DesiredCondition::default()
             } else {
                 // Nothing needs the webhook, and no pod may depend on it.
@@ -123,10 +127,18 @@ impl WebhookCaches {
             awaited: Awaited::default(),
             widened_until: watch::channel(None).0,
             budgets,
+            pod_states: caches.informer_if(has_pod_states, &POD_STATES),
             evictions: watch::channel(DesiredCondition::default()).0,
         };
         let sorted = webhook_caches.sorted.clone();
         caches.on_change(&SIDECARSETS, move |_| sorted.invalidate());
+        let sorted = webhook_caches.sorted.clone();
+        caches.on_change(&POD_STATES, move |delta| {
+            // Whose pods are meant does not change, and records change the status all the time.
+            if delta.old.is_none() || delta.new.is_none() {
+                sorted.changed.send_replace(());
+            }
+        });
         let sorted = webhook_caches.sorted.clone();
         caches.on_change(&BUDGETS, move |delta| {
             // Which pods are meant does not change, and charges change the status all the time.
@@ -139,6 +151,21 @@ impl WebhookCaches {
 
     fn is_served(&self) -> bool {
         self.served.version(ResourceId::SIDECARSETS).is_some()
+    }
+
+    /// The PersistentPodStates that can be read, of one namespace or of all; `None` before the first list is complete.
+    fn pod_states(&self, namespace: Option<&str>) -> Option<Vec<Arc<PersistentPodState>>> {
+        if self.served.version(ResourceId::PERSISTENT_POD_STATES).is_none() {
+            return Some(Vec::new());
+        }
+        self.pod_states.synced_version()?;
+        let snapshot = self.pod_states.snapshot();
+        let cached = match namespace {
+            Some(namespace) => snapshot.list(namespace),
+            None => snapshot.iter().cloned().collect(),
+        };
+        let readable = cached.iter().filter_map(|one| one.object.as_ref().ok());
+        Some(readable.cloned().collect())
     }
 
     /// All SidecarSets sorted by name; `None` before the first list is complete.
@@ -203,7 +230,7 @@ impl WebhookCaches {
         ]
     }
 
-    /// Derives the match conditions from the SidecarSets and budgets at every change, until `stop` turns true. Only the leader
+    /// Derives the match conditions from the SidecarSets, budgets and PersistentPodStates at every change, until `stop` turns true. Only the leader
     /// runs it. A condition becomes narrower only after a minute, and is published again when widenings have expired.
     pub async fn derive_match_conditions(self, mut stop: watch::Receiver<bool>) {
         let mut changes = self.sorted.changed.subscribe();
@@ -248,7 +275,9 @@ impl WebhookCaches {
             None if self.budgets.are_served() => return None,
             None => Vec::new(),
         };
+        let states = self.pod_states(None)?;
         let mut pods = Reach::of_all(&sets);
+        pods.extend(states.iter().filter_map(|state| Reach::of_pod_state(state)));
         pods.extend(
             budgets
                 .iter()
@@ -335,6 +364,10 @@ impl Cache for ReviewCache {
             }
             Lookup::Budget(name) => self.webhook_caches.budgets.get(name),
             Lookup::Budgets(namespace) => self.webhook_caches.budgets.of_namespace(namespace),
+            Lookup::PodStates(namespace) => match self.webhook_caches.pod_states(Some(namespace)) {
+                Some(states) => Cached::Found(LookupResult::PodStates(states)),
+                None => Cached::NotSynced,
+            },
             Lookup::Workloads {
                 namespace,
                 controller,

@@ -138,6 +138,7 @@ impl Cache for Files {
                 revision.map_or(Cached::Absent, Cached::Found)
             }
             Lookup::Budgets(_) => Cached::Found(LookupResult::Budgets(Vec::new())),
+            Lookup::PodStates(_) => Cached::Found(LookupResult::PodStates(Vec::new())),
             // Reviews of new pods do not need these.
             Lookup::SidecarSet(_)
             | Lookup::NodeLabels(_)

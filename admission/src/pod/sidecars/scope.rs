@@ -1,6 +1,7 @@
-//! Which new pods an API server has to show us for the sake of SidecarSets and budgets: one match condition, in CEL.
+//! Which new pods an API server has to show us for the sake of SidecarSets, budgets and PersistentPodStates: one match
+//! condition, in CEL.
 //!
-//! It holds for every pod that a set may be injected into or a budget may cover, and for no other that labels and the name
+//! It holds for every pod that a set may be injected into, that a budget may cover or that may have a record, and for no other that labels and the name
 //! of the namespace tell apart. Labels of namespaces cannot be said in it: pods that only those keep out come, and leave as they were.
 //! What gets too long is said wider, never wrong: by the keys of labels alone, and at last for all pods.
 //!
@@ -9,7 +10,9 @@
 
 use std::collections::BTreeSet;
 
-use kruise_api::{meta::LabelSelector, podunavailablebudget::PodUnavailableBudget};
+use kruise_api::{
+    meta::LabelSelector, persistentpodstate::PersistentPodState, podunavailablebudget::PodUnavailableBudget,
+};
 use kruise_plan_kit::sidecars::{Matcher, names::NAMESPACE_NAME};
 
 use super::set::{Set, Sets};
@@ -69,6 +72,19 @@ impl Reach {
         Some(Self {
             exact: in_namespace(selector)?,
             by_key: by_key(selector),
+        })
+    }
+
+    /// Of a PersistentPodState: of pods that its target controls. `None` if there can be none.
+    pub fn of_pod_state(state: &PersistentPodState) -> Option<Self> {
+        let target = &state.spec.target_ref;
+        let (kind, name) = (quote(&target.kind)?, quote(&target.name)?);
+        let namespace = format!("request.namespace == {}", quote(&state.metadata.namespace)?);
+        Some(Self {
+            exact: format!(
+                "{namespace} && {OWNED} && object.metadata.ownerReferences.exists(o, o.kind == {kind} && o.name == {name})"
+            ),
+            by_key: format!("{namespace} && {OWNED}"),
         })
     }
 
@@ -393,6 +409,27 @@ mod tests {
         }
         assert_eq!(of_budget(&json!({})), None);
         assert_eq!(of_budget(&json!({"selector": {}})), None);
+    }
+
+    #[test]
+    fn a_pod_state_needs_pods_of_its_namespace_that_its_target_owns() {
+        let of = |namespace: &str, name: &str| {
+            let target = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": name});
+            let state = json!({"apiVersion": "apps.kruise.io/v1beta1",
+                "metadata": {"name": "s", "namespace": namespace}, "spec": {"targetRef": target}});
+            Reach::of_pod_state(&PersistentPodState::from_value(state).unwrap())
+        };
+        let reach = of("shop", "broker").unwrap();
+        let found = condition(&[reach.clone()].into()).unwrap();
+        let expected = "request.namespace == 'shop' && has(object.metadata.ownerReferences) \
+            && object.metadata.ownerReferences.exists(o, o.kind == 'StatefulSet' && o.name == 'broker')";
+        assert_eq!(found, whole(expected));
+        assert!(reach.is_within(&found) && reach.is_within(&reach.clone().expressions()[1]));
+        let others = [of("shop", "cache").unwrap(), of("office", "broker").unwrap()];
+        assert!(!reach.is_within(&condition(&others.clone().into()).unwrap()));
+        let both = condition(&[reach.clone(), others[0].clone()].into()).unwrap();
+        assert!(reach.is_within(&both) && others[0].is_within(&both) && !others[1].is_within(&both));
+        assert_eq!(of("shop", "x' || true || 'y"), None);
     }
 
     fn reach(spec: Value) -> Reach {

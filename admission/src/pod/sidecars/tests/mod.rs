@@ -28,6 +28,10 @@ fn known(sets: &[Value]) -> Lookups {
     Lookups::from_iter([
         (Lookup::SidecarSets, sets),
         (Lookup::Budgets("ns".into()), budgets),
+        (
+            Lookup::PodStates("ns".into()),
+            LookupResult::PodStates(Vec::new()),
+        ),
     ])
 }
 

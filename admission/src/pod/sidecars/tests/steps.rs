@@ -30,7 +30,8 @@ fn each_step_says_what_came_of_it() {
             ("readiness-gate", "unchanged"),
             ("sidecars", "unchanged"),
             ("launch", "unchanged"),
-            ("budget", "unchanged")
+            ("budget", "unchanged"),
+            ("persistent-pod-state", "unchanged")
         ]
     );
     let mut ordered = pod();
@@ -42,7 +43,8 @@ fn each_step_says_what_came_of_it() {
             ("readiness-gate", "changed"),
             ("sidecars", "changed"),
             ("launch", "changed"),
-            ("budget", "unchanged")
+            ("budget", "unchanged"),
+            ("persistent-pod-state", "unchanged")
         ]
     );
     assert_eq!(
