@@ -13,6 +13,7 @@ pub mod imagepulljob;
 pub mod knowledge;
 pub mod labels;
 pub mod nodes;
+pub mod persistentpodstate;
 pub mod pod_writes;
 pub mod podprobemarker;
 pub mod podunavailablebudget;
@@ -40,6 +41,7 @@ pub const ALL: Subjects = Subjects(&[
     &resourcedistribution::ResourceDistribution,
     &podprobemarker::PodProbeMarker,
     &containerrecreaterequest::ContainerRecreateRequest,
+    &persistentpodstate::PersistentPodState,
 ]);
 
 /// The subject whose scenarios show an injected bug; none if those of several do.
@@ -90,6 +92,7 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         }
         Bug::OtherProbesRemoved | Bug::ProbesOverwritten => Some("podprobemarker"),
         Bug::RequestKeyLeft | Bug::GraceBeforeUnready => Some("containerrecreaterequest"),
+        Bug::UnreadyPodRecorded | Bug::RunningPodForgotten => Some("persistentpodstate"),
         _ => None,
     }
 }

@@ -22,6 +22,7 @@ pub mod nodeimage;
 pub mod nodepodprobe;
 mod not_yet;
 pub mod parsed;
+pub mod persistentpodstate;
 pub mod placing;
 pub mod pod_readiness;
 pub mod podprobemarker;
@@ -45,7 +46,7 @@ use crate::{
 pub use webhook_caches::WebhookCaches;
 
 /// All controllers, in the order in which they start.
-pub static ALL: [&Registration; 17] = [
+pub static ALL: [&Registration; 18] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
     &daemonset::REGISTRATION,
@@ -60,6 +61,7 @@ pub static ALL: [&Registration; 17] = [
     &imagepulljob::REGISTRATION,
     &imagelistpulljob::REGISTRATION,
     &resourcedistribution::REGISTRATION,
+    &persistentpodstate::REGISTRATION,
     &nodepodprobe::REGISTRATION,
     &podprobemarker::REGISTRATION,
     &containerrecreaterequest::REGISTRATION,

@@ -199,6 +199,7 @@ fn kinds_without_a_controller_are_logged_once_at_the_start_and_are_in_the_readme
             "ImagePullJob",
             "ImageListPullJob",
             "ResourceDistribution",
+            "PersistentPodState",
             "NodePodProbe",
             "PodProbeMarker",
             "ContainerRecreateRequest",

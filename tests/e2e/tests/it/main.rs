@@ -38,6 +38,7 @@ mod nodes;
 mod old_crd;
 mod own_nodes;
 mod ownership;
+mod persistentpodstate;
 mod podunavailablebudget;
 mod probes;
 mod repair;
