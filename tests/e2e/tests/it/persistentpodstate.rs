@@ -95,6 +95,41 @@ fn assert_is_back(pod: &Value, record: &Value) {
     );
 }
 
+/// One is generated for a StatefulSet without pods, changed, reported on and deleted.
+pub(crate) fn live(kubectl: &Kubectl) {
+    let annotations = json!({(GENERATE): "true", "kruise.io/required-persistent-topology": ZONE});
+    let set = json!({
+        "apiVersion": "apps/v1", "kind": "StatefulSet",
+        "metadata": {"name": "recorded", "annotations": annotations},
+        "spec": {"replicas": 0, "serviceName": "recorded", "selector": {"matchLabels": {"app": "recorded"}},
+            "template": {"metadata": {"labels": {"app": "recorded"}}, "spec": {
+                "containers": [{"name": "main", "image": "nginx:1"}]}}},
+    });
+    kubectl.create(&set).unwrap();
+    let annotate = |annotations: Value| {
+        let patch = json!({"metadata": {"annotations": annotations}});
+        kubectl.patch("statefulsets.v1.apps", "recorded", &patch).unwrap();
+    };
+    let until_requires = |key: &str| {
+        wait::until_true("it is as the annotations say, and reported on", LIMIT, || {
+            let Ok(state) = kubectl.get("persistentpodstates", "recorded") else {
+                return Ok(false);
+            };
+            let is_reported = state["status"]["observedGeneration"] == state["metadata"]["generation"];
+            Ok(is_reported && state["spec"]["requiredPersistentTopology"]["keys"] == json!([key]))
+        })
+        .unwrap();
+    };
+    until_requires(ZONE);
+    annotate(json!({"kruise.io/required-persistent-topology": HOST}));
+    until_requires(HOST);
+    annotate(json!({(GENERATE): null}));
+    wait::until_true("it is deleted", LIMIT, || {
+        Ok(kubectl.get("persistentpodstates", "recorded").is_err())
+    })
+    .unwrap();
+}
+
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_pod_of_a_statefulset_comes_back_to_its_zone() {

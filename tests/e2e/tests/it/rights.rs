@@ -16,7 +16,7 @@ use crate::cluster::{
 use crate::own_nodes::Nodes;
 use crate::{
     admission_lookups, claims, containerrecreaterequest as restarts, ephemeraljob, installation, launch,
-    probes,
+    persistentpodstate, probes,
 };
 
 /// Namespace of the manager.
@@ -79,6 +79,9 @@ const RARE: &[(&str, &str)] = &[
     ("patch", "nodepodprobes/status"),
     ("update", "nodepodprobes/finalizers"),
     ("update", "podprobemarkers/finalizers"),
+    // Records are in their cache.
+    ("get", "persistentpodstates"),
+    ("update", "persistentpodstates/finalizers"),
     // A budget is in its cache.
     ("get", "podunavailablebudgets"),
 ];
@@ -280,6 +283,7 @@ fn live(scenario: &Scenario) {
     live_with_claims(scenario);
     live_with_a_name(scenario);
     launch::live(&scenario.kubectl);
+    persistentpodstate::live(&scenario.kubectl);
     report_of_sidecars(scenario);
     report_of_nodes(scenario);
     live_with_a_budget(scenario);
