@@ -146,7 +146,9 @@ fn a_pod_of_a_statefulset_comes_back_to_its_zone() {
         assert_is_back(&pod, &recorded[name]);
     }
     assert_eq!(records(kubectl), recorded);
-    let why = explained(&scenario, &["persistentpodstate/broker", "broker-1"]);
+    let namespace = kubectl.namespace().unwrap();
+    let arguments = ["persistentpodstate/broker", "broker-1", "--namespace", namespace];
+    let why = explained(&scenario, &arguments);
     assert!(
         why.contains("records 2 pods of StatefulSet broker") && why.contains("is Ready on node"),
         "{why}"
