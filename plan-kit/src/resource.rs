@@ -3,7 +3,7 @@
 use std::fmt;
 
 use kruise_api::{
-    definition::Kind, names::APPS_GROUP, persistentpodstate, podunavailablebudget, resourcedistribution,
+    definition::Kind, names::APPS_GROUP, persistentpodstate, podunavailablebudget, resourcedistribution, uniteddeployment,
 };
 
 /// A resource by group and plural name. The version on the wire is not part of it: it depends on the cluster.
@@ -81,6 +81,9 @@ impl ResourceId {
 
     /// PersistentPodStates.
     pub const PERSISTENT_POD_STATES: Self = Self::of(&persistentpodstate::KIND);
+
+    /// UnitedDeployments.
+    pub const UNITED_DEPLOYMENTS: Self = Self::of(&uniteddeployment::KIND);
 
     /// The resource of a kind.
     pub const fn of(kind: &Kind) -> Self {

@@ -176,6 +176,16 @@ pub enum Intent {
     UpdatePodState,
     /// Such an object is deleted: the annotations ask for none any more.
     DeletePodState,
+    /// A subset gets its workload.
+    CreateSubset,
+    /// The workload of a subset gets what its template, its share and its partition say.
+    UpdateSubset,
+    /// A workload without a controller becomes that of a subset.
+    AdoptSubset,
+    /// A workload is deleted: its subset has left the topology, or the template is of another kind.
+    DeleteSubset,
+    /// A pod's label says whether it is reserved.
+    ReservePod,
 }
 
 impl Intent {
@@ -246,6 +256,11 @@ impl Intent {
             Self::CreatePodState => "create-pod-state",
             Self::UpdatePodState => "update-pod-state",
             Self::DeletePodState => "delete-pod-state",
+            Self::CreateSubset => "create-subset",
+            Self::UpdateSubset => "update-subset",
+            Self::AdoptSubset => "adopt-subset",
+            Self::DeleteSubset => "delete-subset",
+            Self::ReservePod => "reserve-pod",
         }
     }
 }

@@ -20,6 +20,7 @@ mod revision;
 mod scheduled_job;
 mod secret;
 mod storage_class;
+mod subset;
 mod workload;
 mod written;
 
@@ -43,5 +44,6 @@ pub use revision::RevisionView;
 pub use scheduled_job::{JobEnd, ScheduledJobView};
 pub use secret::SecretView;
 pub use storage_class::StorageClassView;
+pub use subset::SubsetView;
 pub use workload::{Numbering, WorkloadView};
 pub use written::WrittenView;

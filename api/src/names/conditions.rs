@@ -110,6 +110,10 @@ pub const UNITED_REVISION_UPDATING: &str = "UnitedDeploymentRevisionUpdating";
 pub const SCHEDULABLE: &str = "Schedulable";
 /// Reason of [`SCHEDULABLE`] in a UnitedDeployment.
 pub const RESCHEDULE: &str = "reschedule";
+/// Reason of [`SCHEDULABLE`] that is True in a UnitedDeployment: the subset is tried again.
+pub const RECOVER: &str = "recover";
+/// Reason of [`SCHEDULABLE`] that is False in a UnitedDeployment that reserves pods: the subset is new.
+pub const CREATED_SUBSET: &str = "created";
 /// Reason of [`SCHEDULABLE`] that is False in a WorkloadSpread.
 pub const POD_UNSCHEDULABLE: &str = "PodUnschedulable";
 /// Reason of [`SCHEDULABLE`] that is True in a WorkloadSpread.

@@ -87,7 +87,7 @@ reasons! {
     FAILED_PULL_JOB = "FailedCreateImagePullJob", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A job that pulls an image ahead of a rollout could not be created.";
     RESIZE_INFEASIBLE = "ResizeInfeasible", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A node can never give a pod the resources that an update asks for.";
     STALLED = "Stalled", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A rollout is past its deadline or, without a deadline, made no progress for ten minutes; the message says what it waits for.";
-    INVALID_SPEC = "InvalidSpec", Warning, ["AdvancedCronJob", "BroadcastJob", "CloneSet", "ContainerRecreateRequest", "DaemonSet", "EphemeralJob", "ImageListPullJob", "ImagePullJob", "NodeImage", "NodePodProbe", "PersistentPodState", "PodProbeMarker", "PodUnavailableBudget", "ResourceDistribution", "SidecarSet", "StatefulSet"], "The specification cannot be read; nothing is done.";
+    INVALID_SPEC = "InvalidSpec", Warning, ["AdvancedCronJob", "BroadcastJob", "CloneSet", "ContainerRecreateRequest", "DaemonSet", "EphemeralJob", "ImageListPullJob", "ImagePullJob", "NodeImage", "NodePodProbe", "PersistentPodState", "PodProbeMarker", "PodUnavailableBudget", "ResourceDistribution", "SidecarSet", "StatefulSet", "UnitedDeployment"], "The specification cannot be read; nothing is done.";
     INVALID_POD_METADATA = "InvalidPodMetadata", Warning, ["SidecarSet"], "A pod annotation that the SidecarSet patches cannot be merged; the pod is not upgraded.";
     NOT_UPGRADABLE = "NotUpgradablePods", Normal, ["SidecarSet"], "Pods cannot be upgraded in place; written when their number changes.";
     UNINJECTED = "UninjectedPods", Warning, ["SidecarSet"], "Pods that the SidecarSet matches were created without its sidecars; written when their number changes.";
@@ -133,6 +133,11 @@ reasons! {
     POD_STATE_NOT_GENERATED = "PersistentPodStateNotGenerated", Warning, ["StatefulSet"], "The annotations of the workload ask for a PersistentPodState, but one of that name, or one for that workload, is somebody else's and stays as it is; or it could not be written.";
     TOPOLOGY_GONE = "RequiredTopologyGone", Warning, ["PersistentPodState"], "Pods wait for a node that no longer exists: no node has the labels that are recorded for them and required.";
     WORKLOAD_UNREADABLE = "WorkloadUnreadable", Warning, ["PersistentPodState"], "The workload is of a kind that is not served, or that the manager may not read; its pods are not recorded.";
+    UPDATED_SUBSET = "SuccessfulUpdateSubset", Normal, ["UnitedDeployment"], "Workloads of subsets were created, or those of subsets that left the topology or of another kind deleted.";
+    FAILED_UPDATE_SUBSET = "FailedUpdateSubset", Warning, ["UnitedDeployment"], "The workload of a subset could not be created, adopted, updated or deleted; the message ends with the error of the API server.";
+    FAILED_REVISION = "FailedRevisionProvision", Warning, ["UnitedDeployment"], "The revision of the template could not be stored; the message is the error of the API server.";
+    FAILED_DUPLICATE = "FailedDeleteDuplicatedSubsets", Warning, ["UnitedDeployment"], "A second workload of a subset could not be deleted; the message is the error of the API server.";
+    FAILED_REPLICAS = "Failed SpecifySubsetReplicas", Warning, ["UnitedDeployment"], "The replicas of subsets contradict the replicas of the whole; the workloads stay as they are.";
     LEADER_ELECTION = "LeaderElection", Normal, ["Lease"], "A manager became the leader.";
 }
 
@@ -140,7 +145,7 @@ reasons! {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{ALL, CREATED_LISTED_JOB, DELETED_LISTED_JOB, JOB_FAILED_FAST};
+    use super::{ALL, CREATED_LISTED_JOB, DELETED_LISTED_JOB, FAILED_REPLICAS, JOB_FAILED_FAST};
 
     #[test]
     fn every_reason_is_one_word_and_listed_once() {
@@ -148,7 +153,12 @@ mod tests {
         assert_eq!(names.len(), ALL.len());
         for reason in ALL {
             // OpenKruise writes these as words, and clients match on them.
-            let as_words = [&JOB_FAILED_FAST, &CREATED_LISTED_JOB, &DELETED_LISTED_JOB];
+            let as_words = [
+                &JOB_FAILED_FAST,
+                &CREATED_LISTED_JOB,
+                &DELETED_LISTED_JOB,
+                &FAILED_REPLICAS,
+            ];
             let word = as_words.contains(reason) || reason.name.chars().all(char::is_alphanumeric);
             assert!(
                 word && reason.when.ends_with('.') && !reason.on.is_empty(),

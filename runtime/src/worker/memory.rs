@@ -53,7 +53,10 @@ fn condition_of(intent: Intent) -> Option<usize> {
         | Intent::CreateClaim
         | Intent::DeleteClaim
         | Intent::GiveClaim
-        | Intent::CreateBarrier => Some(0),
+        | Intent::CreateBarrier
+        | Intent::CreateSubset
+        | Intent::AdoptSubset
+        | Intent::DeleteSubset => Some(0),
         Intent::CreatePullJob
         | Intent::DeletePullJob
         | Intent::NoteImages
@@ -72,7 +75,8 @@ fn condition_of(intent: Intent) -> Option<usize> {
         | Intent::DeleteSecret
         | Intent::CreateCopy
         | Intent::UpdateCopy
-        | Intent::DeleteCopy => None,
+        | Intent::DeleteCopy
+        | Intent::ReservePod => None,
         _ => Some(1),
     }
 }
