@@ -25,6 +25,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("plan-nodes", PLAN),
     ("plan-distribution", PLAN),
     ("plan-podstate", PLAN),
+    ("plan-united", PLAN),
     ("admission", PLAN),
     ("agent-core", AGENT),
     ("agent", SHELL_OF_NODES),

@@ -25,6 +25,7 @@ const CORES: &[&str] = &[
     "plan-nodes/",
     "plan-distribution/",
     "plan-podstate/",
+    "plan-united/",
     "admission/",
     "agent-core/",
     "sim/",
