@@ -3,7 +3,8 @@
 use std::fmt;
 
 use kruise_api::{
-    definition::Kind, names::APPS_GROUP, persistentpodstate, podunavailablebudget, resourcedistribution, uniteddeployment,
+    definition::Kind, names::APPS_GROUP, persistentpodstate, podunavailablebudget, resourcedistribution,
+    uniteddeployment,
 };
 
 /// A resource by group and plural name. The version on the wire is not part of it: it depends on the cluster.

@@ -16,7 +16,7 @@ use kruise_plan_kit::ResourceId;
 use kruise_runtime::caches::{CacheId, Reach};
 use kruise_views::{
     ClaimView, ImageJobView, NamespaceView, NodeView, OwnerView, PodView, RevisionView, ScheduledJobView,
-    WorkloadView,
+    SubsetView, WorkloadView,
 };
 use kube_cache::{Cached, Delta, Index, ObjectKey};
 use serde_json::Value;
@@ -124,7 +124,14 @@ macro_rules! owned {
     )*};
 }
 
-owned!(PodView, ClaimView, ImageJobView, RevisionView, ScheduledJobView);
+owned!(
+    PodView,
+    ClaimView,
+    ImageJobView,
+    RevisionView,
+    ScheduledJobView,
+    SubsetView
+);
 
 /// Of these revisions, those that the workload controls, and those without a controller that its selector matches.
 pub fn revisions_of(

@@ -32,6 +32,7 @@ pub mod resourcedistribution;
 pub mod reviews;
 pub mod sidecarset;
 pub mod statefulset;
+pub mod uniteddeployment;
 pub mod webhook_caches;
 
 use go_compat::flags::Flag;
@@ -46,7 +47,7 @@ use crate::{
 pub use webhook_caches::WebhookCaches;
 
 /// All controllers, in the order in which they start.
-pub static ALL: [&Registration; 18] = [
+pub static ALL: [&Registration; 19] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
     &daemonset::REGISTRATION,
@@ -65,6 +66,7 @@ pub static ALL: [&Registration; 18] = [
     &nodepodprobe::REGISTRATION,
     &podprobemarker::REGISTRATION,
     &containerrecreaterequest::REGISTRATION,
+    &uniteddeployment::REGISTRATION,
 ];
 
 /// The kinds with a controller.

@@ -17,6 +17,7 @@ pub(crate) mod podunavailablebudget;
 pub(crate) mod resourcedistribution;
 pub(crate) mod sidecarset;
 pub(crate) mod statefulset;
+pub(crate) mod uniteddeployment;
 mod workload;
 
 use std::{fmt::Write as _, path::PathBuf, sync::Arc, time::Duration};
@@ -44,7 +45,7 @@ use crate::{
 /// What to explain.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// `clone/NAME`, `sts/NAME`, `daemon/NAME`, `bcj/NAME`, `sidecarset/NAME`, `pub/NAME`, `acj/NAME`, `ejob/NAME`, `imagepulljob/NAME`, `imagelistpulljob/NAME`, `distributor/NAME`, `persistentpodstate/NAME`, `podprobemarker/NAME` or `crr/NAME`.
+    /// `clone/NAME`, `sts/NAME`, `daemon/NAME`, `bcj/NAME`, `sidecarset/NAME`, `pub/NAME`, `acj/NAME`, `ejob/NAME`, `imagepulljob/NAME`, `imagelistpulljob/NAME`, `distributor/NAME`, `persistentpodstate/NAME`, `podprobemarker/NAME`, `crr/NAME` or `ud/NAME`.
     target: String,
     /// Only this pod; of a DaemonSet or a BroadcastJob, a pod or a node; of an ImagePullJob a node; of a ResourceDistribution a namespace; of a SidecarSet, `NAMESPACE/NAME` where the name alone is not enough.
     pod: Option<String>,
@@ -376,6 +377,6 @@ mod tests {
             .into_iter()
             .all(has_name)
         );
-        assert!(!has_name("uniteddeployment"));
+        assert!(!has_name("workloadspread"));
     }
 }

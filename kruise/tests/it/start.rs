@@ -203,6 +203,7 @@ fn kinds_without_a_controller_are_logged_once_at_the_start_and_are_in_the_readme
             "NodePodProbe",
             "PodProbeMarker",
             "ContainerRecreateRequest",
+            "UnitedDeployment",
         ];
         let is_built = built.contains(&kind.kind);
         assert_eq!(is_word_of(kind.kind, line), !is_built, "{}: {line}", kind.kind);

@@ -60,6 +60,7 @@ mod takeover;
 mod templates;
 mod together;
 mod tutorial;
+mod uniteddeployment;
 mod unreliable;
 mod visible;
 mod webhooks;
