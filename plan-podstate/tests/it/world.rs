@@ -349,12 +349,11 @@ impl World {
             assert!(planned.writes.is_empty() && planned.status.is_none() && planned.events.is_empty());
             for need in planned.needs {
                 self.reads += 1;
-                match &self.hides {
-                    Some(error) => drop(memory.unread.insert(need, error.clone())),
-                    None => {
-                        let object = self.pods.get(&need.target().name).cloned();
-                        memory.read.insert(need, object);
-                    }
+                if let Some(error) = &self.hides {
+                    memory.unread.insert(need, error.clone());
+                } else {
+                    let object = self.pods.get(&need.target().name).cloned();
+                    memory.read.insert(need, object);
                 }
             }
         }
