@@ -4,7 +4,7 @@
 //!
 //! Pods that use none of our features do not depend on us: the pod webhook is called only for pods a Kruise workload
 //! made that still lack the readiness gate, which our own controllers set themselves, and for pods that ask for an order
-//! of their containers. So creation of other pods survives an outage of every manager. Nothing else of a pod depends on us
+//! of their containers. Pods of a SidecarSet, a budget or the target of a PersistentPodState have an entry of their own. So creation of other pods survives an outage of every manager. Nothing else of a pod depends on us
 //! unless it names a budget, but for evictions in a namespace that holds a budget. Likewise a CloneSet that is not
 //! protected from deletion can be deleted meanwhile, by hand or with its namespace; a protected one cannot. The same holds
 //! for every kind that can be protected. The label can be removed without a manager.
@@ -30,8 +30,8 @@ pub const MUTATING: &str = "kruise-mutating-webhook-configuration";
 pub const VALIDATING: &str = "kruise-validating-webhook-configuration";
 /// Name of the service in front of the managers.
 pub const SERVICE: &str = "kruise-webhook-service";
-/// Name of the entry for pods that SidecarSets are injected into or that budgets cover. A running manager adds it while
-/// there is such a set or budget, with the match condition of [`crate::pod::sidecars::condition`].
+/// Name of the entry for pods that SidecarSets are injected into, that budgets cover or that may have a record of where they were.
+/// A running manager adds it while there is such a set, budget or PersistentPodState, with the match condition of [`crate::pod::sidecars::condition`].
 pub const PODS_OF_SETS: &str = "mpod-sidecars.kb.io";
 
 /// Both configurations, for a manager in `namespace`. The annotation `template` is empty, so that a running manager
