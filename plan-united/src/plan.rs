@@ -252,13 +252,16 @@ impl<'a> Round<'a> {
             let seconds = u64::try_from(strategy.adaptive.critical_seconds()).unwrap_or(0);
             self.plan.requeue_after([Duration::from_secs(seconds)]);
         }
+        // An error counts as long as there is something left to do.
         let memory = self.snapshot.memory;
-        if let Some(error) = &memory.scale_error {
-            status::provisioned(&mut self.status, Some(error), self.now);
-        } else if count == 0 && deleted == 0 && problem.is_none() {
-            status::provisioned(&mut self.status, None, self.now);
+        let adopts = self.subsets.current.values().any(|found| found.is_orphan);
+        let is_provided = count == 0 && deleted == 0 && !adopts && problem.is_none();
+        let error = memory.scale_error.as_deref().filter(|_| !is_provided);
+        if is_provided || error.is_some() {
+            status::provisioned(&mut self.status, error, self.now);
         }
-        let problem = problem.or_else(|| memory.update_error.clone());
+        let error = memory.update_error.clone().filter(|_| updated > 0);
+        let problem = problem.or(error);
         if problem.is_some() || updated == 0 {
             status::updated(&mut self.status, problem.as_deref(), self.now);
         }

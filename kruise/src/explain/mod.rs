@@ -357,7 +357,7 @@ mod tests {
             .collect();
         assert_eq!(
             super::enumeration(&targets),
-            "clone, sts, daemon, bcj, sidecarset, pub, acj, ejob, imagepulljob, imagelistpulljob, distributor, persistentpodstate, podprobemarker and crr"
+            "clone, sts, daemon, bcj, sidecarset, pub, acj, ejob, imagepulljob, imagelistpulljob, distributor, persistentpodstate, podprobemarker, crr and ud"
         );
         let has_name = |name: &str| super::explainers().any(|(kind, _)| super::has_name(kind, name));
         assert!(

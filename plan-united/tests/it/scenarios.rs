@@ -427,6 +427,20 @@ fn a_refused_write_is_reported_and_made_again() {
 }
 
 #[test]
+fn an_error_is_forgotten_with_what_it_was_about() {
+    let mut world = three();
+    world.refuses = Some("exceeded quota".into());
+    world.edit(|spec| spec["topology"]["subsets"] = subsets(&["a", "b", "c"]));
+    world.edit(|spec| spec["topology"]["subsets"][2]["replicas"] = json!(0));
+    world.settle();
+    world.reconcile();
+    assert_eq!(world.condition("SubsetProvisioned"), "False Error exceeded quota");
+    world.edit(|spec| spec["topology"]["subsets"] = subsets(&["a", "b"]));
+    world.settle();
+    assert_eq!(world.condition("SubsetProvisioned"), "True");
+}
+
+#[test]
 fn a_restart_in_the_middle_of_a_rollout_changes_nothing() {
     let mut world = three();
     world.edit(|spec| spec["updateStrategy"]["manualUpdate"]["partitions"] = json!({"a": 2}));
