@@ -33,6 +33,9 @@ pub(crate) struct Rollout<'a> {
     pub(crate) partition: i32,
 }
 
+/// Pods whose label is to change, and whether they are reserved.
+pub(crate) type Relabelled = Vec<(Arc<PodView>, bool)>;
+
 /// What is known of the pods of a subset.
 struct Round<'a> {
     rollout: Rollout<'a>,
@@ -61,7 +64,7 @@ pub(crate) fn reserve(
     adaptive: &Adaptive,
     rollout: Rollout<'_>,
     now: Timestamp,
-) -> (State, Option<Duration>, Vec<(Arc<PodView>, bool)>) {
+) -> (State, Option<Duration>, Relabelled) {
     let active = || workload.pods.iter().filter(|pod| pod.is_active());
     let old = active().filter(|pod| !is_of(pod, rollout.revision)).count();
     let mut round = Round {

@@ -18,7 +18,7 @@ fn adaptive(replicas: i32, most: &[Value], strategy: &Value, impossible: &[&str]
         .collect();
     let mut world = World::new(Child::CloneSet, replicas, &subsets);
     world.edit(|spec| {
-        spec["topology"]["scheduleStrategy"] = json!({"type": "Adaptive", "adaptive": strategy})
+        spec["topology"]["scheduleStrategy"] = json!({"type": "Adaptive", "adaptive": strategy});
     });
     world.impossible = impossible.iter().map(|name| (*name).to_owned()).collect();
     world.settle();

@@ -151,7 +151,7 @@ fn a_workload_whose_revision_is_gone_gets_the_template_whole() {
     let mut world = World::new(Child::Deployment, 1, &subsets(&["a"]));
     world.edit(|spec| {
         spec["template"]["deploymentTemplate"]["spec"]["template"]["spec"]["priorityClassName"] =
-            json!("high")
+            json!("high");
     });
     world.settle();
     world.revisions.clear();

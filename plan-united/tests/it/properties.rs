@@ -110,7 +110,7 @@ fn happen(world: &mut World, event: &Event) {
             if !own.is_empty() {
                 let replicas = json!(replicas);
                 world.touch(&own[usize::from(*which) % own.len()], |object| {
-                    object["spec"]["replicas"] = replicas
+                    object["spec"]["replicas"] = replicas;
                 });
             }
         }

@@ -244,7 +244,7 @@ fn a_patch_changes_its_subset_only_and_no_revision() {
                 .as_object_mut()
                 .unwrap()
                 .remove("patch"),
-        )
+        );
     });
     world.settle();
     let container = &world.workload("b")["spec"]["template"]["spec"]["containers"][0];
@@ -255,7 +255,7 @@ fn a_patch_changes_its_subset_only_and_no_revision() {
 fn a_patch_that_does_not_fit_is_reported_and_holds_its_subset_only() {
     let mut world = three();
     world.edit(|spec| {
-        spec["topology"]["subsets"][0]["patch"] = json!({"spec": {"containers": [{"image": "x"}]}})
+        spec["topology"]["subsets"][0]["patch"] = json!({"spec": {"containers": [{"image": "x"}]}});
     });
     world.image("api:2");
     world.settle();
@@ -364,7 +364,7 @@ fn a_deleted_workload_is_created_again_and_edited_replicas_are_restored() {
 fn a_workload_that_is_being_deleted_keeps_its_subset_until_it_is_gone() {
     let mut world = three();
     world.touch("a", |workload| {
-        workload["metadata"]["deletionTimestamp"] = json!("2026-01-01T01:00:00Z")
+        workload["metadata"]["deletionTimestamp"] = json!("2026-01-01T01:00:00Z");
     });
     world.image("api:2");
     world.settle();

@@ -375,7 +375,7 @@ impl World {
         for _ in 0..200 {
             let acted = self.reconcile();
             let moved = self.run_workloads();
-            if (!acted && !moved) || self.refuses.is_some() && !moved {
+            if !moved && (!acted || self.refuses.is_some()) {
                 return;
             }
         }
