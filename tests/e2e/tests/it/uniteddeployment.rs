@@ -197,7 +197,7 @@ fn deployments_follow_the_topology_and_what_is_of_others_stays() {
     let theirs = json!({"apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "theirs", "labels": {"of": "theirs", SUBSET: "a"}},
         "spec": {"replicas": 1, "selector": {"matchLabels": {"of": "theirs"}}, "template": pods}});
-    kubectl.create(&theirs).unwrap();
+    let theirs = kubectl.create(&theirs).unwrap();
     kubectl
         .create(&united("api", "deploymentTemplate", 4, &["a", "b"]))
         .unwrap();
@@ -235,6 +235,7 @@ fn deployments_follow_the_topology_and_what_is_of_others_stays() {
     );
     until_images(&scenario, "api", &["3 b example/api:1", "3 c example/api:1"]);
     let left = kubectl.list("deployments", "of=theirs").unwrap();
-    assert_eq!(left[0]["metadata"]["generation"], 1);
+    assert_eq!(left[0]["spec"], theirs["spec"]);
+    assert_eq!(left[0]["metadata"]["labels"], theirs["metadata"]["labels"]);
     assert!(left[0]["metadata"].get("ownerReferences").is_none());
 }
