@@ -133,15 +133,11 @@ pub enum Bug {
     RequestKeyLeft,
     /// The grace period of a ContainerRecreateRequest begins before its pod is out of service.
     GraceBeforeUnready,
-    /// A PersistentPodState records the node of a pod that is not Ready.
-    UnreadyPodRecorded,
-    /// A PersistentPodState forgets a pod that was scaled in and still runs.
-    RunningPodForgotten,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 65] = [
+    pub const ALL: [Self; 63] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -205,8 +201,6 @@ impl Bug {
         Self::ProbesOverwritten,
         Self::RequestKeyLeft,
         Self::GraceBeforeUnready,
-        Self::UnreadyPodRecorded,
-        Self::RunningPodForgotten,
     ];
 }
 

@@ -13,7 +13,6 @@ pub mod imagepulljob;
 pub mod knowledge;
 pub mod labels;
 pub mod nodes;
-pub mod persistentpodstate;
 pub mod pod_writes;
 pub mod podprobemarker;
 pub mod podunavailablebudget;
@@ -41,7 +40,6 @@ pub const ALL: Subjects = Subjects(&[
     &resourcedistribution::ResourceDistribution,
     &podprobemarker::PodProbeMarker,
     &containerrecreaterequest::ContainerRecreateRequest,
-    &persistentpodstate::PersistentPodState,
 ]);
 
 /// The subject whose scenarios show an injected bug; none if those of several do.
@@ -92,7 +90,6 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         }
         Bug::OtherProbesRemoved | Bug::ProbesOverwritten => Some("podprobemarker"),
         Bug::RequestKeyLeft | Bug::GraceBeforeUnready => Some("containerrecreaterequest"),
-        Bug::UnreadyPodRecorded | Bug::RunningPodForgotten => Some("persistentpodstate"),
         _ => None,
     }
 }

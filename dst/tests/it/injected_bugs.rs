@@ -115,8 +115,6 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::SharedTagRemoved => &["nothing of others is lost"],
         Bug::RequestKeyLeft => &["a pod is back in service before its request is released"],
         Bug::GraceBeforeUnready => &["a grace period begins out of service"],
-        Bug::UnreadyPodRecorded => &["records are of Ready pods"],
-        Bug::RunningPodForgotten => &["pods that run are not forgotten"],
         Bug::InPlaceForgotten => &["in place where possible"],
     }
 }

@@ -25,8 +25,6 @@ const COPIES: u64 = 40;
 const PULLS: u64 = 40;
 /// PodProbeMarkers.
 const PROBES: u64 = 40;
-/// And with pods whose nodes are recorded.
-const RECORDS: u64 = 40;
 /// And with containers that are restarted.
 const RESTARTS: u64 = 40;
 
@@ -135,12 +133,6 @@ fn nodes_have_the_probes_of_markers_and_pods_follow_results_whatever_fails() {
 #[test]
 fn every_request_to_restart_containers_ends_and_leaves_nothing_on_its_pod_whatever_fails() {
     every_one_passes("containerrecreaterequest", RESTARTS).unwrap();
-}
-
-/// `kruise-dst run --of persistentpodstate` takes more of them.
-#[test]
-fn every_ready_pod_is_recorded_and_none_that_runs_is_forgotten_whatever_fails() {
-    every_one_passes("persistentpodstate", RECORDS).unwrap();
 }
 
 /// Every seventeenth: `kruise-dst enumerate` takes all of them.
