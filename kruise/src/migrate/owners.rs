@@ -17,12 +17,17 @@ use super::definition::{self, Definition};
 use super::paced::Paced;
 use super::pages::{self, Page};
 
-/// Resources of Kubernetes whose objects workloads own: path of their version, and plural name.
-const DEPENDENTS: [(&str, &str); 4] = [
-    ("/api/v1", "pods"),
-    ("/apis/apps/v1", "controllerrevisions"),
-    ("/api/v1", "persistentvolumeclaims"),
-    ("/apis/batch/v1", "jobs"),
+/// Resources of Kubernetes whose objects our kinds own: path of their version, plural name, and the only kind that owns such;
+/// empty if several do. What no named kind owns is not listed: a list of Secrets is a matter of trust.
+const DEPENDENTS: [(&str, &str, &str); 8] = [
+    ("/api/v1", "pods", ""),
+    ("/apis/apps/v1", "controllerrevisions", ""),
+    ("/api/v1", "persistentvolumeclaims", ""),
+    ("/apis/batch/v1", "jobs", ""),
+    ("/apis/apps/v1", "deployments", "UnitedDeployment"),
+    ("/apis/apps/v1", "statefulsets", "UnitedDeployment"),
+    ("/api/v1", "secrets", "ResourceDistribution"),
+    ("/api/v1", "configmaps", "ResourceDistribution"),
 ];
 /// Times that a list is begun, if the server does not keep it long enough to be read to its end.
 const ROUNDS: usize = 5;
@@ -87,12 +92,10 @@ async fn migrate(options: &Options) -> anyhow::Result<String> {
         owners,
         refused: Vec::new(),
     };
-    let of_kubernetes = DEPENDENTS
-        .iter()
-        .map(|(version, plural)| format!("{version}/{plural}"));
+    let of_kubernetes = changes.owners.dependents();
     let of_kruise = definitions.iter().filter_map(Definition::list_path);
     let mut text = String::new();
-    for list in of_kubernetes.chain(of_kruise) {
+    for list in of_kubernetes.into_iter().chain(of_kruise) {
         let changed = changes.all(&list).await?;
         if changed > 0 {
             let plural = list.rsplit('/').next().unwrap_or_default();
@@ -129,6 +132,15 @@ fn owners(options: &Options, definitions: &[Definition]) -> anyhow::Result<Owner
 }
 
 impl Owners {
+    /// Paths of the resources of Kubernetes whose objects they may own.
+    fn dependents(&self) -> Vec<String> {
+        let is_owned = |owner: &str| owner.is_empty() || self.kinds.iter().any(|(_, kind)| kind == owner);
+        let owned = DEPENDENTS.iter().filter(|(.., owner)| is_owned(owner));
+        owned
+            .map(|(version, plural, _)| format!("{version}/{plural}"))
+            .collect()
+    }
+
     /// JSON Patch that changes the version of the owners of an object. It is refused if the object has got other owners
     /// meanwhile. `None` if nothing changes.
     fn correction(&self, references: &[Value]) -> Option<Value> {
@@ -271,6 +283,17 @@ mod tests {
                 {"op": "replace", "path": "/metadata/ownerReferences/5/apiVersion", "value": "apps.kruise.io/v1alpha1"},
             ])
         );
+    }
+
+    #[test]
+    fn secrets_are_listed_only_for_the_kind_that_owns_some() {
+        let of = |kind: &str| Owners {
+            kinds: [("apps.kruise.io".to_owned(), kind.to_owned())].into(),
+            version: "v1alpha1".into(),
+        };
+        let has = |kind: &str, path: &str| of(kind).dependents().contains(&path.to_owned());
+        assert!(has("ResourceDistribution", "/api/v1/secrets") && !has("CloneSet", "/api/v1/secrets"));
+        assert!(has("UnitedDeployment", "/apis/apps/v1/deployments") && has("CloneSet", "/api/v1/pods"));
     }
 
     #[test]
