@@ -99,24 +99,22 @@ async fn restart(options: &Options, client: &Client) -> anyhow::Result<String> {
     for pod in left_out {
         output::print(&format!("{pod}: left out, its containers have not started yet\n"))?;
     }
-    let rollout = Rollout {
-        pods,
-        wanted: target.wanted,
-        limit: target.limit,
-    };
+    let rollout = Rollout { pods };
+    let limits = target.limits().await?;
     output::print(&format!(
         "{}: {} pods, at most {} of {} out of service\n",
         target.title,
         rollout.pods.len(),
-        rollout.limit,
-        rollout.wanted
+        limits.most_out,
+        limits.wanted
     ))?;
     let patience = Duration::from_secs(options.timeout.into());
     let (mut before, mut since) = (None, Instant::now());
     loop {
-        let pods = pods_now(&target.pods().await?, target.min_ready_seconds, client.now());
+        let limits = target.limits().await?;
         let states = requests.look().await?;
-        match rollout.next(&pods, &states) {
+        let pods = pods_now(&target.pods().await?, limits.min_ready_seconds, client.now());
+        match rollout.next(limits, &pods, &states) {
             Next::Done => return Ok(format!("{}: restarted\n", target.title)),
             Next::Failed(why) => bail!("{why}; no further pod is restarted"),
             Next::Create(names) => {
@@ -130,7 +128,7 @@ async fn restart(options: &Options, client: &Client) -> anyhow::Result<String> {
         if before.as_ref() != Some(&now) {
             (before, since) = (Some(now), Instant::now());
         } else if since.elapsed() > patience {
-            bail!("{}", stuck(&rollout, &now.0, options.timeout));
+            bail!("{}", stuck(limits.wanted, &now.0, options.timeout));
         }
         tokio::time::sleep(PERIOD).await;
     }
@@ -177,11 +175,11 @@ fn pods_now(pods: &[Arc<PodView>], min_ready_seconds: i32, now: Timestamp) -> Ve
 }
 
 /// Why nothing changes.
-fn stuck(rollout: &Rollout, pods: &[Pod], seconds: u32) -> String {
+fn stuck(wanted: i32, pods: &[Pod], seconds: u32) -> String {
     let out = pods.iter().filter(|pod| !pod.is_available);
     let out: Vec<&str> = out.map(|pod| pod.name.as_str()).collect();
     let found = i32::try_from(pods.len()).unwrap_or(i32::MAX);
-    let absent = rollout.wanted.saturating_sub(found).max(0);
+    let absent = wanted.saturating_sub(found).max(0);
     format!(
         "nothing has changed for {seconds} s; pods that are not available: {}; pods that the workload lacks: {absent}",
         if out.is_empty() {

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use super::target::Limits;
+
 /// A pod of the workload, as it is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pod {
@@ -40,17 +42,19 @@ pub(super) enum Next {
 pub(super) struct Rollout {
     /// UIDs of the pods that are restarted, by name. Pods that are created later run new containers anyway.
     pub(super) pods: BTreeMap<String, String>,
-    /// Pods that the workload wants.
-    pub(super) wanted: i32,
-    /// Most pods out of service.
-    pub(super) limit: i32,
 }
 
 impl Rollout {
-    /// Decides by the pods of the workload and by the requests, by name of their pods. Pods that are gone are done with.
-    pub(super) fn next(&self, pods: &[Pod], requests: &BTreeMap<String, Request>) -> Next {
+    /// Decides by what the workload allows, by its pods, and by the requests, by name of their pods. Pods that are gone are done
+    /// with, however their requests ended. The pods must have been read after the requests: a pod whose request has ended was
+    /// restarted when they were.
+    pub(super) fn next(&self, limits: Limits, pods: &[Pod], requests: &BTreeMap<String, Request>) -> Next {
+        let is_there = |name: &str| {
+            let mut pods = pods.iter();
+            pods.any(|pod| pod.name == name && self.pods.get(name) == Some(&pod.uid))
+        };
         let failed = requests.iter().find_map(|(pod, request)| match request {
-            Request::Failed(why) => Some(format!("pod {pod}: {why}")),
+            Request::Failed(why) if is_there(pod) => Some(format!("pod {pod}: {why}")),
             _ => None,
         });
         if let Some(why) = failed {
@@ -78,7 +82,8 @@ impl Rollout {
         }
         let in_service = pods.iter().filter(|pod| !is_out(pod)).count();
         let in_service = i32::try_from(in_service).unwrap_or(i32::MAX);
-        let room = self.limit.saturating_sub(self.wanted.saturating_sub(in_service));
+        let out = limits.wanted.saturating_sub(in_service);
+        let room = limits.most_out.saturating_sub(out);
         let mut room = usize::try_from(room).unwrap_or(0);
         let chosen = waiting.into_iter().filter(|pod| {
             let is_chosen = !pod.is_available || room > 0;
@@ -106,13 +111,23 @@ mod tests {
         available.iter().enumerate().map(pod).collect()
     }
 
-    fn rollout(of: &[Pod], wanted: i32, limit: i32) -> Rollout {
-        let pods = of.iter().map(|pod| (pod.name.clone(), pod.uid.clone()));
-        Rollout {
-            pods: pods.collect(),
-            wanted,
-            limit,
+    /// A restart of these pods of a workload that wants so many, and so many of which may be out of service.
+    struct Case(Rollout, Limits);
+
+    impl Case {
+        fn next(&self, pods: &[Pod], requests: &BTreeMap<String, Request>) -> Next {
+            self.0.next(self.1, pods, requests)
         }
+    }
+
+    fn rollout(of: &[Pod], wanted: i32, most_out: i32) -> Case {
+        let pods = of.iter().map(|pod| (pod.name.clone(), pod.uid.clone()));
+        let limits = Limits {
+            wanted,
+            most_out,
+            min_ready_seconds: 0,
+        };
+        Case(Rollout { pods: pods.collect() }, limits)
     }
 
     fn requests(of: &[(&str, Request)]) -> BTreeMap<String, Request> {
@@ -188,6 +203,26 @@ mod tests {
         pods[1].uid = "another".into();
         let ended = requests(&[("web-0", Request::Succeeded)]);
         assert_eq!(rollout.next(&pods, &ended), Next::Done);
+    }
+
+    #[test]
+    fn the_request_of_a_pod_that_is_gone_may_end_as_it_likes() {
+        let mut pods = pods(&[true; 2]);
+        let rollout = rollout(&pods, 2, 2);
+        pods.remove(1);
+        let gone = requests(&[
+            ("web-0", Request::Succeeded),
+            ("web-1", Request::Failed("pod has gone".into())),
+        ]);
+        assert_eq!(rollout.next(&pods, &gone), Next::Done);
+    }
+
+    #[test]
+    fn a_workload_that_grows_meanwhile_lacks_its_new_pods() {
+        let pods = pods(&[true; 3]);
+        let Case(rollout, limits) = rollout(&pods, 3, 1);
+        let grown = Limits { wanted: 6, ..limits };
+        assert_eq!(rollout.next(grown, &pods, &requests(&[])), create(&[]));
     }
 
     #[test]

@@ -34,15 +34,22 @@ const KINDS: [(&Kind, Reader); 3] = [
 /// A workload of a namespace.
 pub(super) struct Target<'c> {
     client: &'c Client,
+    path: String,
+    reader: Reader,
     /// Path of the pods that its selector selects.
     pods: String,
     uid: String,
     /// Kind, namespace and name, for people.
     pub(super) title: String,
+}
+
+/// How many pods a workload wants and can spare. Whoever scales it changes that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Limits {
     /// Pods that it wants.
     pub(super) wanted: i32,
     /// Most pods out of service in a rollout; at least 1.
-    pub(super) limit: i32,
+    pub(super) most_out: i32,
     /// Seconds that a pod must be Ready to be available.
     pub(super) min_ready_seconds: i32,
 }
@@ -51,9 +58,7 @@ pub(super) struct Target<'c> {
 struct Facts {
     uid: String,
     selector: LabelSelector,
-    wanted: i32,
-    limit: i32,
-    min_ready_seconds: i32,
+    limits: Limits,
 }
 
 impl<'c> Target<'c> {
@@ -67,30 +72,43 @@ impl<'c> Target<'c> {
         let (kind, name) = target
             .split_once('/')
             .ok_or_else(|| anyhow!("write the workload as clone/NAME, not {target:?}"))?;
-        let Some((kind, facts)) = KINDS.into_iter().find(|(known, _)| has_name(known, kind)) else {
+        let Some((kind, reader)) = KINDS.into_iter().find(|(known, _)| has_name(known, kind)) else {
             bail!("containers of {kind:?} cannot be restarted; write clone/NAME, sts/NAME or daemon/NAME");
         };
         let title = format!("{} {namespace}/{name}", kind.kind);
         let collection = served.collection(ResourceId::of(kind), Some(namespace))?;
-        let object: Value = client
-            .get(&format!("{collection}/{}", segment(name)))
-            .await
-            .with_context(|| format!("cannot read {title}"))?;
-        let facts = facts(object).map_err(|error| anyhow!("{title} cannot be read: {error}"))?;
+        let mut target = Self {
+            client,
+            path: format!("{collection}/{}", segment(name)),
+            reader,
+            pods: served.collection(ResourceId::PODS, Some(namespace))?,
+            uid: String::new(),
+            title,
+        };
+        let facts = target.facts().await?;
         if facts.selector.is_empty() {
-            bail!("{title} has no selector");
+            bail!("{} has no selector", target.title);
         }
         let selector = segment(&facts.selector.to_query());
-        let pods = served.collection(ResourceId::PODS, Some(namespace))?;
-        Ok(Self {
-            client,
-            pods: format!("{pods}?labelSelector={selector}"),
-            uid: facts.uid,
-            title,
-            wanted: facts.wanted,
-            limit: facts.limit.max(1),
-            min_ready_seconds: facts.min_ready_seconds,
-        })
+        target.pods = format!("{}?labelSelector={selector}", target.pods);
+        target.uid = facts.uid;
+        Ok(target)
+    }
+
+    async fn facts(&self) -> anyhow::Result<Facts> {
+        let title = &self.title;
+        let object = self.client.get(&self.path).await;
+        let object = object.with_context(|| format!("cannot read {title}"))?;
+        (self.reader)(object).map_err(|error| anyhow!("{title} cannot be read: {error}"))
+    }
+
+    /// What it allows now. Fails if it was deleted, or replaced by another one of its name.
+    pub(super) async fn limits(&self) -> anyhow::Result<Limits> {
+        let facts = self.facts().await?;
+        if facts.uid != self.uid {
+            bail!("{} was replaced by another one", self.title);
+        }
+        Ok(facts.limits)
     }
 
     /// Its pods that have neither ended nor are being deleted.
@@ -109,10 +127,12 @@ fn of_cloneset(object: Value) -> Result<Facts, String> {
     let limits = OfCloneSet::of(&set.spec, false);
     Ok(Facts {
         uid: set.metadata.uid,
-        min_ready_seconds: set.spec.min_ready_seconds,
+        limits: Limits {
+            wanted: limits.replicas,
+            most_out: limits.max_unavailable.max(1),
+            min_ready_seconds: set.spec.min_ready_seconds,
+        },
         selector: set.spec.selector,
-        wanted: limits.replicas,
-        limit: limits.max_unavailable,
     })
 }
 
@@ -122,9 +142,11 @@ fn of_statefulset(object: Value) -> Result<Facts, String> {
     Ok(Facts {
         uid: set.metadata.uid,
         selector: set.spec.selector,
-        wanted: limits.replicas,
-        limit: limits.max_unavailable,
-        min_ready_seconds: limits.min_ready_seconds,
+        limits: Limits {
+            wanted: limits.replicas,
+            most_out: limits.max_unavailable.max(1),
+            min_ready_seconds: limits.min_ready_seconds,
+        },
     })
 }
 
@@ -134,9 +156,11 @@ fn of_daemonset(object: Value) -> Result<Facts, String> {
     Ok(Facts {
         uid: set.metadata.uid,
         selector: set.spec.selector,
-        wanted: limits.desired,
-        limit: limits.max_unavailable,
-        min_ready_seconds: limits.min_ready_seconds,
+        limits: Limits {
+            wanted: limits.desired,
+            most_out: limits.max_unavailable.max(1),
+            min_ready_seconds: limits.min_ready_seconds,
+        },
     })
 }
 
@@ -147,12 +171,12 @@ mod tests {
     use super::*;
 
     /// Wanted pods, and how many may be out of service.
-    fn of((kind, facts): (&Kind, Reader), spec: &Value, status: &Value) -> (i32, i32) {
+    fn of((kind, reader): (&Kind, Reader), spec: &Value, status: &Value) -> (i32, i32) {
         let object = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": kind.kind,
             "metadata": {"name": "web", "uid": "u"}, "spec": spec, "status": status});
-        let facts = facts(object).unwrap();
+        let facts = reader(object).unwrap();
         assert_eq!(facts.uid, "u");
-        (facts.wanted, facts.limit)
+        (facts.limits.wanted, facts.limits.most_out)
     }
 
     #[test]
@@ -164,6 +188,8 @@ mod tests {
         assert_eq!(of(clone, &spec, &none), (10, 3));
         assert_eq!(of(stateful, &spec, &none), (10, 2));
         assert_eq!(of(stateful, &json!({"replicas": 10}), &none), (10, 1));
+        let surge = json!({"replicas": 10, "updateStrategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}});
+        assert_eq!(of(clone, &surge, &none), (10, 1), "a restart needs one");
         let spec = json!({"updateStrategy": share("25%")});
         assert_eq!(of(daemon, &spec, &json!({"desiredNumberScheduled": 5})), (5, 2));
     }
