@@ -130,7 +130,7 @@ fn values() -> PathBuf {
 
 #[test]
 #[ignore = "needs helm: HELM=/path/to/helm cargo test -p kruise --test it release -- --ignored"]
-fn a_release_of_openkruise_is_upgraded_with_its_values_and_keeps_secret_daemon_and_definitions() {
+fn a_release_of_openkruise_is_upgraded_with_its_values_and_keeps_secret_and_definitions() {
     for version in ["1.8.3", "1.9.0-alpha.3"] {
         let lab = Lab::new(&format!("upgrade-{version}"));
         let mut objects = release(&published(version)["default"]);
@@ -159,9 +159,16 @@ fn a_release_of_openkruise_is_upgraded_with_its_values_and_keeps_secret_daemon_a
             assert_eq!(lab.kept(), agents);
         }
         let after = lab.playground.get(DAEMON);
-        for part in ["/spec", "/metadata/uid", "/metadata/generation"] {
+        for part in ["/metadata/uid", "/spec/selector", "/spec/updateStrategy"] {
             assert_eq!(after.pointer(part), daemon.pointer(part), "{part}");
         }
+        let agent = &after["spec"]["template"]["spec"]["containers"];
+        assert_eq!(agent.as_array().unwrap().len(), 1, "{agent}");
+        assert_eq!(
+            agent[0]["image"],
+            concat!("kruise/kruise-manager:v", env!("CARGO_PKG_VERSION"))
+        );
+        assert_eq!(agent[0]["command"], json!(["/kruise-daemon"]));
         let uid = |definition: &Value| definition["metadata"]["uid"].clone();
         let now = lab.definitions();
         for definition in &before {
@@ -213,11 +220,19 @@ fn the_namespace_of_copied_secrets_outlives_its_gate_and_its_release() {
     let namespace = lab.kept();
     let roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/kruise-daemon-config/roles";
     let granted = || lab.playground.get(roles)["items"].as_array().unwrap().len();
-    assert_eq!(granted(), 1);
+    // Managers write the copies, and agents read them.
+    assert_eq!(granted(), 2);
     lab.must(&["upgrade", "kruise", &ours, "--set=featureGates="]);
+    assert_eq!((lab.kept(), granted()), (namespace.clone(), 1));
+    lab.must(&[
+        "upgrade",
+        "kruise",
+        &ours,
+        "--set=featureGates=KruiseDaemon=false",
+    ]);
     assert_eq!((lab.kept(), granted()), (namespace.clone(), 0));
     lab.must(&["upgrade", "kruise", &ours, "--reset-values"]);
-    assert_eq!((lab.kept(), granted()), (namespace.clone(), 1));
+    assert_eq!((lab.kept(), granted()), (namespace.clone(), 2));
     lab.must(&["uninstall", "kruise", "--no-hooks"]);
     assert_eq!(lab.kept(), namespace);
 }
