@@ -148,7 +148,12 @@ impl<'a> Round<'a> {
         let updated = conditions.find(|condition| condition.kind == UNITED_UPDATED);
         let since = updated.and_then(|condition| condition.last_transition_time);
         for subset in self.topology() {
-            let (workload, partition) = (self.workload(&subset.name), self.partition(&subset.name));
+            let workload = self.workload(&subset.name);
+            let partition = match self.child {
+                // It has none.
+                Child::Deployment => 0,
+                _ => self.partition(&subset.name),
+            };
             let mut entries = self.status.subset_statuses.iter_mut();
             let entry = entries.find(|entry| entry.name == subset.name);
             let Some(entry) = entry.filter(|_| strategy.is_adaptive()) else {
@@ -191,7 +196,7 @@ impl<'a> Round<'a> {
     }
 
     fn provide(&mut self, replicas: &[i32]) {
-        let mut problem: Option<String> = None;
+        let (mut problem, mut is_lacking): (Option<String>, bool) = (None, false);
         let (mut created, mut updated, mut grows) = (Vec::new(), 0, false);
         let topology = self.topology();
         let mut shares: Vec<(&Subset, State, i32)> = topology
@@ -206,6 +211,7 @@ impl<'a> Round<'a> {
             let share = self.share(subset, state, replicas);
             self.note(subset, state, share);
             let revision = self.revisions.updated.clone();
+            let stored = found.and_then(|found| found.workload.view.object.get("apiVersion")?.as_str());
             let parts = Parts {
                 united: self.snapshot.united,
                 child: self.child,
@@ -214,6 +220,9 @@ impl<'a> Round<'a> {
                 subset,
                 patch: subset.patch.as_ref().filter(|patch| !patch.is_null()),
                 share,
+                api_version: stored
+                    .or(self.snapshot.child_api_version)
+                    .unwrap_or(self.child.api_version()),
             };
             grows |= found.is_none_or(|found| found.workload.replicas() < replicas);
             let write = match found {
@@ -236,6 +245,7 @@ impl<'a> Round<'a> {
                     self.plan.writes.extend(write);
                 }
                 Err(wrong) => {
+                    is_lacking |= found.is_none();
                     self.plan.events.push(events::problem(&wrong));
                     problem.get_or_insert(wrong);
                 }
@@ -246,7 +256,8 @@ impl<'a> Round<'a> {
             step.done = Some(events::created(count, self.child));
         }
         self.plan.writes.extend(created);
-        let deleted = self.remove();
+        // What cannot be made does not take the place of what runs.
+        let deleted = self.remove(problem.is_none());
         let strategy = &self.snapshot.united.spec.topology.schedule_strategy;
         if grows && strategy.is_adaptive() {
             let seconds = u64::try_from(strategy.adaptive.critical_seconds()).unwrap_or(0);
@@ -255,7 +266,7 @@ impl<'a> Round<'a> {
         // An error counts as long as there is something left to do.
         let memory = self.snapshot.memory;
         let adopts = self.subsets.current.values().any(|found| found.is_orphan);
-        let is_provided = count == 0 && deleted == 0 && !adopts && problem.is_none();
+        let is_provided = count == 0 && deleted == 0 && !adopts && !is_lacking;
         let error = memory.scale_error.as_deref().filter(|_| !is_provided);
         if is_provided || error.is_some() {
             status::provisioned(&mut self.status, error, self.now);
@@ -304,8 +315,8 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Deletes workloads that no subset has any more. Returns how many.
-    fn remove(&mut self) -> usize {
+    /// Deletes workloads that no subset has any more, if all others could be made. Returns how many.
+    fn remove(&mut self, all_made: bool) -> usize {
         let topology: BTreeSet<&str> = self
             .topology()
             .iter()
@@ -328,9 +339,12 @@ impl<'a> Round<'a> {
                 .filter(move |workload| workload.child == child)
                 .collect::<Vec<_>>()
         };
-        let mut groups = vec![(self.child, left, "its subset has left the topology")];
-        for child in Child::ALL {
-            groups.push((child, others(child), "the template is of another kind"));
+        let mut groups = Vec::new();
+        if all_made {
+            groups.push((self.child, left, "its subset has left the topology"));
+            for child in Child::ALL {
+                groups.push((child, others(child), "the template is of another kind"));
+            }
         }
         let mut deleted = 0;
         for (child, workloads, reason) in groups {

@@ -20,6 +20,9 @@ use crate::{
 
 pub(crate) use reservation::{Rollout, reserve, text};
 
+/// How long a reconcile waits at least until it looks again. Durations of specifications may be 0 or less.
+const SOONEST: Duration = Duration::from_secs(1);
+
 /// Whether a subset can take pods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
@@ -68,10 +71,20 @@ pub(crate) fn adapt(
     let mut state = State::default();
     let since = marked(entry).map(|condition| condition.last_transition_time.unwrap_or(now));
     state.marked = since.is_some();
+    let limit = adaptive.critical_seconds();
+    let unready = workload.filter(|workload| workload.view.ready < workload.replicas());
+    let pods = unready.into_iter().flat_map(|workload| &workload.pods);
+    let waits: Vec<Pending> = pods.map(|pod| pending(pod, limit, now)).collect();
+    let waits_too_long = waits.contains(&Pending::TooLong);
     if let Some(since) = since {
         if let Some(left) = left(since, adaptive.unschedulable_seconds(), now) {
             state.unschedulable = true;
             return (state, Some(left));
+        }
+        // Without a duration it would change back and forth in each reconcile.
+        if waits_too_long && adaptive.unschedulable_seconds() <= 0 {
+            state.unschedulable = true;
+            return (state, Some(SOONEST));
         }
         let seconds = now.duration_since(since).as_secs_f64();
         let message = format!("unschedulable subset recovered after {seconds:.6} seconds");
@@ -83,12 +96,7 @@ pub(crate) fn adapt(
             now,
         );
     }
-    let Some(workload) = workload.filter(|workload| workload.view.ready < workload.replicas()) else {
-        return (state, None);
-    };
-    let limit = adaptive.critical_seconds();
-    let waits = || workload.pods.iter().map(|pod| pending(pod, limit, now));
-    if waits().any(|wait| wait == Pending::TooLong) {
+    if waits_too_long {
         state.unschedulable = true;
         let message = "timeout pending pods found".to_owned();
         conditions::set(
@@ -99,9 +107,9 @@ pub(crate) fn adapt(
             now,
         );
         let duration = u64::try_from(adaptive.unschedulable_seconds()).unwrap_or(0);
-        return (state, Some(Duration::from_secs(duration)));
+        return (state, Some(Duration::from_secs(duration).max(SOONEST)));
     }
-    let next = waits().filter_map(|wait| match wait {
+    let next = waits.into_iter().filter_map(|wait| match wait {
         Pending::For(left) => Some(left),
         _ => None,
     });

@@ -4,6 +4,7 @@ mod placement;
 
 use go_compat::{IntOrString, Rounding, json::to_go_json};
 use kruise_api::{
+    cloneset::convert::V1ALPHA1,
     convert::convert_as,
     meta::StringMap,
     names::uniteddeployment::{SUBSET_NAME, SUBSET_PATCH, SUBSET_REVISION},
@@ -14,6 +15,9 @@ use kube_schema::{patch::strategic, table::Table};
 use serde_json::{Map, Value, json};
 
 use crate::change::without_nulls;
+
+/// Where CloneSets of the newest version say that new pods get the claims of deleted ones.
+const ENABLE_PVC_REUSE: [&str; 2] = ["scaleStrategy", "enablePVCReuse"];
 
 /// What a workload is made from.
 #[derive(Clone, Copy)]
@@ -28,6 +32,8 @@ pub(crate) struct Parts<'a> {
     /// The patch of the pod template.
     pub(crate) patch: Option<&'a Value>,
     pub(crate) share: Share,
+    /// The version in which the workload is served.
+    pub(crate) api_version: &'a str,
 }
 
 /// What one subset gets.
@@ -79,12 +85,26 @@ impl Parts<'_> {
         placement::apply(&mut pods, self.subset);
         put(&mut spec, &["template"], self.patched(pods)?);
         self.limit_update(&mut spec);
+        if self.keeps_claims() {
+            put(&mut spec, &ENABLE_PVC_REUSE, true.into());
+        }
 
         let metadata = json!({"labels": labels, "annotations": annotations});
         let mut object = json!({"apiVersion": self.child.api_version(), "kind": self.child.kind(),
             "metadata": metadata, "spec": spec});
         without_nulls(&mut object);
         Ok(object)
+    }
+
+    /// Does the version in which a CloneSet is served decide what becomes of its claims? The template says nothing about it:
+    /// what that means differs between the versions, and the older one keeps claims.
+    pub(crate) fn keeps_claims(&self) -> bool {
+        let said = ENABLE_PVC_REUSE
+            .iter()
+            .try_fold(self.template.get("spec").unwrap_or(&Value::Null), |value, key| {
+                value.get(*key)
+            });
+        self.child == Child::CloneSet && self.api_version == V1ALPHA1 && said.is_none_or(Value::is_null)
     }
 
     fn patched(&self, pods: Value) -> Result<Value, String> {

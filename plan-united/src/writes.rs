@@ -31,7 +31,8 @@ fn name(snapshot: &Snapshot<'_>, subset: &str, child: Child) -> (String, String)
     let metadata = &snapshot.united.metadata;
     let whole = format!("{}-{subset}-", metadata.name);
     let mut prefix = whole.clone();
-    prefix.truncate(LONGEST_PREFIX);
+    // Names that the webhook has not seen may have letters of several bytes.
+    prefix.truncate(prefix.floor_char_boundary(LONGEST_PREFIX));
     let is_ours = |name: &str| {
         let drawn = name.strip_prefix(&*prefix);
         drawn.is_some_and(|drawn| drawn.len() == 5 && !drawn.contains('-'))
@@ -96,7 +97,7 @@ pub(crate) fn update(
     parts: &Parts<'_>,
 ) -> Result<Option<ObjectWrites>, String> {
     let (child, view) = (parts.child, &workload.view);
-    let reserves = snapshot.united.spec.topology.schedule_strategy.reserves();
+    let reserves = snapshot.united.spec.topology.schedule_strategy.reserves() || has_reserved(workload);
     let desired = parts.build()?;
     let revision = view
         .labels
@@ -130,15 +131,19 @@ pub(crate) fn update(
         return Ok(None);
     }
     let before = before(workload, revisions, parts, patch.unwrap_or_default(), reserves);
-    let api_version = view.object.get("apiVersion").and_then(Value::as_str);
-    let api_version = api_version
-        .or(snapshot.child_api_version)
-        .unwrap_or(child.api_version());
-    let [before, desired] = [
-        served(child, before, api_version)?,
-        served(child, desired, api_version)?,
+    let [mut before, mut desired] = [
+        served(child, before, parts.api_version)?,
+        served(child, desired, parts.api_version)?,
     ]
     .map(owned);
+    if parts.keeps_claims() {
+        leave_out_default(&mut before, &view.object);
+        leave_out_default(&mut desired, &view.object);
+    }
+    if matches!(child, Child::Deployment | Child::StatefulSet) {
+        settle_strategy(child, &mut before, &desired);
+        settle_account(&mut before, &mut desired, &view.object);
+    }
     let Some(patch) = change::patch(&before, &desired, &view.object) else {
         return Ok(None);
     };
@@ -152,6 +157,65 @@ pub(crate) fn update(
     let mut step = Step::new(write, reasons.join(", "));
     step.failed = Some(events::failed("updating", child, &view.name));
     Ok(Some(batched(Phase::Pods, step)))
+}
+
+/// Leaves out that claims are kept where the workload says it by saying nothing.
+fn leave_out_default(object: &mut Value, actual: &Value) {
+    let says_nothing = actual.pointer("/spec/scaleStrategy/disablePVCReuse").is_none();
+    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
+        return;
+    };
+    if let Some(Value::Object(scale)) = spec.get_mut("scaleStrategy").filter(|_| says_nothing) {
+        scale.remove("disablePVCReuse");
+        if scale.is_empty() {
+            spec.remove("scaleStrategy");
+        }
+    }
+}
+
+/// Are some of its pods still reserved? Then its `maxUnavailable` may be ours, although pods are not reserved any more.
+fn has_reserved(workload: &Workload) -> bool {
+    let mut pods = workload.pods.iter();
+    pods.any(|pod| pod.labels.get(RESERVED_POD) == Some(scheduling::text(true)))
+}
+
+/// API servers fill in `rollingUpdate`, and refuse it beside another type.
+fn settle_strategy(child: Child, before: &mut Value, desired: &Value) {
+    let strategy = strategy_of(child);
+    let of_desired = |member: &str| desired.pointer(&format!("/spec/{strategy}/{member}"));
+    let kind = of_desired("type").and_then(Value::as_str);
+    let rolls = matches!(kind, None | Some("" | "RollingUpdate"));
+    if !rolls && of_desired("rollingUpdate").is_none() {
+        put(before, &["spec", strategy, "rollingUpdate"], json!({}));
+    }
+}
+
+/// API servers keep the name of the service account in two members of a pod, each of which is restored from the other.
+fn settle_account(before: &mut Value, desired: &mut Value, actual: &Value) {
+    const MEMBERS: [&str; 2] = ["serviceAccountName", "serviceAccount"];
+    let of = |object: &Value| {
+        let pod = object.pointer("/spec/template/spec");
+        let names = MEMBERS.iter().map(|member| pod?.get(*member));
+        names.flatten().next().cloned()
+    };
+    let (earlier, wanted) = (of(before), of(desired));
+    for member in MEMBERS {
+        let path = ["spec", "template", "spec", member];
+        let is_there = actual.pointer(&format!("/{}", path.join("/"))).is_some();
+        match (&earlier, &wanted) {
+            (Some(earlier), None) if is_there => put(before, &path, earlier.clone()),
+            (_, Some(wanted)) if is_there => put(desired, &path, wanted.clone()),
+            _ => {}
+        }
+    }
+}
+
+/// Where the strategy of a workload is.
+fn strategy_of(child: Child) -> &'static str {
+    match child {
+        Child::Deployment => "strategy",
+        _ => "updateStrategy",
+    }
 }
 
 /// What a UnitedDeployment sets in a workload that exists. Selectors cannot be changed.
@@ -200,10 +264,7 @@ fn before(
         let pods = object.pointer("/spec/template").cloned().unwrap_or_default();
         json!({"apiVersion": parts.child.api_version(), "kind": parts.child.kind(), "spec": {"template": pods}})
     });
-    let strategy = match parts.child {
-        Child::Deployment => "strategy",
-        _ => "updateStrategy",
-    };
+    let strategy = strategy_of(parts.child);
     let max = format!("/spec/{strategy}/rollingUpdate/maxUnavailable");
     if reserves
         && before.pointer(&max).is_none()
@@ -292,7 +353,9 @@ pub(crate) fn unblock(owner: &Owner<'_>, workload: &Workload, parts: &Parts<'_>)
         .pointer("/spec/ordinals/start")
         .and_then(Value::as_i64)
         .unwrap_or(0);
-    let first = start + i64::from(parts.share.partition);
+    // The workload may not have the wanted partition yet.
+    let stored = share_of(parts.child, object).partition;
+    let first = start.saturating_add(parts.share.partition.max(stored).into());
     let is_stuck = |pod: &&Arc<PodView>| {
         let ordinal = pod
             .name

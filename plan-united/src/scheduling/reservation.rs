@@ -15,7 +15,7 @@ use kruise_api::{
 use kruise_plan_kit::jobs::left;
 use kruise_views::{Phase, PodView};
 
-use super::{State, marked};
+use super::{SOONEST, State, marked};
 use crate::{
     conditions,
     pods::{Pending, is_of, is_ready, pending},
@@ -150,7 +150,8 @@ impl Round<'_> {
 
     /// How long a reserved pod has to be Ready.
     fn hold(&self) -> Duration {
-        Duration::from_secs(u64::try_from(self.adaptive.unschedulable_seconds()).unwrap_or(0))
+        let seconds = u64::try_from(self.adaptive.unschedulable_seconds()).unwrap_or(0);
+        Duration::from_secs(seconds).max(SOONEST)
     }
 
     /// Is the reserved pod healthy for long enough?

@@ -1,6 +1,10 @@
 //! Subsets that cannot take pods.
 
+use std::time::Duration;
+
+use jiff::SignedDuration;
 use kruise_api::uniteddeployment::Child;
+use kruise_plan_kit::Explain;
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -209,4 +213,25 @@ fn an_entry_of_an_unknown_subset_and_a_lost_status_do_no_harm() {
     world.pass(30);
     assert_eq!(world.sizes(), "a=2 b=2");
     assert_eq!(world.status()["subsetStatuses"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn without_a_duration_a_subset_is_not_looked_at_without_pause() {
+    for (seconds, reserves) in [(0, false), (-5, false), (0, true), (-5, true)] {
+        let strategy = json!({"rescheduleCriticalSeconds": 10, "unschedulableDuration": seconds,
+            "reserveUnschedulablePods": reserves});
+        let mut world = adaptive(3, &[json!(2), json!(2), Value::Null], &strategy, &["b"]);
+        world.now += SignedDuration::from_secs(11);
+        let mut plans = 0;
+        loop {
+            let plan = world.plan(Explain::No);
+            let again = plan.requeue.unwrap_or(Duration::MAX);
+            assert!(again >= Duration::from_secs(1), "{again:?}");
+            plans += 1;
+            if plans == 20 || !(world.execute(plan) | world.run_workloads()) {
+                break;
+            }
+        }
+        assert!(plans < 20, "it never comes to rest");
+    }
 }

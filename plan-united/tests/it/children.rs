@@ -293,3 +293,82 @@ fn adopted_workloads_keep_their_other_owners() {
     assert_eq!(controller(object), "united");
     assert_eq!(object["metadata"]["ownerReferences"].as_array().unwrap().len(), 2);
 }
+
+/// API servers fill in what a rolling update is, and refuse it beside another type.
+#[test]
+fn a_deployment_that_is_to_recreate_its_pods_loses_the_defaults_of_a_rolling_update() {
+    let mut world = World::new(Child::Deployment, 2, &subsets(&["a"]));
+    world.settle();
+    let filled_in =
+        json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}});
+    world.touch("a", |object| object["spec"]["strategy"] = filled_in);
+    world.edit(|spec| {
+        spec["template"]["deploymentTemplate"]["spec"]["strategy"] = json!({"type": "Recreate"});
+    });
+    world.settle();
+    assert_eq!(
+        world.workload("a")["spec"]["strategy"],
+        json!({"type": "Recreate"})
+    );
+}
+
+/// API servers keep the name of the account in two members, each of which is restored from the other.
+#[test]
+fn a_service_account_that_leaves_the_template_leaves_both_its_members() {
+    let mut world = World::new(Child::Deployment, 2, &subsets(&["a"]));
+    let account = |world: &mut World, name: Value| {
+        world.edit(|spec| {
+            spec["template"]["deploymentTemplate"]["spec"]["template"]["spec"]["serviceAccountName"] = name;
+        });
+        world.settle();
+    };
+    let members = |world: &World| {
+        let pod = &world.workload("a")["spec"]["template"]["spec"];
+        [pod["serviceAccountName"].clone(), pod["serviceAccount"].clone()]
+    };
+    account(&mut world, json!("first"));
+    world.touch("a", |object| {
+        object["spec"]["template"]["spec"]["serviceAccount"] = json!("first");
+    });
+    account(&mut world, json!("second"));
+    assert_eq!(members(&world), [json!("second"), json!("second")]);
+    account(&mut world, Value::Null);
+    assert_eq!(members(&world), [Value::Null, Value::Null]);
+}
+
+#[test]
+fn a_long_name_is_cut_between_two_letters() {
+    let name = "zürich".repeat(12);
+    let mut world = World::new(Child::Deployment, 1, &subsets(&[&name]));
+    world.settle();
+    let made = world.workload(&name)["metadata"]["name"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(made.starts_with("api-zürich") && made.len() <= 63, "{made}");
+}
+
+#[test]
+fn a_workload_of_another_kind_stays_while_its_successor_cannot_be_made() {
+    let mut world = World::new(Child::StatefulSet, 2, &subsets(&["a"]));
+    world.settle();
+    let before = world.workload("a")["metadata"]["uid"].clone();
+    world.edit(|spec| {
+        spec["template"] = crate::world::template(Child::Deployment, "api:1");
+        spec["topology"]["subsets"] =
+            json!([{"name": "a", "patch": {"spec": {"containers": [{"image": "x"}]}}}]);
+    });
+    for _ in 0..3 {
+        world.reconcile();
+    }
+    let uids: Vec<&Value> = world
+        .workloads
+        .values()
+        .map(|object| &object["metadata"]["uid"])
+        .collect();
+    assert_eq!(uids, [&before]);
+    world.edit(|spec| spec["topology"]["subsets"] = subsets(&["a"]));
+    world.settle();
+    assert_eq!(world.own().len(), 1);
+    assert_eq!(world.workload("a")["kind"], "Deployment");
+}

@@ -126,3 +126,37 @@ fn a_rollout_that_is_half_done_goes_on() {
         world.status()["updatedRevision"]
     );
 }
+
+/// OpenKruise writes no `disablePVCReuse` where it is false, and so claims are reused.
+#[test]
+fn claims_of_clonesets_that_are_served_in_the_older_version_only_are_kept() {
+    let mut world = World::new(Child::CloneSet, 2, &subsets(&["a"]));
+    world.served = "v1alpha1";
+    world.united["apiVersion"] = json!("apps.kruise.io/v1alpha1");
+    world.edit(|spec| {
+        let spec = &mut spec["template"]["cloneSetTemplate"]["spec"];
+        spec["scaleStrategy"] = json!({});
+        spec["volumeClaimTemplates"] = json!([{"metadata": {"name": "data"}, "spec": {}}]);
+    });
+    let disables =
+        |world: &World| world.workload("a")["spec"]["scaleStrategy"]["disablePVCReuse"] == json!(true);
+    world.settle();
+    assert!(!disables(&world), "a new one");
+    world.touch("a", |object| object["spec"]["scaleStrategy"] = json!({}));
+    world.writes();
+    world.settle();
+    assert_eq!(world.writes(), [] as [&str; 0]);
+    world.image("api:2");
+    world.settle();
+    assert_eq!(world.images("a"), "api:2 api:2");
+    assert_eq!(world.workload("a")["spec"]["scaleStrategy"], json!({}));
+    // Who turns it off in the template still can.
+    world.edit(|spec| {
+        spec["template"]["cloneSetTemplate"]["spec"]["scaleStrategy"] = json!({"disablePVCReuse": true});
+    });
+    world.settle();
+    assert!(disables(&world));
+    world.edit(|spec| spec["template"]["cloneSetTemplate"]["spec"]["scaleStrategy"] = json!({}));
+    world.settle();
+    assert!(!disables(&world), "and on again");
+}
