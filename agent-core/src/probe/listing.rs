@@ -22,8 +22,9 @@ pub(super) struct Listing {
     /// When the containers started that run.
     starts: BTreeMap<ContainerId, Timestamp>,
     running: Option<Running>,
-    /// When the last one that succeeded began; none if something has changed since.
-    began: Option<Timestamp>,
+    /// When the last one was answered that succeeded; none if something has changed since it began. A runtime may need longer than
+    /// a listing serves: by its beginning none would ever serve.
+    answered: Option<Timestamp>,
     retry: Option<Timestamp>,
     failures: u32,
 }
@@ -31,8 +32,7 @@ pub(super) struct Listing {
 /// One that is under way.
 #[derive(Clone, Copy, Debug)]
 struct Running {
-    began: Timestamp,
-    /// Has something changed since?
+    /// Has something changed since it began?
     is_outdated: bool,
 }
 
@@ -49,12 +49,12 @@ impl Listing {
     }
 
     pub(super) fn is_fresh(&self, now: Timestamp) -> bool {
-        self.began.is_some_and(|began| now < after(began, FRESH))
+        self.answered.is_some_and(|answered| now < after(answered, FRESH))
     }
 
     /// Something has changed that the last one, and one that is under way, may not show.
     pub(super) fn outdate(&mut self) {
-        self.began = None;
+        self.answered = None;
         if let Some(running) = &mut self.running {
             running.is_outdated = true;
         }
@@ -63,18 +63,15 @@ impl Listing {
     /// Begins one, if none is under way.
     pub(super) fn begin(&mut self, call: &mut Call<'_>) {
         if self.running.is_none() && self.retry.is_none_or(|retry| retry <= call.now) {
-            self.running = Some(Running {
-                began: call.now,
-                is_outdated: false,
-            });
+            self.running = Some(Running { is_outdated: false });
             call.emit(Effect::ListProbedContainers(Arc::clone(&self.wanted)));
         }
     }
 
     /// One has succeeded. Adds the starts that were known before.
-    pub(super) fn succeeded(&mut self, containers: &mut [ProbedContainer]) {
+    pub(super) fn succeeded(&mut self, containers: &mut [ProbedContainer], now: Timestamp) {
         let running = self.running.take().filter(|running| !running.is_outdated);
-        self.began = running.map(|running| running.began);
+        self.answered = running.map(|_| now);
         self.retry = None;
         self.failures = 0;
         let mut starts = BTreeMap::new();

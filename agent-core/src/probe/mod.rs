@@ -30,6 +30,8 @@ use worker::{Kind, Turn, Worker};
 
 /// Commands that run at a time: each is a process that the runtime starts.
 const COMMANDS: usize = 16;
+/// Commands of one pod among them: those of one may take as long as they like.
+const COMMANDS_OF_POD: usize = 4;
 /// Requests and connections that are under way at a time.
 const REQUESTS: usize = 256;
 
@@ -130,7 +132,7 @@ impl Probes {
             self.listing.failed(&problem.unwrap_or_default(), call);
             return;
         };
-        self.listing.succeeded(&mut containers);
+        self.listing.succeeded(&mut containers, call.now);
         let by_name: BTreeMap<(&str, &str), &ProbedContainer> = containers
             .iter()
             .map(|one| ((&*one.pod, &*one.name), one))
@@ -200,7 +202,7 @@ impl Probes {
         for (_, key) in due {
             if let Some(worker) = self.workers.get_mut(&key)
                 && let Turn::Run(kind) = worker.turn(call.now)
-                && room.take(kind)
+                && room.take(kind, &key.0)
             {
                 self.next_run.0 = self.next_run.0.wrapping_add(1);
                 worker.begin(self.next_run, kind, call);
@@ -209,14 +211,17 @@ impl Probes {
     }
 
     fn room(&self) -> Room {
-        let count = |kind| {
-            let running = self.workers.values().filter_map(Worker::running);
-            running.filter(|one| *one == kind).count()
+        let mut room = Room {
+            commands: COMMANDS,
+            requests: REQUESTS,
+            of_pods: BTreeMap::new(),
         };
-        Room {
-            commands: COMMANDS.saturating_sub(count(Kind::Command)),
-            requests: REQUESTS.saturating_sub(count(Kind::Request)),
+        for ((pod, _), worker) in &self.workers {
+            if let Some(kind) = worker.running() {
+                room.take(kind, pod);
+            }
         }
+        room
     }
 
     fn write(&mut self, node: &NodePodProbeView, call: &mut Call<'_>) {
@@ -265,18 +270,29 @@ fn share(period: Duration, uid: &str) -> Duration {
 struct Room {
     commands: usize,
     requests: usize,
+    /// Commands that run, by UID of their pod.
+    of_pods: BTreeMap<Box<str>, usize>,
 }
 
 impl Room {
     /// Takes a place, if there is one.
-    fn take(&mut self, kind: Kind) -> bool {
+    fn take(&mut self, kind: Kind, pod: &str) -> bool {
         let places = match kind {
             Kind::Command => &mut self.commands,
             Kind::Request => &mut self.requests,
         };
-        let has_one = *places > 0;
+        if *places == 0 {
+            return false;
+        }
+        if kind == Kind::Command {
+            let of_pod = self.of_pods.entry(pod.into()).or_default();
+            if *of_pod >= COMMANDS_OF_POD {
+                return false;
+            }
+            *of_pod = of_pod.saturating_add(1);
+        }
         *places = places.saturating_sub(1);
-        has_one
+        true
     }
 }
 

@@ -13,6 +13,8 @@ use crate::{
 
 /// Bytes of a message that are reported.
 const MESSAGE: usize = 1024;
+/// Before the reason why a probe cannot be run.
+const NOT_RUN: &str = "the probe cannot be run: ";
 /// Runs one after the other that could not be made, before the result is unknown for that: a runtime may restart.
 const MOST_ERRORS: u32 = 3;
 
@@ -125,7 +127,7 @@ impl Worker {
 
     fn report_broken(&mut self, call: &mut Call<'_>) {
         if let Err(problem) = &self.probe {
-            let message = format!("the probe cannot be run: {problem}");
+            let message = format!("{NOT_RUN}{problem}");
             self.publish(State::Unknown, &message, call);
         }
     }
@@ -172,11 +174,13 @@ impl Worker {
             return false;
         };
         let Some(found) = found else {
-            // There was one, and the kubelet has removed it.
-            let Some(seen) = &mut self.seen else {
+            // There was one, and the kubelet has removed it: one that was seen, or that the stored result is about.
+            if self.seen.is_none() && self.result.is_none() {
                 return false;
-            };
-            seen.since = None;
+            }
+            if let Some(seen) = &mut self.seen {
+                seen.since = None;
+            }
             return self.report_stopped(call);
         };
         let before = self.seen.as_ref();
@@ -221,6 +225,12 @@ impl Worker {
         // Tools match on it.
         let message = format!("Container({}) is Non-running", self.container);
         self.publish(State::Failed, &message, call)
+    }
+
+    /// Does the result say that it cannot be run?
+    fn is_not_run(&self) -> bool {
+        let mut result = self.result.iter();
+        result.any(|result| result.state == State::Unknown && result.message.starts_with(NOT_RUN))
     }
 
     fn probed_since(&self, time: Timestamp) -> bool {
@@ -297,8 +307,11 @@ impl Worker {
             ProbeResult::NotRun(Failure::Failed(problem)) => {
                 self.errors = self.errors.saturating_add(1);
                 self.streak = None;
-                let message = format!("the probe cannot be run: {problem}");
+                // What runtimes say differs from run to run, such as by the identity of the process. The first text stays.
+                let is_known = self.errors > failure.max(MOST_ERRORS);
+                let message = format!("{NOT_RUN}{problem}");
                 return self.errors >= failure.max(MOST_ERRORS)
+                    && !(is_known && self.is_not_run())
                     && self.publish(State::Unknown, &message, call);
             }
         };

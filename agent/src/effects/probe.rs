@@ -46,7 +46,12 @@ pub(super) async fn containers(
                     Ok(status) => container.started = status.started,
                     // It has ended since it was listed.
                     Err(Error::NotFound(_)) => container.life = Life::Ended,
-                    Err(error) => return Err(failure(&error)),
+                    // One that cannot be read does not keep the others from being probed. Its start is not known.
+                    Err(error) => {
+                        if let problem @ Failure::Unavailable(_) = failure(&error) {
+                            return Err(problem);
+                        }
+                    }
                 }
             }
         }

@@ -110,6 +110,46 @@ fn a_command_that_cannot_be_run_makes_the_result_unknown_after_three_times() {
 }
 
 #[test]
+fn a_command_that_cannot_be_run_is_reported_once_though_the_runtime_says_it_differently_each_time() {
+    let mut world = probed();
+    for number in 0..30 {
+        let problem = format!("failed to start exec {number}: no such file");
+        world.answers.insert(
+            "idle".into(),
+            ProbeResult::NotRun(Failure::Failed(problem.into())),
+        );
+        world.run(seconds(10));
+    }
+    assert!(
+        world
+            .says("a", "m#idle")
+            .starts_with("Unknown the probe cannot be run: failed to start exec ")
+    );
+    assert_eq!(world.patches.len(), 2);
+}
+
+#[test]
+fn a_runtime_that_lists_slowly_keeps_no_probe_from_running_and_is_not_asked_without_pause() {
+    let mut world = probed();
+    world.listing_takes = seconds(2);
+    world.answers.insert("idle".into(), fails("no"));
+    let (runs, listings) = (world.runs.len(), world.listings);
+    world.run(seconds(100));
+    assert!(
+        world.says("a", "m#idle").starts_with("Failed"),
+        "{}",
+        world.says("a", "m#idle")
+    );
+    let runs = world.runs.len() - runs;
+    assert!(runs >= 8, "{runs}");
+    assert!(
+        world.listings - listings <= runs + 2,
+        "{} for {runs}",
+        world.listings - listings
+    );
+}
+
+#[test]
 fn an_api_server_that_is_away_gets_the_newest_results_later() {
     let mut world = node();
     world.api_error = Some(WriteError::Failed("connection refused".into()));

@@ -381,6 +381,31 @@ fn no_more_commands_run_at_a_time_than_the_limit_and_all_have_their_turn() {
 }
 
 #[test]
+fn slow_commands_of_one_pod_leave_room_for_those_of_others() {
+    let mut world = World::new();
+    for name in ["slow", "other"] {
+        world.begin(name, "app");
+    }
+    world.run(seconds(10));
+    world.takes = seconds(1000);
+    let lasting = json!({"periodSeconds": 10, "timeoutSeconds": 2000});
+    let many: Vec<Value> = (0..20)
+        .map(|number| exec(&format!("m#{number}"), &format!("idle {number}"), &lasting))
+        .collect();
+    let slow = pod("slow", &many);
+    world.ask(&[slow.clone()]);
+    world.run(seconds(30));
+    assert_eq!(world.most_running, 4);
+    world.takes = seconds(1);
+    world.ask(&[
+        slow,
+        pod("other", &[exec("m#idle", "idle", &json!({"periodSeconds": 5}))]),
+    ]);
+    world.run(seconds(30));
+    assert_eq!(world.says("other", "m#idle"), "Succeeded");
+}
+
+#[test]
 fn messages_are_cut() {
     let mut world = node();
     world.answers.insert("idle".into(), succeeds(&"ä".repeat(1000)));

@@ -28,6 +28,8 @@ pub struct World {
     pub answers: BTreeMap<String, ProbeResult>,
     /// How long a run takes.
     pub takes: Duration,
+    /// How long a listing of containers takes.
+    pub listing_takes: Duration,
     running: BTreeMap<RunId, ProbeRun>,
     pub most_running: usize,
     pub runs: Vec<(Timestamp, ProbeRun)>,
@@ -90,6 +92,7 @@ impl World {
             containers: BTreeMap::new(),
             answers: BTreeMap::new(),
             takes: millis(50),
+            listing_takes: millis(20),
             running: BTreeMap::new(),
             most_running: 0,
             runs: Vec::new(),
@@ -272,7 +275,7 @@ impl World {
         } else {
             Err(Failure::Unavailable("connection refused".into()))
         };
-        self.schedule(millis(20), Event::ProbedContainersListed(result));
+        self.schedule(self.listing_takes, Event::ProbedContainersListed(result));
     }
 
     fn probe(&mut self, run: ProbeRun) {
