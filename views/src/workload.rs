@@ -36,6 +36,8 @@ pub struct WorkloadView {
     pub numbering: Option<Box<Numbering>>,
     /// Its annotations that say whether a PersistentPodState is generated for it, and which.
     pub annotations: Labels,
+    /// Was only its scale read? Then nothing is known of its controller and annotations.
+    pub scale_only: bool,
 }
 
 /// How the pods of a workload are numbered.
@@ -88,6 +90,7 @@ impl WorkloadView {
             selector: selector.map(Box::new),
             numbering: None,
             annotations: relevant(&metadata.annotations),
+            scale_only: false,
         }
     }
 

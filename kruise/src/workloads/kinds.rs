@@ -110,6 +110,27 @@ impl Kinds {
         Ok(resource)
     }
 
+    /// The same, looked up again if `before` is what was known: its path is perhaps not served any more.
+    pub(super) async fn look_up_again(
+        &self,
+        client: &Client,
+        group: &str,
+        kind: &str,
+        before: &Resource,
+    ) -> Result<Option<Resource>, ApiError> {
+        let key = (group.to_owned(), kind.to_owned());
+        let asked = Instant::now();
+        let _turn = self.0.turn.lock().await;
+        if let Some(kept) = self.kept(&key)
+            && (kept.since > asked || kept.resource.as_ref() != Some(before))
+        {
+            return Ok(kept.resource);
+        }
+        let resource = find(client, group, kind).await?;
+        self.keep(key, resource.clone());
+        Ok(resource)
+    }
+
     /// Keeps a kind in the place of the oldest one if there are too many.
     fn keep(&self, key: GroupKind, resource: Option<Resource>) {
         let mut kinds = self.0.known.lock().unwrap_or_else(PoisonError::into_inner);

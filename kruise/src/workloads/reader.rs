@@ -91,13 +91,37 @@ impl Reader {
         aspect: Aspect,
     ) -> Result<Known, ApiError> {
         let Workload { group, kind, name } = workload;
-        let Some(resource) = self.kinds.resource(&self.client, group, kind).await? else {
+        let Some(mut resource) = self.kinds.resource(&self.client, group, kind).await? else {
             return Ok(Known::Unreadable);
         };
+        let mut result = self.client.get::<Object>(&resource.path(namespace, name)).await;
+        if let Err(error) = &result
+            && error.is_not_found()
+            && !names_object(error, name)
+        {
+            // The kind may not be served in this version any more.
+            let asked = self
+                .kinds
+                .look_up_again(&self.client, group, kind, &resource)
+                .await?;
+            let Some(found) = asked else {
+                return Ok(Known::Unreadable);
+            };
+            if found == resource {
+                return Ok(if is_of_server(error) {
+                    Known::Gone
+                } else {
+                    Known::Unreadable
+                });
+            }
+            resource = found;
+            result = self.client.get::<Object>(&resource.path(namespace, name)).await;
+        }
         let path = resource.path(namespace, name);
-        let object = match self.client.get::<Object>(&path).await {
+        let object = match result {
             Ok(object) => Some(object),
-            Err(error) if error.is_not_found() => return Ok(Known::Gone),
+            Err(error) if names_object(&error, name) || is_of_server(&error) => return Ok(Known::Gone),
+            Err(error) if error.is_not_found() => return Ok(Known::Unreadable),
             Err(error) if is_forbidden(&error) => None,
             Err(error) => return Err(error),
         };
@@ -123,7 +147,10 @@ impl Reader {
             .as_ref()
             .and_then(|scale| scale.status.selector.parse::<LabelSelector>().ok());
         let selector = selector.filter(|selector| !selector.is_empty());
-        Ok(found(read_view(metadata, replicas, selector)))
+        Ok(found(WorkloadView {
+            scale_only: object.is_none(),
+            ..read_view(metadata, replicas, selector)
+        }))
     }
 
     async fn scale(&self, path: &str) -> Result<Option<Scale>, ApiError> {
@@ -190,6 +217,20 @@ impl Object {
 
 fn found(view: WorkloadView) -> Known {
     Known::Found(Arc::new(view))
+}
+
+/// 404 that says that there is no object of this name, not that the path is not served.
+fn names_object(error: &ApiError, name: &str) -> bool {
+    let quoted = format!("\"{name}\"");
+    error.is_not_found()
+        && error
+            .status()
+            .is_some_and(|status| status.message.contains(&quoted))
+}
+
+/// 404 as servers of objects answer it. For a path that is not served the answer has no reason.
+fn is_of_server(error: &ApiError) -> bool {
+    error.is_not_found() && error.status().is_some_and(|status| status.reason == "NotFound")
 }
 
 fn is_forbidden(error: &ApiError) -> bool {

@@ -138,6 +138,45 @@ async fn a_kind_is_found_in_any_version_of_its_group_and_its_scale_says_how_many
     let selector = found.selector.unwrap();
     assert_eq!(selector.to_query(), "app in (game),tier in (a,b)");
     assert_eq!(&*found.controller.unwrap().kind, "Pool");
+    assert!(!found.scale_only);
+}
+
+#[tokio::test]
+async fn a_kind_that_is_served_in_another_version_from_now_on_is_read_there_and_is_not_gone() {
+    let answers = games();
+    answers.set(GAME, 200, object(None));
+    answers.set(&format!("{GAME}/scale"), 200, scale(3));
+    let reader = Reader::new(answers.client(), "kruise-system");
+    let game = game();
+    let known = || reader.read("shop", &game, Aspect::Scale);
+    assert_eq!(found(known().await.unwrap()).replicas, Some(3));
+    // As servers answer for paths that they do not serve.
+    let unserved = || json!("404 page not found");
+    answers.set(GAME, 404, unserved());
+    assert_eq!(
+        known().await.unwrap(),
+        Known::Unreadable,
+        "discovery may lag behind"
+    );
+    let lists = ["/apis/example.com/v1", "/apis/example.com/v2"];
+    let games = json!({"resources": [{"name": "games", "kind": "Game", "namespaced": true}]});
+    answers.set(lists[0], 200, games);
+    answers.set(lists[1], 404, unserved());
+    let newer = GAME.replace("/v2/", "/v1/");
+    answers.set(&newer, 200, object(None));
+    assert_eq!(&*found(known().await.unwrap()).uid, "u");
+    let gone = json!({"reason": "NotFound", "code": 404, "message": "games.example.com \"one\" not found"});
+    answers.set(&newer, 404, gone);
+    answers.asked("");
+    assert_eq!(known().await.unwrap(), Known::Gone);
+    assert_eq!(
+        answers.asked(""),
+        std::slice::from_ref(&newer),
+        "nothing is looked up for it"
+    );
+    answers.set(&newer, 404, unserved());
+    answers.set(lists[0], 404, unserved());
+    assert_eq!(known().await.unwrap(), Known::Unreadable);
 }
 
 #[tokio::test]
@@ -171,6 +210,7 @@ async fn what_is_not_there_is_gone_and_what_may_not_be_read_or_is_not_served_can
         (&*scaled.uid, scaled.replicas, scaled.controller),
         ("u", Some(4), None)
     );
+    assert!(scaled.scale_only, "its annotations are not known");
     for (group, kind) in [
         ("example.com", "World"),
         ("example.com", "Nothing"),
@@ -236,7 +276,7 @@ async fn the_owners_of_a_new_pod_are_read_within_the_limit_and_what_is_not_ends_
     );
     answers.set(GAME, 500, json!({}));
     assert_eq!(names(reader.owners("shop", &game(), &|_| None).await), ["Game"]);
-    answers.set(GAME, 404, json!({}));
+    answers.set(GAME, 404, json!({"reason": "NotFound", "code": 404}));
     assert!(reader.owners("shop", &game(), &|_| None).await.is_empty());
 }
 
@@ -270,7 +310,7 @@ async fn a_workload_without_a_cache_is_read_again_while_it_is_asked_for_and_a_fa
     answers.set(GAME, 500, json!({}));
     tokio::time::sleep(Duration::from_secs(20)).await;
     assert_eq!((known(), changes.load(Ordering::SeqCst)), (Some(2), 2));
-    answers.set(GAME, 404, json!({}));
+    answers.set(GAME, 404, json!({"reason": "NotFound", "code": 404}));
     tokio::time::sleep(Duration::from_mins(2)).await;
     assert_eq!(workloads.source("shop")(&game(), Aspect::Scale), Known::Gone);
     stop.send_replace(true);

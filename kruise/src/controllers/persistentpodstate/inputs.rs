@@ -116,6 +116,10 @@ impl Inputs<'_> {
                 let Known::Found(view) = (self.known)(&workload, Aspect::Scale) else {
                     return None;
                 };
+                // Without its annotations, nothing says whether it asks for one.
+                if view.scale_only {
+                    return None;
+                }
                 Some(Generator {
                     api_version,
                     other: (self.other)(&workload),
