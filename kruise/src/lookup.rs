@@ -483,8 +483,10 @@ fn existing<T>(result: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
 #[cfg(test)]
 mod tests {
     use kruise_plan_kit::workloads::Workload;
+    use serde_json::json;
 
     use super::*;
+    use crate::workloads::tests;
 
     #[test]
     fn names_from_a_sidecarset_are_escaped_in_requests() {
@@ -503,7 +505,11 @@ mod tests {
 
     #[tokio::test]
     async fn the_kind_of_an_owner_is_looked_up_for_the_first_of_many_new_pods_only() {
-        let answers = crate::workloads::tests::games();
+        let answers = tests::games();
+        // As servers say that there is no such object.
+        let gone =
+            json!({"reason": "NotFound", "code": 404, "message": "games.example.com \"one\" not found"});
+        answers.set(tests::GAME, 404, gone);
         let server = Server::new(answers.client(), "kruise-system");
         let owners = Lookup::Workloads {
             namespace: "shop".into(),

@@ -141,7 +141,7 @@ fn a_pod_of_a_statefulset_comes_back_to_its_zone() {
     let recorded = until_recorded(kubectl, 2);
     for name in ["broker-0", "broker-1", "broker-0"] {
         let before = kubectl.get("pods", name).unwrap()["metadata"]["uid"].clone();
-        kubectl.run(&["delete", "pod", name]).unwrap();
+        kubectl.run(&["delete", "pod", name, "--wait=false"]).unwrap();
         let pod = until_ready(kubectl, name, &before);
         assert_is_back(&pod, &recorded[name]);
     }
@@ -174,7 +174,9 @@ fn annotations_generate_one_that_goes_when_they_say_so() {
     );
     assert_eq!(generated["spec"]["preferredPersistentTopology"][0]["weight"], 100);
     let before = kubectl.get("pods", "broker-1").unwrap()["metadata"]["uid"].clone();
-    kubectl.run(&["delete", "pod", "broker-1"]).unwrap();
+    kubectl
+        .run(&["delete", "pod", "broker-1", "--wait=false"])
+        .unwrap();
     assert_is_back(&until_ready(kubectl, "broker-1", &before), &recorded["broker-1"]);
     let off = json!({"metadata": {"annotations": {(GENERATE): "false"}}});
     kubectl
