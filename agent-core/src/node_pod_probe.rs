@@ -230,10 +230,14 @@ impl From<Pod> for ProbedPod {
 /// Why it cannot be run, in plain words.
 fn probe(probe: &Value, ip: &str) -> Result<Probe, String> {
     let numbers = Numbers::deserialize(probe).map_err(|error| format!("it cannot be read: {error}"))?;
-    let handler = match hook::hook(probe, &Value::Null, Some(ip))? {
+    let mut handler = match hook::hook(probe, &Value::Null, Some(ip))? {
         Some(Hook::Run(handler)) => handler,
         Some(Hook::Sleep(_)) | None => return Err("it has no command, httpGet or tcpSocket".to_owned()),
     };
+    // Unlike hooks, probes reach nothing but their pod.
+    if let Handler::Http { host, .. } | Handler::Tcp { host, .. } = &mut handler {
+        *host = ip.into();
+    }
     let number = |number: Option<i64>| {
         u32::try_from(number.unwrap_or_default())
             .unwrap_or_default()
@@ -294,6 +298,12 @@ mod tests {
         );
         let connect = read(&json!({"tcpSocket": {"port": 80}}), "").unwrap();
         assert!(matches!(connect.handler, Handler::Tcp { host, .. } if host.is_empty()));
+        let elsewhere = json!({"httpGet": {"path": "/", "port": 80, "host": "192.0.2.1"}});
+        let get = read(&elsewhere, "10.0.0.9").unwrap();
+        assert!(matches!(get.handler, Handler::Http { host, .. } if &*host == "10.0.0.9"));
+        let elsewhere = json!({"tcpSocket": {"port": 80, "host": "192.0.2.1"}});
+        let connect = read(&elsewhere, "10.0.0.9").unwrap();
+        assert!(matches!(connect.handler, Handler::Tcp { host, .. } if &*host == "10.0.0.9"));
     }
 
     #[test]
