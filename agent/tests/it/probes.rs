@@ -249,6 +249,29 @@ async fn s7_12_10_an_agent_that_starts_anew_keeps_the_results_and_writes_nothing
 }
 
 #[tokio::test]
+async fn a_container_whose_status_cannot_be_read_does_not_stop_the_probes_of_others() {
+    let node = Node::new().await;
+    node.agent.says(200, "ok").await;
+    let uid = pod(&node.api);
+    let created: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    let mut broken = container(&uid, "c0", created);
+    broken.metadata = Some(wire::ContainerMetadata { name: "a".into() });
+    node.runtime.state().unreadable.insert("c0".into());
+    node.runtime
+        .state()
+        .containers
+        .extend([broken, container(&uid, "c1", created)]);
+    let probes = json!([
+        {"name": "m#broken", "containerName": "a", "probe": {"exec": {"command": ["a"]}}},
+        probe("m#idle", &json!({"exec": {"command": ["idle"]}})),
+    ]);
+    let object = json!({"metadata": {"name": "n1"}, "spec": spec(&uid, &probes)});
+    node.api.create(NODE_POD_PROBES, &object);
+    until_state(&node.api, "m#idle", "Succeeded", "").await;
+    until_state(&node.api, "m#broken", "Succeeded", "").await;
+}
+
+#[tokio::test]
 async fn s7_6_without_the_gate_no_probe_is_run_and_nothing_is_waited_for() {
     let (folder, mut api) = Node::parts().await;
     api.define();

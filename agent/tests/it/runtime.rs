@@ -1,6 +1,6 @@
 //! A container runtime at a unix socket.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -43,6 +43,8 @@ pub(crate) struct State {
     pub(crate) garbage: bool,
     pub(crate) mountpoint: String,
     pub(crate) containers: Vec<wire::Container>,
+    /// IDs of those whose status cannot be read.
+    pub(crate) unreadable: BTreeSet<String>,
     /// What `env` prints, by containers.
     pub(crate) environments: BTreeMap<String, String>,
     /// Exit codes and outputs of other commands. Those that are not listed end well.
@@ -197,6 +199,9 @@ fn answer(state: &mut State, path: &str, body: &[u8]) -> Reply {
             let mut all = state.containers.iter();
             match all.find(|one| one.id == request.container_id) {
                 None => Reply::Status(5, "no such container"),
+                Some(one) if state.unreadable.contains(&one.id) => {
+                    Reply::Status(2, "its state cannot be read")
+                }
                 // A container starts two seconds after it was created.
                 Some(one) => message(&wire::StatusResponse {
                     status: Some(wire::ContainerStatus {
