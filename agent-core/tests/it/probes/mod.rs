@@ -393,7 +393,7 @@ fn slow_commands_of_one_pod_leave_room_for_those_of_others() {
         .map(|number| exec(&format!("m#{number}"), &format!("idle {number}"), &lasting))
         .collect();
     let slow = pod("slow", &many);
-    world.ask(&[slow.clone()]);
+    world.ask(std::slice::from_ref(&slow));
     world.run(seconds(30));
     assert_eq!(world.most_running, 4);
     world.takes = seconds(1);
