@@ -25,6 +25,8 @@ fn until_listed(nodes: &Nodes, kubectl: &Kubectl) {
         Ok(nodes.names.iter().all(|node| image_of(kubectl, node).is_some()))
     })
     .unwrap();
+    // The manager learns of them a moment later. A job that is created before has ended, because it has no nodes.
+    std::thread::sleep(std::time::Duration::from_secs(1));
 }
 
 /// The tags of an image on a node.
