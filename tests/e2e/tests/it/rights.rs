@@ -31,6 +31,7 @@ const RARE: &[(&str, &str)] = &[
     ("patch", "pods/resize"),
     // Servers that can stream the pods at the start of a manager; others list them.
     ("list", "pods"),
+    ("list", "nodes"),
     // Not in the cache yet: a pod is made in a namespace that was just made.
     ("get", "namespaces"),
     // Granted with list and watch, as for every kind.
@@ -84,6 +85,18 @@ const RARE: &[(&str, &str)] = &[
     ("update", "persistentpodstates/finalizers"),
     // A budget is in its cache.
     ("get", "podunavailablebudgets"),
+    // UnitedDeployments and their workloads live in tests of their own.
+    ("get", "uniteddeployments"),
+    ("patch", "uniteddeployments/status"),
+    ("update", "uniteddeployments/finalizers"),
+    ("create", "clonesets"),
+    ("create", "deployments"),
+    ("create", "statefulsets"),
+    ("patch", "deployments"),
+    ("patch", "statefulsets"),
+    ("delete", "clonesets"),
+    ("delete", "deployments"),
+    ("delete", "statefulsets"),
 ];
 
 #[test]
