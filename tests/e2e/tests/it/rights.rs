@@ -16,7 +16,7 @@ use crate::cluster::{
 use crate::own_nodes::Nodes;
 use crate::{
     admission_lookups, claims, containerrecreaterequest as restarts, ephemeraljob, installation, launch,
-    persistentpodstate, probes,
+    persistentpodstate, probes, uniteddeployment,
 };
 
 /// Namespace of the manager.
@@ -29,7 +29,7 @@ const RARE: &[(&str, &str)] = &[
     ("get", "controllerrevisions"),
     // Only with gate InPlaceWorkloadVerticalScaling.
     ("patch", "pods/resize"),
-    // Servers that can stream the pods at the start of a manager; others list them.
+    // Servers that can stream pods and nodes at the start of a manager; others list them.
     ("list", "pods"),
     ("list", "nodes"),
     // Not in the cache yet: a pod is made in a namespace that was just made.
@@ -85,18 +85,9 @@ const RARE: &[(&str, &str)] = &[
     ("update", "persistentpodstates/finalizers"),
     // A budget is in its cache.
     ("get", "podunavailablebudgets"),
-    // UnitedDeployments and their workloads live in tests of their own.
+    // UnitedDeployments are in their cache.
     ("get", "uniteddeployments"),
-    ("patch", "uniteddeployments/status"),
     ("update", "uniteddeployments/finalizers"),
-    ("create", "clonesets"),
-    ("create", "deployments"),
-    ("create", "statefulsets"),
-    ("patch", "deployments"),
-    ("patch", "statefulsets"),
-    ("delete", "clonesets"),
-    ("delete", "deployments"),
-    ("delete", "statefulsets"),
 ];
 
 #[test]
@@ -297,6 +288,7 @@ fn live(scenario: &Scenario) {
     live_with_a_name(scenario);
     launch::live(&scenario.kubectl);
     persistentpodstate::live(&scenario.kubectl);
+    uniteddeployment::live(&scenario.kubectl);
     report_of_sidecars(scenario);
     report_of_nodes(scenario);
     live_with_a_budget(scenario);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
@@ -90,6 +91,40 @@ fn versions(scenario: &Scenario, resource: &str, name: &str) -> Vec<String> {
     all.iter()
         .map(|object| text(&object["metadata"]["resourceVersion"]).to_owned())
         .collect()
+}
+
+/// One for each kind of workload, without pods: its workloads are created, changed and deleted.
+pub(crate) fn live(kubectl: &Kubectl) {
+    for (member, resource) in [
+        ("cloneSetTemplate", "clonesets"),
+        ("statefulSetTemplate", "statefulsets.apps"),
+        ("deploymentTemplate", "deployments"),
+    ] {
+        kubectl.create(&united("united", member, 0, &["a", "b"])).unwrap();
+        let until = |what: &str, holds: &dyn Fn(&[Value]) -> bool| {
+            wait::until_true(what, LIMIT, || Ok(holds(&kubectl.list(resource, "of=united")?))).unwrap();
+        };
+        until("each subset has a workload", &|workloads| workloads.len() == 2);
+        let pods = json!({"spec": {"template": {"spec": {"terminationGracePeriodSeconds": 1}}}});
+        let change = |spec: &Value| {
+            kubectl
+                .patch("uniteddeployments", "united", &json!({"spec": spec}))
+                .unwrap()
+        };
+        change(&json!({"template": {member: pods}}));
+        until("they have the new template", &|workloads| {
+            let grace = "/spec/template/spec/terminationGracePeriodSeconds";
+            workloads
+                .iter()
+                .all(|workload| workload.pointer(grace) == Some(&json!(1)))
+        });
+        change(&json!({"topology": {"subsets": [{"name": "a"}]}}));
+        until("the workload of the subset that left is deleted", &|workloads| {
+            workloads.len() == 1
+        });
+        kubectl.run(&["delete", "uniteddeployments", "united"]).unwrap();
+        until("its workloads go with it", &|workloads| workloads.is_empty());
+    }
 }
 
 /// Twelve pods in four subsets, updated while two subsets hold some of theirs back, and then whole.
