@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use go_compat::{
-    json::{Integers, encode},
+    json::{Integers, encode, without_empty},
     pod_template::{canonical_claim, canonical_pod_template},
 };
 use kruise_api::{
@@ -185,23 +185,5 @@ fn meaning(child: Child, template: &Value) -> Option<Value> {
         // The definition fills it in.
         scale.remove("enablePVCReuse");
     }
-    Some(json!([bare(&whole), pods]))
-}
-
-/// Without what is empty.
-fn bare(value: &Value) -> Option<Value> {
-    match value {
-        Value::Null => None,
-        Value::String(text) if text.is_empty() => None,
-        Value::Array(all) if all.is_empty() => None,
-        Value::Array(all) => Some(all.iter().map(|one| bare(one).unwrap_or_default()).collect()),
-        Value::Object(all) => {
-            let kept = all
-                .iter()
-                .filter_map(|(name, one)| Some((name.clone(), bare(one)?)));
-            let kept: Map<String, Value> = kept.collect();
-            (!kept.is_empty()).then_some(Value::Object(kept))
-        }
-        other => Some(other.clone()),
-    }
+    Some(json!([without_empty(&whole), pods]))
 }

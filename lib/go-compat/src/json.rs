@@ -25,6 +25,28 @@ pub fn encode(value: &Value, integers: Integers) -> String {
     out
 }
 
+/// The value without what a Go client leaves out: nulls, empty texts, lists and objects. Items of lists keep their places, as null.
+/// `None` if nothing is left. Two values are the same to such a client if these are equal.
+pub fn without_empty(value: &Value) -> Option<Value> {
+    match value {
+        Value::Null => None,
+        Value::String(text) if text.is_empty() => None,
+        Value::Array(all) if all.is_empty() => None,
+        Value::Array(all) => {
+            let items = all.iter().map(|one| without_empty(one).unwrap_or_default());
+            Some(items.collect())
+        }
+        Value::Object(all) => {
+            let kept = all
+                .iter()
+                .filter_map(|(name, one)| Some((name.clone(), without_empty(one)?)));
+            let kept: Map<String, Value> = kept.collect();
+            (!kept.is_empty()).then_some(Value::Object(kept))
+        }
+        other => Some(other.clone()),
+    }
+}
+
 fn write_value(out: &mut String, value: &Value, integers: Integers) {
     match value {
         Value::Null => out.push_str("null"),
@@ -111,8 +133,20 @@ pub fn write_string(out: &mut String, text: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Integers, encode, to_go_json};
-    use serde_json::json;
+    use super::{Integers, encode, to_go_json, without_empty};
+    use serde_json::{Value, json};
+
+    #[test]
+    fn what_go_leaves_out_is_left_out_and_items_of_lists_keep_their_places() {
+        let value =
+            json!({"a": null, "b": "", "c": {"d": {}}, "e": [], "f": [1, {}, null], "g": false, "h": 0});
+        let kept = json!({"f": [1, null, null], "g": false, "h": 0});
+        assert_eq!(without_empty(&value), Some(kept));
+        assert_eq!(
+            [json!({"a": {}}), Value::Null].iter().find_map(without_empty),
+            None
+        );
+    }
 
     #[test]
     fn keys_are_sorted_bytewise() {

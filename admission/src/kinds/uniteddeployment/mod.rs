@@ -14,6 +14,7 @@
 mod templates;
 mod topology;
 
+use go_compat::json::without_empty;
 use kruise_api::meta::LabelSelector;
 use kube_schema::validate::{self, Errors};
 use serde::Deserialize as _;
@@ -131,23 +132,7 @@ fn changes(errors: &mut Errors, new: &Value, old: &Value, _: &Scope<'_>) {
 
 /// Are they the same to a Go client, to whom what is empty is absent?
 fn alike(one: Option<&Value>, other: Option<&Value>) -> bool {
-    fn bare(value: &Value) -> Option<Value> {
-        match value {
-            Value::Null => None,
-            Value::String(text) if text.is_empty() => None,
-            Value::Array(all) if all.is_empty() => None,
-            Value::Array(all) => Some(all.iter().map(|one| bare(one).unwrap_or_default()).collect()),
-            Value::Object(all) => {
-                let kept = all
-                    .iter()
-                    .filter_map(|(name, one)| Some((name.clone(), bare(one)?)));
-                let kept: Map<String, Value> = kept.collect();
-                (!kept.is_empty()).then_some(Value::Object(kept))
-            }
-            other => Some(other.clone()),
-        }
-    }
-    one.and_then(bare) == other.and_then(bare)
+    one.and_then(without_empty) == other.and_then(without_empty)
 }
 
 #[cfg(test)]
