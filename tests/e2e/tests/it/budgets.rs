@@ -8,7 +8,7 @@ use kruise_e2e::wait;
 use kruise_e2e::watch::Watch;
 use serde_json::{Value, json};
 
-use crate::cluster::{Flagged, LIMIT, Scenario, audit_log, explained, scenario_alone, text};
+use crate::cluster::{Flagged, LIMIT, Scenario, audit_log, explained, is_ready, scenario_alone, text};
 
 const GATE: [&str; 1] = ["--feature-gates=PodUnavailableBudgetUpdateGate=true"];
 const BUDGETS: &str = "podunavailablebudgets";
@@ -79,11 +79,6 @@ fn until_counted(kubectl: &Kubectl, name: &str, available: usize, allowed: usize
             && status["unavailableAllowed"] == allowed)
     })
     .unwrap();
-}
-
-fn is_ready(pod: &Value) -> bool {
-    let mut conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
-    conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
 /// The most pods that were not ready at the same time.

@@ -293,6 +293,12 @@ impl Scenario {
     }
 }
 
+/// Does the pod have the condition Ready?
+pub(crate) fn is_ready(pod: &Value) -> bool {
+    let mut conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+}
+
 /// What `kruise explain` prints.
 pub(crate) fn explained(scenario: &Scenario, arguments: &[&str]) -> String {
     let output = Command::new(variable("KRUISE_E2E_BIN"))

@@ -5,7 +5,9 @@ use kruise_e2e::wait;
 use kruise_e2e::watch::Watch;
 use serde_json::{Value, json};
 
-use crate::cluster::{Flagged, LIMIT, Scenario, audit_log, container, scenario, scenario_alone, text, web};
+use crate::cluster::{
+    Flagged, LIMIT, Scenario, audit_log, container, is_ready, scenario, scenario_alone, text, web,
+};
 
 const GRACE: &str = "/metadata/annotations/apps.kruise.io~1inplace-update-grace";
 
@@ -14,12 +16,6 @@ fn patient(seconds: u32) -> Value {
     let mut set = web(1);
     set["spec"]["updateStrategy"]["inPlaceUpdateStrategy"] = json!({"gracePeriodSeconds": seconds});
     set
-}
-
-fn is_ready(pod: &Value) -> bool {
-    let conditions = pod["status"]["conditions"].as_array();
-    let mut conditions = conditions.into_iter().flatten();
-    conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
 fn image(pod: &Value) -> String {

@@ -3,7 +3,7 @@
 use kruise_e2e::{kubectl::Kubectl, wait};
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, Scenario, explained, scenario};
+use crate::cluster::{LIMIT, Scenario, explained, is_ready, scenario};
 use crate::own_nodes::{GROUP, Nodes};
 
 const ZONE: &str = "topology.kubernetes.io/zone";
@@ -64,14 +64,7 @@ fn until_ready(kubectl: &Kubectl, name: &str, before: &Value) -> Value {
         let Ok(pod) = kubectl.get("pods", name) else {
             return Ok(false);
         };
-        let conditions = pod["status"]["conditions"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        let is_ready = conditions
-            .iter()
-            .any(|one| one["type"] == "Ready" && one["status"] == "True");
-        Ok(is_ready && pod["metadata"]["uid"] != *before)
+        Ok(is_ready(&pod) && pod["metadata"]["uid"] != *before)
     })
     .unwrap();
     kubectl.get("pods", name).unwrap()

@@ -7,7 +7,7 @@ use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, Scenario, explained, scenario};
+use crate::cluster::{LIMIT, Scenario, explained, is_ready, scenario};
 
 const SUBSET: &str = "apps.kruise.io/subset-name";
 /// How long a UnitedDeployment is watched at rest.
@@ -35,14 +35,7 @@ fn images(scenario: &Scenario, name: &str) -> anyhow::Result<Vec<String>> {
     let pods = scenario.kubectl.list("pods", &format!("of={name}"))?;
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for pod in pods {
-        let conditions = pod["status"]["conditions"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        let is_ready = conditions
-            .iter()
-            .any(|one| one["type"] == "Ready" && one["status"] == "True");
-        if pod["metadata"]["deletionTimestamp"].is_null() && is_ready {
+        if pod["metadata"]["deletionTimestamp"].is_null() && is_ready(&pod) {
             let subset = text(&pod["metadata"]["labels"][SUBSET]);
             let image = text(&pod["spec"]["containers"][0]["image"]);
             *counts.entry(format!("{subset} {image}")).or_default() += 1;
@@ -109,7 +102,7 @@ pub(crate) fn live(kubectl: &Kubectl) {
         let change = |spec: &Value| {
             kubectl
                 .patch("uniteddeployments", "united", &json!({"spec": spec}))
-                .unwrap()
+                .unwrap();
         };
         change(&json!({"template": {member: pods}}));
         until("they have the new template", &|workloads| {

@@ -4,18 +4,14 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::agent::Agents;
 use super::{OnNodes, WEB, identity, on_nodes_alone, server_and_neighbour, status_of, web_of};
-use crate::cluster::variable;
+use crate::cluster::{is_ready, variable};
 
 /// Number of pods that are not Ready.
 fn out_of_service(on: &OnNodes) -> usize {
-    let is_ready = |pod: &Value| {
-        let mut conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
-        conditions.any(|one| one["type"] == "Ready" && one["status"] == "True")
-    };
     on.scenario.pods().iter().filter(|pod| !is_ready(pod)).count()
 }
 
