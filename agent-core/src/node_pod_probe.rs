@@ -184,7 +184,7 @@ struct One {
     probe: Value,
 }
 
-/// The numbers of a probe; zero stands for one.
+/// The numbers of a probe; zero means 1.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Numbers {

@@ -3,7 +3,7 @@
 //!
 //! A pod that passes twice is changed once: labels are set again to the same values, and preferences that are there already
 //! are not added. Weights that the API server would refuse become the nearest one that it takes, and none below 1: stored
-//! objects may have any number, and a pod that cannot be created helps nobody.
+//! objects may have any number, and the API server would refuse the pod.
 
 use std::sync::Arc;
 
