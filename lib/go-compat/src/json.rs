@@ -131,10 +131,46 @@ pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
+/// The same JSON text with the escapes of HTML characters and of the two line separators that Go writes. These are in quoted strings
+/// only, so that the value stays the same.
+pub fn html_safe(json: Vec<u8>) -> Vec<u8> {
+    const SEPARATORS: [(&[u8], &[u8]); 2] = [(b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029")];
+    if !json.iter().any(|byte| matches!(byte, b'<' | b'>' | b'&' | 0xe2)) {
+        return json;
+    }
+    let mut safe = Vec::with_capacity(json.len().saturating_add(64));
+    let mut rest = json.as_slice();
+    while let Some((first, after)) = rest.split_first() {
+        let separator = SEPARATORS.iter().find(|(raw, _)| rest.starts_with(raw));
+        rest = after;
+        match first {
+            b'<' => safe.extend_from_slice(b"\\u003c"),
+            b'>' => safe.extend_from_slice(b"\\u003e"),
+            b'&' => safe.extend_from_slice(b"\\u0026"),
+            _ => match separator {
+                Some((raw, escaped)) => {
+                    safe.extend_from_slice(escaped);
+                    rest = after.get(raw.len().saturating_sub(1)..).unwrap_or_default();
+                }
+                None => safe.push(*first),
+            },
+        }
+    }
+    safe
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Integers, encode, to_go_json, without_empty};
+    use super::{Integers, encode, html_safe, to_go_json, without_empty};
     use serde_json::{Value, json};
+
+    #[test]
+    fn texts_of_other_writers_get_the_escapes_of_go() {
+        let value = json!({"a&b": ["x <y> && \u{2028}\u{2029}", "\u{20ac}ü😀", "\\u003c", 1]});
+        let plain = serde_json::to_vec(&value).unwrap();
+        assert_eq!(String::from_utf8(html_safe(plain)).unwrap(), to_go_json(&value));
+        assert_eq!(html_safe(br#"{"a":1}"#.to_vec()), br#"{"a":1}"#);
+    }
 
     #[test]
     fn what_go_leaves_out_is_left_out_and_items_of_lists_keep_their_places() {

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use go_compat::json::html_safe;
 use http::{HeaderMap, Method, Request, header};
 use http_body_util::BodyExt;
 use jiff::Timestamp;
@@ -218,7 +219,9 @@ impl Client {
         body: &impl serde::Serialize,
     ) -> Result<T, ApiError> {
         let body = serde_json::to_vec(body).map_err(|error| ApiError::Invalid(error.to_string()))?;
-        let body = Some((content_type, body.into()));
+        // API servers keep the data of revisions as it was spelled, spell it like Go whenever they patch the object, and refuse a
+        // patch if that differs: data must not change.
+        let body = Some((content_type, html_safe(body).into()));
         decode(&self.send(method, path, JSON, body).await?)
     }
 
