@@ -1,4 +1,9 @@
 //! WorkloadSpread: new pods of a workload are spread over subsets of nodes.
+//!
+//! [`WorkloadSpread`] is the hub version, `v1beta1`. It is read from raw JSON with [`WorkloadSpread::from_value`] and never
+//! written back: writes are patches of its status.
+
+mod types;
 
 use serde_json::Value;
 
@@ -9,6 +14,11 @@ use crate::schema::shared::{
     condition, node_selector_term, standard_conditions, target_reference, tolerations,
 };
 use crate::schema::{Object, anything, label_selector, list, map, one_of, string, time, with};
+
+pub use types::{
+    Adaptive, Matched, ScheduleStrategy, Subset, SubsetCondition, SubsetStatus, TargetFilter, WorkloadSpread,
+    WorkloadSpreadSpec, WorkloadSpreadStatus,
+};
 
 /// WorkloadSpread.
 pub const KIND: Kind = Kind {
