@@ -130,6 +130,7 @@ fn host(cluster: &Arc<Cluster>, id: ProcessId, stop: watch::Receiver<bool>) -> H
         identity: format!("manager-{}", id.0),
         jitter: Arc::new(jitter),
         ready: None,
+        dry_run: None,
         stop,
     }
 }

@@ -98,6 +98,7 @@ impl Process {
             identity: "one".into(),
             jitter: Arc::new(|| 7),
             ready: Some(ready),
+            dry_run: None,
             stop: stopped,
         };
         tokio::spawn(async move {

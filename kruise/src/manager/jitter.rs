@@ -7,6 +7,6 @@ use std::{
 
 /// A random number to spread retries. The standard library seeds each hasher state with entropy, so that no crate for
 /// randomness is needed.
-pub(super) fn jitter() -> u64 {
+pub(crate) fn jitter() -> u64 {
     RandomState::new().build_hasher().finish()
 }

@@ -8,6 +8,7 @@ mod flags;
 mod jitter;
 mod logging;
 mod narrow;
+mod printed;
 mod process;
 mod registrar;
 mod registration;
@@ -25,6 +26,7 @@ use crate::command;
 pub use config::{Config, LeaseConfig};
 pub use flags::FLAGS;
 pub(crate) use flags::flag;
+pub(crate) use jitter::jitter;
 pub(crate) use logging::start as to_stderr;
 #[cfg(feature = "playground")]
 pub(crate) use logging::to_file;

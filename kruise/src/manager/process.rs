@@ -24,6 +24,7 @@ use kruise_runtime::{
     lease::{self, Ending, Found},
     metrics::Metrics,
     shutdown,
+    worker::DryRun,
 };
 use kruise_server::{webhook::Handler, webhook_controller::Conditional};
 use tokio::{
@@ -72,6 +73,8 @@ pub struct Host {
     pub jitter: Jitter,
     /// Receives a message once the listeners are open and the caches are synced.
     pub ready: Option<oneshot::Sender<()>>,
+    /// Receives the plans of a process that writes nothing, takes no lease and serves no webhooks.
+    pub dry_run: Option<Arc<dyn DryRun>>,
     /// Turns true when the process is to end.
     pub stop: watch::Receiver<bool>,
 }
@@ -101,7 +104,8 @@ where
     };
     let (client, metrics) = (&host.client, &host.metrics);
     log_controllers(config, &served);
-    let lease = lease_settings(config, &host.identity);
+    let dry_run = host.dry_run.clone();
+    let lease = lease_settings(config, &host.identity).filter(|_| dry_run.is_none());
     // The lease is read before the first lists. If it has no holder, and is unchanged when this process acquires it, no
     // other leader wrote after the lists, and the caches need not catch up.
     let before = async {
@@ -124,6 +128,7 @@ where
         webhook_caches: &webhook_caches,
         metrics,
         client,
+        dry_run: dry_run.as_ref(),
     };
     let mut built = build_all(parts, &mut caches, &config.profile.registrations());
     let events = beside_controllers(&mut built, client, &webhook_caches);
@@ -134,9 +139,9 @@ where
     let (close, closing) = watch::channel(false);
     let (_end_watches, watching) = watch::channel(false);
     // In a dry run, another manager converts.
-    let (opened, convertible) = watch::channel(config.dry_run);
+    let (opened, convertible) = watch::channel(dry_run.is_some());
     let of_webhooks = client.named(&agent("webhook"));
-    let routes = (!config.dry_run).then(|| {
+    let routes = dry_run.is_none().then(|| {
         let cache = review_cache(config, &webhook_caches, &workloads, &mut caches);
         let refusals = (events, host.jitter.clone());
         routes(config, &of_webhooks, cache, (metrics, &served), refusals)
@@ -172,6 +177,9 @@ where
         tasks: mut watches,
         followed,
     } = watches;
+    if let Some(dry_run) = &dry_run {
+        dry_run.begins(built.controllers.len());
+    }
     let leading = lead(&host, &built, lease, before, &followed);
     let result = tokio::select! {
         biased;
@@ -463,7 +471,7 @@ async fn lead(
 /// Settings of leader election; `None` to run without.
 pub(super) fn lease_settings(config: &Config, identity: &str) -> Option<lease::Settings> {
     let lease = config.lease.clone();
-    let lease = lease.filter(|_| !config.dry_run && !is_injected(Bug::TwoLeaders))?;
+    let lease = lease.filter(|_| !is_injected(Bug::TwoLeaders))?;
     Some(lease::Settings {
         annotations: [LeaderSettings::of(config).annotation(identity)].into(),
         namespace: lease.namespace,

@@ -18,7 +18,7 @@ use kruise_runtime::{
     events::EventSink,
     metrics::{Metrics, objects::Spec},
     shutdown,
-    worker::{Controller, Reconciler, Settings},
+    worker::{Controller, DryRun, Reconciler, Settings},
 };
 use kube_cache::{Delta, Index, ObjectKey, SharedInformer};
 use tokio::{sync::watch, task::JoinHandle};
@@ -331,6 +331,8 @@ pub struct Parts<'s> {
     pub metrics: &'s Metrics,
     /// Client of the API server.
     pub client: &'s Client,
+    /// Receives the plans of controllers that write nothing.
+    pub dry_run: Option<&'s Arc<dyn DryRun>>,
 }
 
 /// Constructs one controller after the other.
@@ -459,7 +461,7 @@ impl Setup<'_> {
             served: self.parts.served.clone(),
             caches: Arc::new(self.caches.view(&self.read)),
             events,
-            dry_run: config.dry_run,
+            dry_run: self.parts.dry_run.cloned(),
         }
     }
 }

@@ -26,6 +26,7 @@ use super::{
     config::Config,
     endpoints::{self, Phases, Webhooks},
     jitter::jitter,
+    printed::Printed,
     process::{Host, discover, lease_settings, process},
     registrar::DEFINITIONS,
     registration::agent,
@@ -94,6 +95,7 @@ pub async fn run(
         identity: identity.clone(),
         jitter: Arc::new(jitter),
         ready: Some(ready),
+        dry_run: config.dry_run.then(|| Arc::new(Printed::default()) as _),
         stop: ending.clone(),
     };
     let open = async |routes, match_conditions, closing| {
@@ -129,7 +131,7 @@ pub async fn run(
         () = shutdown::stopped(stop) => None,
         kind = async {
             let kind = definition_appears(&client, &config.profile, &served).await;
-            let lease = lease_settings(&config, &identity);
+            let lease = lease_settings(&config, &identity).filter(|_| !config.dry_run);
             wait_for_turn(&client, lease.as_ref()).await;
             kind
         } => Some(kind),

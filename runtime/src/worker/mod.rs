@@ -20,6 +20,7 @@
 //! - On a stop, objects that have started are completed; nothing new starts.
 
 mod doubts;
+mod first_pass;
 mod live;
 mod memory;
 mod needs;
@@ -30,11 +31,10 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-pub use reconciler::{Observer, Outcome, Reconciler, Settings};
+pub use reconciler::{DryRun, Observer, Outcome, Reconciler, Settings};
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::Write as _,
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -54,6 +54,7 @@ use crate::{
     executor::{self, Conditions, Doubt, Limits, Report, Run, StatusForm, StepResult},
 };
 use doubts::Late;
+use first_pass::FirstPass;
 use pace::Pace;
 use rollouts::News;
 use status::StatusWriter;
@@ -82,6 +83,7 @@ struct Inner {
     owners: BTreeMap<ObjectKey, Owner>,
     status_form: StatusForm,
     phase: Phase,
+    first_pass: FirstPass,
 }
 
 /// The lifecycle of a controller.
@@ -120,6 +122,7 @@ impl<R: Reconciler> Controller<R> {
             owners: BTreeMap::new(),
             status_form: StatusForm::Merged,
             phase: Phase::Idle,
+            first_pass: FirstPass::default(),
         };
         Arc::new(Self {
             reconciler,
@@ -173,7 +176,14 @@ impl<R: Reconciler> Controller<R> {
     pub async fn run(self: Arc<Self>, stop: impl Future<Output = ()>) {
         // Keys are accepted before they are listed, so that a change in between is not lost.
         self.lock().phase = Phase::Running;
-        for key in self.reconciler.keys() {
+        let keys = self.reconciler.keys();
+        if let Some(dry_run) = &self.settings.dry_run {
+            let has_ended = self.lock().first_pass.begin(&keys);
+            if has_ended {
+                dry_run.first_pass_ended(self.settings.name);
+            }
+        }
+        for key in keys {
             self.push_with(key, Priority::Initial);
         }
         let mut tasks = JoinSet::new();
@@ -229,6 +239,7 @@ impl<R: Reconciler> Controller<R> {
             let handled = AssertUnwindSafe(self.handle(&next.key)).catch_unwind().await;
             let result = handled.unwrap_or_else(|_| self.panicked(&next.key));
             self.lock().queue.done(&next.key, self.started.elapsed());
+            self.pass(&next.key);
             self.wake.notify_one();
             self.observer.reconciled(result, started.elapsed());
         }
@@ -240,6 +251,17 @@ impl<R: Reconciler> Controller<R> {
         self.observer.panicked();
         self.retry(key);
         "error"
+    }
+
+    /// Counts the key in the first pass of a dry run.
+    fn pass(&self, key: &ObjectKey) {
+        let Some(dry_run) = &self.settings.dry_run else {
+            return;
+        };
+        let has_ended = self.lock().first_pass.pass(key);
+        if has_ended {
+            dry_run.first_pass_ended(self.settings.name);
+        }
     }
 
     fn retry(&self, key: &ObjectKey) {
@@ -273,6 +295,10 @@ impl<R: Reconciler> Controller<R> {
             Ok(planned) => planned,
             Err(error) => {
                 tracing::warn!(controller = self.settings.name, namespace = %key.namespace, name = %key.name, %error, "what a plan needs cannot be read");
+                if let Some(dry_run) = &self.settings.dry_run {
+                    let about = self.reconciler.about(key);
+                    dry_run.failed(self.settings.name, key, about.as_ref(), &error.to_string());
+                }
                 self.retry(key);
                 return "error";
             }
@@ -283,10 +309,18 @@ impl<R: Reconciler> Controller<R> {
                 inner.owners.remove(key);
                 inner.expectations.forget(key);
                 inner.queue.forget(key);
+                drop(inner);
+                if let Some(dry_run) = &self.settings.dry_run {
+                    dry_run.gone(self.settings.name, key);
+                }
                 "success"
             }
-            Outcome::Plan(plan) if self.settings.dry_run => self.print(key, &plan),
             Outcome::Plan(plan) => {
+                if let Some(dry_run) = &self.settings.dry_run {
+                    let about = self.reconciler.about(key);
+                    dry_run.planned(self.settings.name, key, about.as_ref(), &plan);
+                    return "success";
+                }
                 self.lock()
                     .owners
                     .entry(key.clone())
@@ -339,23 +373,6 @@ impl<R: Reconciler> Controller<R> {
                 None
             }
         }
-    }
-
-    fn print(&self, key: &ObjectKey, plan: &Plan) -> &'static str {
-        let steps = plan.writes.iter().flat_map(|object| &object.steps);
-        let lines: BTreeSet<_> = steps
-            .map(|step| ("plan", format!("{}: {}", step.write, step.reason), None))
-            .collect();
-        let about = self.reconciler.about(key);
-        let kind = about.map_or_else(String::new, |about| format!("{} ", about.kind));
-        let mut inner = self.lock();
-        let owner = inner.owners.entry(key.clone()).or_default();
-        for (_, line, _) in lines.difference(&owner.announced) {
-            // A reader that went away has seen what it wanted.
-            let _lost = writeln!(std::io::stdout(), "{kind}{key}: would {line}");
-        }
-        owner.announced = lines;
-        "success"
     }
 
     async fn execute(&self, key: &ObjectKey, plan: Plan) -> &'static str {

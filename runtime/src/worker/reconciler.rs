@@ -52,8 +52,22 @@ pub struct Settings {
     pub events: Option<EventSink>,
     /// Shortest time between two reconciles of a key while changes keep coming.
     pub interval: Duration,
-    /// Print plans, write nothing.
-    pub dry_run: bool,
+    /// Receives the plans instead of the API server.
+    pub dry_run: Option<Arc<dyn DryRun>>,
+}
+
+/// Receives the plans of controllers that write nothing.
+pub trait DryRun: Send + Sync {
+    /// So many controllers begin; each will report the end of its first pass.
+    fn begins(&self, controllers: usize);
+    /// The plan of an object. `about` is `None` if the object was deleted meanwhile.
+    fn planned(&self, controller: &'static str, key: &ObjectKey, about: Option<&ObjectRef>, plan: &Plan);
+    /// What the plan of an object needs cannot be read. It is tried again.
+    fn failed(&self, controller: &'static str, key: &ObjectKey, about: Option<&ObjectRef>, error: &str);
+    /// The object was deleted, or the controller does not manage it.
+    fn gone(&self, controller: &'static str, key: &ObjectKey);
+    /// Every object that existed when the controller began was planned, is gone, or failed.
+    fn first_pass_ended(&self, controller: &'static str);
 }
 
 /// Receives the figures of every reconcile for the controller metrics.

@@ -232,7 +232,7 @@ fn bench((client, requests): (Client, Requests), keys: &[&str], expectation_time
             newest: Arc::clone(&seen),
         }),
         events: Some(EventSink::spawn(client.clone(), "test").0),
-        dry_run: false,
+        dry_run: None,
     };
     Bench {
         controller: Controller::new(stub, settings, client, counts.clone()),

@@ -34,6 +34,7 @@ fn host(stop: watch::Receiver<bool>) -> Host {
         identity: "one".into(),
         jitter: Arc::new(|| 7),
         ready: None,
+        dry_run: None,
         stop,
     }
 }

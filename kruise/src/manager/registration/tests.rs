@@ -139,6 +139,7 @@ fn built(flag: &str, served: Served, client: &Client) -> (Built, Caches) {
         webhook_caches: &webhook_caches,
         metrics: &Metrics::register(&mut Registry::default(), &[]),
         client,
+        dry_run: None,
     };
     let built = build_all(parts, &mut caches, &[&TOY]);
     (built, caches)
