@@ -106,7 +106,8 @@ async fn theirs(client: &Client, name: &str) -> anyhow::Result<Option<Value>> {
     }
 }
 
-fn name(definition: &Value) -> &str {
+/// The name of a definition; empty if it has none.
+pub(crate) fn name(definition: &Value) -> &str {
     let name = definition.pointer("/metadata/name").and_then(Value::as_str);
     name.unwrap_or_default()
 }

@@ -63,6 +63,9 @@ const GATES: &[(&str, bool, Stage)] = &[
     ("DaemonSetPruneIneligibleNodes", false, Stage::Alpha),
 ];
 
+/// Gates of features that are not built yet.
+const WITHOUT_EFFECT: &[&str] = &["EnhancedLivenessProbe"];
+
 /// Names that upstream's documentation uses and its code refuses.
 const ALIASES: &[(&str, &str)] = &[
     ("EnhancedLivenessProbeGate", "EnhancedLivenessProbe"),
@@ -139,6 +142,11 @@ pub fn dependencies() -> impl Iterator<Item = Dependency> {
 /// Names that are accepted for a gate, beside its own.
 pub fn aliases() -> impl Iterator<Item = (&'static str, &'static str)> {
     ALIASES.iter().copied()
+}
+
+/// Gates that are accepted and have no effect, because their feature is not built yet.
+pub fn without_effect() -> impl Iterator<Item = &'static str> {
+    WITHOUT_EFFECT.iter().copied()
 }
 
 /// Name, default and stage of every gate, in no particular order.

@@ -20,6 +20,7 @@ pub mod migrate;
 pub mod output;
 #[cfg(feature = "playground")]
 pub mod playground;
+pub mod preflight;
 pub mod profile;
 mod refusals;
 pub mod restart;

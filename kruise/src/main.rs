@@ -1,4 +1,4 @@
-//! The executable: `kruise manager`, `daemon`, `manifests`, `chart`, `crds`, `explain`, `inject`, `migrate`, `restart`, `uninstall`, `version` and, with the
+//! The executable: `kruise manager`, `daemon`, `manifests`, `chart`, `crds`, `explain`, `inject`, `migrate`, `preflight`, `restart`, `uninstall`, `version` and, with the
 //! feature of that name, `playground`. Under the names of upstream's programs it does what they do: `manager`, `kruise-daemon` and `helm_hook`.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -9,7 +9,8 @@ use clap::{Parser, Subcommand};
 #[cfg(feature = "playground")]
 use kruise::playground;
 use kruise::{
-    chart, crds, daemon, explain, inject, manager, manifests, migrate, output, restart, uninstall, version,
+    chart, crds, daemon, explain, inject, manager, manifests, migrate, output, preflight, restart, uninstall,
+    version,
 };
 
 #[global_allocator]
@@ -54,6 +55,8 @@ enum Command {
     /// Run a cluster to try things on, in this process: API, simulated nodes and the manager.
     #[cfg(feature = "playground")]
     Playground(playground::Options),
+    /// Check a cluster of OpenKruise: what would happen if this program took over. Changes nothing.
+    Preflight(preflight::Options),
     /// Restart containers of all pods of a workload, within its maxUnavailable. The pods stay.
     Restart(restart::Options),
     /// Check that the manager can be removed: nothing needs it any more. Releases what is being deleted.
@@ -76,23 +79,26 @@ fn main() -> ExitCode {
         Command::Daemon { flags } => daemon::main(flags),
         Command::Manifests(options) => report(manifests::render(&options)),
         Command::Chart(options) => report(chart::run(&options)),
-        Command::Crds(options) => checked(crds::run(&options)),
+        Command::Crds(options) => {
+            coded(crds::run(&options).map(|found| (found.text, u8::from(found.differs))))
+        }
         Command::Explain(options) => report(explain::run(&options)),
         Command::Inject(options) => report(inject::run(&options)),
         Command::Migrate(options) => report(migrate::run(&options)),
         #[cfg(feature = "playground")]
         Command::Playground(options) => playground::main(&options),
+        Command::Preflight(options) => coded(preflight::run(&options).map(|found| (found.text, found.code))),
         Command::Restart(options) => report(restart::run(&options)),
         Command::Uninstall(options) => report(uninstall::run(&options)),
         Command::Version(options) => report(version::render(&options)),
     }
 }
 
-/// Prints the result. The exit code is 1 if definitions differ, and 2 on an error.
-fn checked(found: anyhow::Result<crds::Found>) -> ExitCode {
-    let printed = found.and_then(|found| {
-        output::print(&found.text)?;
-        Ok(ExitCode::from(u8::from(found.differs)))
+/// Prints the result and ends with its exit code; with 2 on an error.
+fn coded(found: anyhow::Result<(String, u8)>) -> ExitCode {
+    let printed = found.and_then(|(text, code)| {
+        output::print(&text)?;
+        Ok(ExitCode::from(code))
     });
     printed.unwrap_or_else(|error| {
         output::report(format_args!("error: {error:#}"));

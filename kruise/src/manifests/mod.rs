@@ -21,6 +21,7 @@ pub(crate) use aggregate::roles as aggregate_roles;
 #[cfg(test)]
 pub(crate) use rbac::rules_of_controllers;
 pub(crate) use rbac::{Conditions, Gate};
+pub(crate) use workload::DEPLOYMENT;
 
 /// Feature gates with which every pod must reach the pod webhook, and what pods miss that do not.
 pub(crate) const NEED_ALL_PODS: [(&str, &str); 2] = [

@@ -40,6 +40,7 @@ mod own_nodes;
 mod ownership;
 mod persistentpodstate;
 mod podunavailablebudget;
+mod preflight;
 mod probes;
 mod repair;
 mod requests;

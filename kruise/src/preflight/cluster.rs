@@ -1,0 +1,95 @@
+//! What is read of the cluster beside caches.
+
+use kruise_runtime::{ApiError, Client};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+
+/// Objects of one list request.
+const PAGE: u32 = 250;
+
+/// The cluster, read only.
+pub(super) struct Cluster {
+    pub(super) client: Client,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    #[serde(default)]
+    metadata: PageMetadata,
+    #[serde(default = "Vec::new")]
+    items: Vec<Value>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PageMetadata {
+    #[serde(rename = "continue")]
+    next: String,
+}
+
+impl Cluster {
+    pub(super) fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// An object; `None` if there is none.
+    pub(super) async fn object<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, ApiError> {
+        match self.client.get(path).await {
+            Ok(object) => Ok(Some(object)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The objects of a list, a page at a time. No objects if the path is unknown.
+    pub(super) fn pages(&self, path: impl Into<String>) -> Pages<'_> {
+        Pages {
+            cluster: self,
+            path: path.into(),
+            next: Some(String::new()),
+        }
+    }
+}
+
+/// A list that is being read.
+pub(super) struct Pages<'c> {
+    cluster: &'c Cluster,
+    path: String,
+    /// Where the next page begins; `None` after the last one.
+    next: Option<String>,
+}
+
+impl Pages<'_> {
+    /// The next objects; `None` after the last ones.
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<Value>>, ApiError> {
+        let Some(next) = self.next.take() else {
+            return Ok(None);
+        };
+        let path = format!("{}?limit={PAGE}&continue={next}", self.path);
+        let page = self.cluster.object::<Page>(&path).await?;
+        Ok(page.map(|page| {
+            self.next = Some(page.metadata.next).filter(|next| !next.is_empty());
+            page.items
+        }))
+    }
+}
+
+/// The text at a JSON pointer; empty if there is none.
+pub(super) fn text<'o>(object: &'o Value, pointer: &str) -> &'o str {
+    object
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+/// Kind, namespace and name, as findings name objects.
+pub(super) fn named(kind: &str, object: &Value) -> String {
+    let (namespace, name) = (
+        text(object, "/metadata/namespace"),
+        text(object, "/metadata/name"),
+    );
+    match namespace {
+        "" => format!("{kind} {name}"),
+        namespace => format!("{kind} {namespace}/{name}"),
+    }
+}

@@ -1,0 +1,223 @@
+//! `kruise preflight` on clusters as OpenKruise left them, with and without planted problems.
+
+use std::process::Command;
+
+use kruise_e2e::kubectl::Kubectl;
+use serde_json::{Value, json};
+
+use crate::cluster::{Scenario, bring_back_manager, scenario_alone, text, variable};
+use crate::stored::Stored;
+use crate::takeover::stand_by;
+
+/// The manager comes back however the scenario ends.
+struct StandBy<'s>(&'s Scenario);
+
+impl Drop for StandBy<'_> {
+    fn drop(&mut self) {
+        bring_back_manager(self.0.kubectl.kubeconfig());
+    }
+}
+
+/// What the command prints as JSON, and its exit code.
+fn preflight(kubectl: &Kubectl, arguments: &[&str]) -> (Value, i32) {
+    let output = Command::new(variable("KRUISE_E2E_BIN"))
+        .args(["preflight", "--output=json"])
+        .args(arguments)
+        .arg("--kubeconfig")
+        .arg(kubectl.kubeconfig())
+        .output()
+        .unwrap();
+    let code = output.status.code().unwrap();
+    let report = serde_json::from_slice(&output.stdout);
+    (report.unwrap_or_else(|error| panic!("{error}: {output:?}")), code)
+}
+
+/// The findings about objects of the namespace, each as `severity check about: text`.
+fn findings(report: &Value, namespace: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for check in report["checks"].as_array().unwrap() {
+        for finding in check["findings"].as_array().unwrap() {
+            let (about, what) = (text(finding, "/about"), text(finding, "/text"));
+            if about.contains(&format!(" {namespace}/")) || what.contains(&format!(" {namespace}/")) {
+                let severity = text(finding, "/severity");
+                lines.push(format!("{severity} {} {about}: {what}", text(check, "/name")));
+            }
+        }
+    }
+    lines
+}
+
+fn problems(report: &Value, namespace: &str) -> Vec<String> {
+    let lines = findings(report, namespace).into_iter();
+    lines.filter(|line| !line.starts_with("note ")).collect()
+}
+
+#[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
+fn clusters_at_rest_of_three_versions_have_no_pod_that_would_change() {
+    for version in ["1.8.4", "1.9.0", "main"] {
+        let namespace = format!("preflight-rest-{}", version.replace('.', "-"));
+        let scenario = scenario_alone(&namespace);
+        stand_by(&scenario);
+        let _stand_by = StandBy(&scenario);
+        let _sets = Stored::restore(&scenario.kubectl, version, "rest");
+        let (report, _) = preflight(&scenario.kubectl, &[]);
+        assert_eq!(problems(&report, &namespace), [""; 0], "{version}");
+        // Kubectl has written the older version, as the pipelines of users do. The embedded API keeps no writers.
+        let show = [
+            "get",
+            "clonesets.v1alpha1.apps.kruise.io",
+            "plain",
+            "--output=json",
+            "--show-managed-fields",
+        ];
+        if scenario.kubectl.run(&show).unwrap().contains("kubectl-create") {
+            let lines = findings(&report, &namespace);
+            assert!(
+                lines.iter().any(|line| line.contains("writes v1alpha1")),
+                "{lines:?}"
+            );
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
+fn rollouts_in_progress_of_three_versions_go_on_and_are_no_problem() {
+    for version in ["1.8.4", "1.9.0", "main"] {
+        let namespace = format!("preflight-mid-{}", version.replace('.', "-"));
+        let scenario = scenario_alone(&namespace);
+        stand_by(&scenario);
+        let _stand_by = StandBy(&scenario);
+        let _sets = Stored::restore(&scenario.kubectl, version, "mid");
+        let (report, _) = preflight(&scenario.kubectl, &[]);
+        assert_eq!(problems(&report, &namespace), [""; 0], "{version}");
+    }
+}
+
+/// A webhook of somebody else that calls the manager with a path that is not served. It is called for no request.
+fn foreign_webhook() -> Value {
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "preflight-planted"},
+        "webhooks": [{
+            "name": "planted.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"], "failurePolicy": "Ignore",
+            "clientConfig": {"service": {"name": "kruise-webhook-service", "namespace": "kruise-system", "path": "/planted"}},
+            "rules": [{"apiGroups": ["planted.example.com"], "apiVersions": ["v1"], "operations": ["CREATE"],
+                "resources": ["nothing"]}],
+        }],
+    })
+}
+
+/// Removes the planted configuration, which is in no namespace.
+struct Planted<'s>(&'s Scenario);
+
+impl Drop for Planted<'_> {
+    fn drop(&mut self) {
+        let delete = [
+            "delete",
+            "validatingwebhookconfiguration",
+            "preflight-planted",
+            "--ignore-not-found",
+        ];
+        let _gone = self.0.kubectl.run(&delete);
+    }
+}
+
+#[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
+fn five_planted_problems_are_found_and_nothing_is_written() {
+    let namespace = "preflight-planted";
+    let scenario = scenario_alone(namespace);
+    stand_by(&scenario);
+    let _stand_by = StandBy(&scenario);
+    let stored = Stored::restore(&scenario.kubectl, "1.9.0", "rest");
+    let kubectl = &scenario.kubectl;
+    let _planted = Planted(&scenario);
+    // A pod is missing that its status counts.
+    let pods = scenario.uids_of("plain").len();
+    let pod = text(&scenario.pods_of("plain")[0], "/metadata/name");
+    kubectl
+        .run(&[
+            "delete",
+            "pod",
+            &pod,
+            "--force",
+            "--grace-period=0",
+            "--wait=false",
+        ])
+        .unwrap();
+    // A template that OpenKruise rolled out under another revision.
+    let asts = kubectl
+        .get("statefulsets.v1beta1.apps.kruise.io", "asts")
+        .unwrap();
+    let status = json!({"updateRevision": "asts-planted", "currentRevision": "asts-planted"});
+    stored.put_status("statefulsets.v1beta1.apps.kruise.io", &asts, &status);
+    // Somebody else's finalizer, and somebody else's webhook.
+    let finalizer = json!({"metadata": {"finalizers": ["example.com/planted"]}});
+    kubectl
+        .patch("clonesets.v1alpha1.apps.kruise.io", "canary", &finalizer)
+        .unwrap();
+    kubectl.create(&foreign_webhook()).unwrap();
+    let before = kubectl.get("clonesets.v1alpha1.apps.kruise.io", "plain").unwrap();
+
+    let (report, code) = preflight(kubectl, &["--feature-gates=EnhancedLivenessProbe=true"]);
+    assert_eq!((code, &report["advised"]), (1, &json!(false)));
+    let lines = findings(&report, namespace);
+    let has = |parts: &[&str]| {
+        let all: Vec<String> = report["checks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|check| {
+                let findings = check["findings"].as_array().unwrap().iter();
+                findings.map(|one| {
+                    format!(
+                        "{} {}: {}",
+                        text(one, "/severity"),
+                        text(one, "/about"),
+                        text(one, "/text")
+                    )
+                })
+            })
+            .collect();
+        assert!(
+            all.iter()
+                .any(|line| parts.iter().all(|part| line.contains(part))),
+            "{parts:?} in {all:#?}"
+        );
+    };
+    has(&[
+        "problem",
+        &format!("CloneSet {namespace}/plain"),
+        "is at rest, and 1 of its pods would change",
+        "is created",
+    ]);
+    has(&[
+        "problem",
+        &format!("StatefulSet {namespace}/asts"),
+        "OpenKruise is at revision asts-planted",
+    ]);
+    has(&["problem", "EnhancedLivenessProbe"]);
+    has(&["problem", "configuration preflight-planted", "/planted"]);
+    has(&[
+        "note",
+        "finalizer example.com/planted",
+        &format!("CloneSet {namespace}/canary"),
+    ]);
+    assert!(report["podsThatWouldChange"].as_u64().unwrap() >= 1, "{lines:?}");
+
+    assert_eq!(scenario.uids_of("plain").len(), pods - 1, "no pod was created");
+    let after = kubectl.get("clonesets.v1alpha1.apps.kruise.io", "plain").unwrap();
+    assert_eq!(
+        after["metadata"]["resourceVersion"],
+        before["metadata"]["resourceVersion"]
+    );
+    kubectl
+        .patch(
+            "clonesets.v1alpha1.apps.kruise.io",
+            "canary",
+            &json!({"metadata": {"finalizers": null}}),
+        )
+        .unwrap();
+}
