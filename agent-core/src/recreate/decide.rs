@@ -143,7 +143,17 @@ impl<'a> Known<'a> {
             message: self.awaited().into(),
             ..state(name, is_killed)
         };
+        let is_last = |code| self.pod.is_some_and(|pod| pod.is_last(name, code));
+        let ended = ContainerState {
+            phase: ContainerPhase::Succeeded,
+            message: ENDED.into(),
+            ..state(name, is_killed)
+        };
         let Some(newest) = newest else {
+            // Whatever it ended with.
+            if is_last(1) {
+                return Verdict::Report(ended);
+            }
             return Verdict::Report(if is_killed {
                 waiting
             } else {
@@ -155,15 +165,8 @@ impl<'a> Known<'a> {
             });
         };
         if !newest.is_running {
-            let is_last = |code| self.pod.is_some_and(|pod| pod.is_last(name, code));
-            if newest.exit_code.is_some_and(is_last) {
-                return Verdict::Report(ContainerState {
-                    phase: ContainerPhase::Succeeded,
-                    message: ENDED.into(),
-                    ..state(name, is_killed)
-                });
-            }
-            return Verdict::Report(waiting);
+            let is_over = newest.exit_code.is_some_and(is_last);
+            return Verdict::Report(if is_over { ended } else { waiting });
         }
         let id = id_of(newest);
         let is_replaced = container.status_context.as_ref().map(|before| {
