@@ -446,13 +446,7 @@ impl From<Object> for PodView {
         let marked = containers.iter_mut().filter_map(Container::marked).collect();
         let marked = marked::view(marked, &statuses, spec.restart_policy.as_deref());
         let init_statuses = status.init_container_statuses.unwrap_or_default();
-        let counts = init_statuses.iter().map(|init| init.restart_count);
-        let counts = counts.chain(statuses.iter().map(|container| container.restart_count));
-        let restarts = if spec.restart_policy.as_deref() == Some("OnFailure") {
-            counts.fold(0, i32::saturating_add)
-        } else {
-            0
-        };
+        let restarts = restarts(spec.restart_policy.as_deref(), &init_statuses, &statuses);
         let ephemeral = ephemeral::views(spec.ephemeral_containers, status.ephemeral_container_statuses);
         let broadcast = spec
             .placement
@@ -528,6 +522,15 @@ impl From<Object> for PodView {
             trusted_at,
         }
     }
+}
+
+/// Restarts of all containers, where those that fail are started again.
+fn restarts(policy: Option<&str>, inits: &[ContainerStatus], regular: &[ContainerStatus]) -> i32 {
+    if policy != Some("OnFailure") {
+        return 0;
+    }
+    let counts = inits.iter().chain(regular).map(|one| one.restart_count);
+    counts.fold(0, i32::saturating_add)
 }
 
 /// The names of the init containers, of pods with injected sidecars only, and the states of those that run as long as the pod.

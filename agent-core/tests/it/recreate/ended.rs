@@ -128,14 +128,30 @@ fn where_everything_restarts_a_container_that_has_ended_is_waited_for() {
 
 #[test]
 fn a_container_that_is_removed_with_the_pod_that_is_over_counts_too() {
-    for (policy, phase_of_pod, ends) in [("Never", "Running", true), ("Always", "Failed", true), ("OnFailure", "Running", false)] {
+    for (policy, phase_of_pod, ends) in [
+        ("Never", "Running", true),
+        ("Always", "Failed", true),
+        ("OnFailure", "Running", false),
+    ] {
         let mut world = with_policy(policy);
         world.put_pod("web", &json!({"status": {"phase": phase_of_pod}}));
-        world.containers.get_mut("uid-web").unwrap().retain(|one| &*one.name != "app");
+        world
+            .containers
+            .get_mut("uid-web")
+            .unwrap()
+            .retain(|one| &*one.name != "app");
         ask(&mut world, "r", &["app"], &json!({}));
         world.run(seconds(20));
-        let (wanted, message) = if ends { ("Succeeded", ENDED) } else { ("Pending", "not found container on Node") };
-        assert_eq!(state(&world, "r", "app"), is(wanted, message, false), "{policy} {phase_of_pod}");
+        let (wanted, message) = if ends {
+            ("Succeeded", ENDED)
+        } else {
+            ("Pending", "not found container on Node")
+        };
+        assert_eq!(
+            state(&world, "r", "app"),
+            is(wanted, message, false),
+            "{policy} {phase_of_pod}"
+        );
         assert_eq!(phase(&world, "r") == "Completed", ends);
     }
 }

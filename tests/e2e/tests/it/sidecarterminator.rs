@@ -30,7 +30,9 @@ pub(crate) fn until_condition(kubectl: &Kubectl, pod: &str) {
         let pod = kubectl.get("pods", pod)?;
         let mut conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
         let own = conditions.find(|one| one["type"] == "SidecarTerminated");
-        Ok(own.is_some_and(|own| own["status"] == "True" && own["message"] == "Terminated by Sidecar Terminator"))
+        Ok(own.is_some_and(|own| {
+            own["status"] == "True" && own["message"] == "Terminated by Sidecar Terminator"
+        }))
     })
     .unwrap();
 }
@@ -50,9 +52,10 @@ fn pod(scenario: &Scenario) -> Value {
     wait::until("the containers run", LIMIT, || {
         let pod = scenario.kubectl.get("pods", "report")?;
         let statuses = pod["status"]["containerStatuses"].as_array().cloned();
-        let running = statuses.into_iter().flatten().filter(|one| {
-            one["state"]["running"].is_object() && one["containerID"].is_string()
-        });
+        let running = statuses
+            .into_iter()
+            .flatten()
+            .filter(|one| one["state"]["running"].is_object() && one["containerID"].is_string());
         Ok((running.count() == 3).then_some(pod))
     })
     .unwrap()
@@ -71,7 +74,15 @@ fn end(scenario: &Scenario, container: &str, code: i32) {
         }
     }
     let patch = json!({"status": {"containerStatuses": statuses}}).to_string();
-    let line = ["patch", "pod", "report", "--subresource=status", "--type=merge", "-p", &patch];
+    let line = [
+        "patch",
+        "pod",
+        "report",
+        "--subresource=status",
+        "--type=merge",
+        "-p",
+        &patch,
+    ];
     scenario.kubectl.run(&line).unwrap();
 }
 
@@ -81,7 +92,10 @@ fn until_requested(scenario: &Scenario, pod: &Value, suffix: &str) -> Value {
         Ok(request_of(&scenario.kubectl, pod, suffix).ok())
     })
     .unwrap();
-    assert_eq!(request["metadata"]["ownerReferences"][0]["uid"], pod["metadata"]["uid"]);
+    assert_eq!(
+        request["metadata"]["ownerReferences"][0]["uid"],
+        pod["metadata"]["uid"]
+    );
     assert_eq!(request["spec"]["strategy"]["forceRecreate"], true);
     let names = request["spec"]["containers"].as_array().unwrap();
     names.iter().map(|one| one["name"].clone()).collect()
@@ -98,13 +112,22 @@ fn sidecars_are_requested_to_stop_in_turn_once_the_main_container_has_ended_and_
     let mut log = audit_log();
     end(&scenario, "main", 0);
     assert_eq!(until_requested(&scenario, &pod, ""), json!(["log"]));
-    assert_eq!(kubectl.get("pods", "report").unwrap()["status"]["phase"], "Running");
+    assert_eq!(
+        kubectl.get("pods", "report").unwrap()["status"]["phase"],
+        "Running"
+    );
 
     end(&scenario, "log", 0);
     complete(&scenario, &name_of_request(&pod, ""));
-    assert_eq!(until_requested(&scenario, &pod, "-ignore-exit-code"), json!(["proxy"]));
+    assert_eq!(
+        until_requested(&scenario, &pod, "-ignore-exit-code"),
+        json!(["proxy"])
+    );
     until_condition(kubectl, "report");
-    assert_eq!(kubectl.get("pods", "report").unwrap()["status"]["phase"], "Succeeded");
+    assert_eq!(
+        kubectl.get("pods", "report").unwrap()["status"]["phase"],
+        "Succeeded"
+    );
     let message = "Kruise SidecarTerminator is trying to terminate sidecar [log] using crr";
     wait::until_true("the event is there", LIMIT, || {
         let events = kubectl.list("events", "")?;
@@ -118,8 +141,13 @@ fn sidecars_are_requested_to_stop_in_turn_once_the_main_container_has_ended_and_
 
     end(&scenario, "proxy", 137);
     complete(&scenario, &name_of_request(&pod, "-ignore-exit-code"));
-    assert_eq!(kubectl.get("pods", "report").unwrap()["status"]["phase"], "Succeeded");
-    let by_controller = log.read_new(&format!("{MANAGER}/sidecarterminator-controller")).unwrap();
+    assert_eq!(
+        kubectl.get("pods", "report").unwrap()["status"]["phase"],
+        "Succeeded"
+    );
+    let by_controller = log
+        .read_new(&format!("{MANAGER}/sidecarterminator-controller"))
+        .unwrap();
     let mut written: Vec<String> = by_controller
         .iter()
         .filter(|request| request.is_write() && !request.resource.starts_with("events"))

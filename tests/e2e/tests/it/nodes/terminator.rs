@@ -10,7 +10,9 @@ use crate::sidecarterminator::{GATE, IGNORE, WHEN, request_of, until_condition};
 
 /// A container with a shell, which runs this script with these variables.
 fn container(name: &str, script: &str, variables: &[&str]) -> Value {
-    let env = variables.iter().map(|name| json!({"name": name, "value": "true"}));
+    let env = variables
+        .iter()
+        .map(|name| json!({"name": name, "value": "true"}));
     json!({"name": name, "image": TOOL, "command": ["sh", "-c", script], "env": env.collect::<Vec<_>>()})
 }
 
@@ -66,7 +68,10 @@ fn a_job_with_sidecars_completes_and_its_containers_end_in_turn() {
     assert_eq!(ended("log")["exitCode"], 0, "it was asked to end");
     assert_eq!(ended("proxy")["exitCode"], 137, "it was killed");
     let time = |name: &str| -> jiff::Timestamp { text(&ended(name), "/finishedAt").parse().unwrap() };
-    assert!(time("main") <= time("log") && time("log") <= time("proxy"), "{pod}");
+    assert!(
+        time("main") <= time("log") && time("log") <= time("proxy"),
+        "{pod}"
+    );
 
     for (suffix, container) in [("", "log"), ("-ignore-exit-code", "proxy")] {
         wait::until_true("the request has ended", LIMIT, || {
