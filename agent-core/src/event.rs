@@ -195,6 +195,8 @@ pub struct RuntimeContainer {
     pub started: Option<i64>,
     /// Is it running?
     pub is_running: bool,
+    /// What it ended with, if it has ended and that was asked for.
+    pub exit_code: Option<i32>,
     /// Its annotations, as the kubelet wrote them.
     pub annotations: Labels,
 }

@@ -49,5 +49,5 @@ pub use node_image::{
 pub use node_pod_probe::{ContainerProbe, NodePodProbeView, PodProbeStatus, Probe, ProbeState, ProbedPod};
 pub use request::{
     ContainerHook, ContainerPhase, ContainerState, PodHooks, RequestStatus, RequestView, RequestedContainer,
-    SnapshotEntry, StatusContext, Strategy,
+    Restarts, SnapshotEntry, StatusContext, Strategy,
 };

@@ -7,7 +7,7 @@ use kruise_api::names::containerrecreaterequest::{
     ACTIVE, NODE_NAME, POD_UID, SYNC_CONTAINER_STATUSES, UNREADY_ACQUIRED,
 };
 use kruise_views::Labels;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::Value;
 
 use crate::ContainerId;
@@ -205,6 +205,8 @@ pub struct PodHooks {
     pub deleting: bool,
     /// Its address, once it has one.
     pub ip: Option<Box<str>>,
+    /// When the kubelet starts its containers again.
+    pub restarts: Restarts,
     /// The hooks and ports of its containers, those of sidecars among the init containers included.
     pub containers: Box<[ContainerHook]>,
 }
@@ -218,6 +220,43 @@ pub struct ContainerHook {
     pub pre_stop: Option<Value>,
     /// Its ports.
     pub ports: Value,
+    /// When the kubelet starts it again, if its own specification says so.
+    pub restarts: Option<Restarts>,
+}
+
+/// When the kubelet starts a container again that has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Restarts {
+    /// Whatever it ended with, or by rules that this build does not read.
+    #[default]
+    Always,
+    /// Unless it ended with exit code 0.
+    OnFailure,
+    /// Not at all.
+    Never,
+}
+
+impl Restarts {
+    fn of(policy: &str) -> Self {
+        match policy {
+            "Never" => Self::Never,
+            "OnFailure" => Self::OnFailure,
+            _ => Self::Always,
+        }
+    }
+}
+
+impl PodHooks {
+    /// Is a container that ended with this code the last of its name?
+    pub(crate) fn is_last(&self, container: &str, exit_code: i32) -> bool {
+        let mut containers = self.containers.iter();
+        let own = containers.find(|one| &*one.name == container);
+        match own.and_then(|own| own.restarts).unwrap_or(self.restarts) {
+            Restarts::Always => false,
+            Restarts::OnFailure => exit_code == 0,
+            Restarts::Never => true,
+        }
+    }
 }
 
 impl RequestView {
@@ -310,6 +349,7 @@ struct PodWire {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct PodSpec {
+    restart_policy: Option<Box<str>>,
     containers: Option<Vec<Container>>,
     init_containers: Option<Vec<Container>>,
 }
@@ -317,16 +357,19 @@ struct PodSpec {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct PodStatus {
+    phase: Option<Box<str>>,
     #[serde(rename = "podIP")]
     pod_ip: Option<Box<str>>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct Container {
     name: Box<str>,
     ports: Value,
     lifecycle: Option<Lifecycle>,
+    restart_policy: Option<Box<str>>,
+    restart_policy_rules: Option<IgnoredAny>,
 }
 
 #[derive(Default, Deserialize)]
@@ -382,19 +425,32 @@ impl From<Wire> for RequestView {
 impl From<PodWire> for PodHooks {
     fn from(wire: PodWire) -> Self {
         let PodSpec {
+            restart_policy,
             containers,
             init_containers,
         } = wire.spec;
+        // Whatever was to be started again, in a pod that is over nothing is.
+        let is_over = matches!(wire.status.phase.as_deref(), Some("Succeeded" | "Failed"));
         let containers = containers.into_iter().chain(init_containers).flatten();
         let containers = containers.map(|one| ContainerHook {
             name: one.name,
             pre_stop: one.lifecycle.and_then(|lifecycle| lifecycle.pre_stop),
             ports: one.ports,
+            restarts: match (one.restart_policy, one.restart_policy_rules) {
+                _ if is_over => None,
+                (_, Some(_)) => Some(Restarts::Always),
+                (policy, None) => policy.as_deref().map(Restarts::of),
+            },
         });
         Self {
             uid: wire.metadata.uid,
             deleting: wire.metadata.deletion_timestamp.is_some(),
             ip: wire.status.pod_ip.filter(|ip| !ip.is_empty()),
+            restarts: if is_over {
+                Restarts::Never
+            } else {
+                restart_policy.as_deref().map(Restarts::of).unwrap_or_default()
+            },
             containers: containers.collect(),
         }
     }
@@ -496,5 +552,48 @@ mod tests {
             .map(|one| (&*one.name, one.pre_stop.is_some(), one.ports.is_array()))
             .collect();
         assert_eq!(hooks, [("app", true, false), ("proxy", false, true)]);
+    }
+
+    #[test]
+    fn which_run_of_a_container_is_the_last_is_said_by_its_own_policy_then_by_that_of_its_pod() {
+        let pod = |policy: Value, phase: &str| -> PodHooks {
+            serde_json::from_value(json!({
+                "spec": {"restartPolicy": policy,
+                    "containers": [{"name": "app"}, {"name": "own", "restartPolicy": "OnFailure"},
+                        {"name": "ruled", "restartPolicy": "Never", "restartPolicyRules": [{"action": "Restart"}]}],
+                    "initContainers": [{"name": "proxy", "restartPolicy": "Always"}]},
+                "status": {"phase": phase}}))
+            .unwrap()
+        };
+        let last = |pod: &PodHooks, code| {
+            let names = ["app", "own", "ruled", "proxy"].into_iter();
+            let last: Vec<&str> = names.filter(|name| pod.is_last(name, code)).collect();
+            last.join(" ")
+        };
+        for (policy, phase, ended_well, failed) in [
+            (Value::Null, "Running", "own", ""),
+            (json!("Always"), "Running", "own", ""),
+            (json!("OnFailure"), "Running", "app own", ""),
+            (json!("Never"), "Running", "app own", "app"),
+            (
+                json!("Always"),
+                "Succeeded",
+                "app own ruled proxy",
+                "app own ruled proxy",
+            ),
+            (
+                json!("OnFailure"),
+                "Failed",
+                "app own ruled proxy",
+                "app own ruled proxy",
+            ),
+        ] {
+            let pod = pod(policy.clone(), phase);
+            assert_eq!(
+                (&*last(&pod, 0), &*last(&pod, 137)),
+                (ended_well, failed),
+                "{policy} {phase}"
+            );
+        }
     }
 }

@@ -19,7 +19,7 @@ use crate::schema::{Object, at_least, defaulted, int32, int64, one_of, string};
 
 pub use types::{
     ContainerRecreateRequest, ContainerRecreateRequestSpec, ContainerRecreateRequestStatus, RecreateState,
-    RequestedContainer, SnapshotEntry, Strategy, phase,
+    RequestedContainer, SnapshotEntry, StatusContext, Strategy, phase,
 };
 
 /// ContainerRecreateRequest.

@@ -274,6 +274,16 @@ mod tests {
     }
 
     #[test]
+    fn without_its_gate_or_the_daemon_no_sidecar_is_terminated() {
+        let on = |flag: &str| {
+            let gates = Gates::parse(flag, "").unwrap();
+            crate::controllers::sidecarterminator::REGISTRATION.is_on(&gates)
+        };
+        assert!(!on("") && on("SidecarTerminator=true"));
+        assert!(!on("KruiseDaemon=false,SidecarTerminator=true"));
+    }
+
+    #[test]
     fn pulling_ahead_turns_image_pull_jobs_on() {
         assert!(
             Gates::parse("PreDownloadImageForInPlaceUpdate=true", "")

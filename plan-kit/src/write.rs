@@ -186,6 +186,14 @@ pub enum Intent {
     DeleteSubset,
     /// A pod's label says whether it is reserved.
     ReservePod,
+    /// The agent of a node is asked to stop sidecars of a pod whose main containers have ended.
+    RequestTermination,
+    /// Such a request is ended: it has done what it could, and another one is needed.
+    EndRequest,
+    /// Sidecars of such a pod get the image of a program that ends at once.
+    SwapImages,
+    /// Such a pod has ended, whatever its sidecars end with.
+    EndPod,
 }
 
 impl Intent {
@@ -261,6 +269,10 @@ impl Intent {
             Self::AdoptSubset => "adopt-subset",
             Self::DeleteSubset => "delete-subset",
             Self::ReservePod => "reserve-pod",
+            Self::RequestTermination => "request-termination",
+            Self::EndRequest => "end-request",
+            Self::SwapImages => "swap-images",
+            Self::EndPod => "end-pod",
         }
     }
 }

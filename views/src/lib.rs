@@ -37,7 +37,7 @@ pub use node_pod::{NodeContainerStatusView, NodeContainerView, NodePodView};
 pub use owner::OwnerView;
 pub use pod::{
     BroadcastView, ClaimVolume, ConditionView, ContainerStatusView, ContainerView, EphemeralState,
-    EphemeralView, Phase, PodView, PortView, Truth,
+    EphemeralView, MarkedSidecar, MarkedView, Phase, PodView, PortView, Truth,
 };
 pub use prints::AnnotationPrints;
 pub use revision::RevisionView;

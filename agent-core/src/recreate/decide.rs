@@ -7,13 +7,15 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::request::{ContainerPhase, ContainerState, RequestView, RequestedContainer};
+use crate::request::{ContainerPhase, ContainerState, PodHooks, RequestView, RequestedContainer};
 use crate::{ContainerId, RuntimeContainer, annotations};
 
 /// Message of a container that the runtime does not know. Tools match on it.
 const NOT_FOUND: &str = "not found container on Node";
 /// The beginning of the message of a container that could not be stopped. Tools match on it.
 const KILL_ERROR: &str = "kill container error";
+/// Message of a container that has ended and that the kubelet does not start again.
+const ENDED: &str = "The container has ended and is not started again";
 /// The beginning of the message of a container that is being stopped; its id follows.
 const STOPPING: &str = "Stopping container ";
 
@@ -28,6 +30,8 @@ pub(super) enum Kill {
 /// What is known of a request when it is decided about.
 pub(super) struct Known<'a> {
     pub(super) view: &'a RequestView,
+    /// Its pod, if it could be read.
+    pub(super) pod: Option<&'a PodHooks>,
     /// Name of the runtime of its containers.
     pub(super) runtime: &'a str,
     /// The newest container of each name.
@@ -139,7 +143,17 @@ impl<'a> Known<'a> {
             message: self.awaited().into(),
             ..state(name, is_killed)
         };
+        let is_last = |code| self.pod.is_some_and(|pod| pod.is_last(name, code));
+        let ended = ContainerState {
+            phase: ContainerPhase::Succeeded,
+            message: ENDED.into(),
+            ..state(name, is_killed)
+        };
         let Some(newest) = newest else {
+            // Whatever it ended with.
+            if is_last(1) {
+                return Verdict::Report(ended);
+            }
             return Verdict::Report(if is_killed {
                 waiting
             } else {
@@ -151,7 +165,8 @@ impl<'a> Known<'a> {
             });
         };
         if !newest.is_running {
-            return Verdict::Report(waiting);
+            let is_over = newest.exit_code.is_some_and(is_last);
+            return Verdict::Report(if is_over { ended } else { waiting });
         }
         let id = id_of(newest);
         let is_replaced = container.status_context.as_ref().map(|before| {

@@ -331,6 +331,7 @@ impl Request {
         let is_held = Cell::new(false);
         let decision = Known {
             view: &self.view,
+            pod: self.known_pod(),
             runtime: &runtime,
             newest: Known::newest(containers),
             kills: &self.kills,
@@ -424,6 +425,13 @@ impl Request {
         }
     }
 
+    fn known_pod(&self) -> Option<&PodHooks> {
+        match &self.pod {
+            Pod::Read(pod) => Some(pod),
+            Pod::Unread(_) | Pod::Unreadable | Pod::Gone => None,
+        }
+    }
+
     /// Stops containers. That they are is stored.
     fn kill(&mut self, kills: Vec<(Box<str>, ContainerId)>, stops: &mut Stops, call: &mut Call<'_>) {
         for (name, container) in kills {
@@ -459,10 +467,7 @@ impl Request {
 
     /// The hook of a container, from its pod, where it is complete; else from the request.
     fn hook(&self, name: &str) -> Result<Option<Hook>, String> {
-        let pod = match &self.pod {
-            Pod::Read(pod) => Some(pod),
-            Pod::Unread(_) | Pod::Unreadable | Pod::Gone => None,
-        };
+        let pod = self.known_pod();
         let ip = pod.and_then(|pod| pod.ip.as_deref());
         let of_pod = pod.and_then(|pod| pod.containers.iter().find(|one| &*one.name == name));
         let requested = || self.view.containers.iter().find(|one| &*one.name == name);

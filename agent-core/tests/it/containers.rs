@@ -35,6 +35,7 @@ fn container(name: &str) -> RuntimeContainer {
         created: 1,
         started: None,
         is_running: true,
+        exit_code: None,
         annotations: [
             ("io.kubernetes.container.hash", "19fd3bfc"),
             ("io.kubernetes.container.restartCount", "2"),

@@ -11,6 +11,7 @@ fn container(name: &str) -> RuntimeContainer {
         name: name.into(),
         created: 1,
         is_running: true,
+        exit_code: None,
         ..RuntimeContainer::default()
     }
 }

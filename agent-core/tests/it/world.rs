@@ -66,6 +66,8 @@ pub struct World {
     pub hook: Duration,
     /// Does a test start the successors of containers that were stopped?
     pub is_kubelet_away: bool,
+    /// What containers end with that are stopped.
+    pub exit_code: i32,
     /// From a change of a pod to the event of it.
     pub watch_delay: Duration,
     pulling: BTreeMap<AttemptId, (String, Option<(Timestamp, u64)>)>,
@@ -142,6 +144,7 @@ impl World {
             stopping: millis(100),
             hook: seconds(4),
             is_kubelet_away: false,
+            exit_code: 137,
             watch_delay: millis(10),
             pulling: BTreeMap::new(),
             trace: Vec::new(),
@@ -478,6 +481,7 @@ impl World {
         let containers = self.containers.get_mut(&uid).unwrap();
         let before = containers.iter_mut().find(|one| one.id == container.id).unwrap();
         before.is_running = false;
+        before.exit_code = Some(self.exit_code);
         if self.is_kubelet_away {
             return;
         }
@@ -485,6 +489,7 @@ impl World {
         next.id = format!("{}+", before.id).into();
         next.created += 1;
         next.is_running = true;
+        next.exit_code = None;
         let (container_name, id) = (next.name.to_string(), next.id.to_string());
         containers.push(next);
         self.describe_environment(&name, &container_name, &id);

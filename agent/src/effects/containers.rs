@@ -22,7 +22,7 @@ pub(super) async fn of_pod(client: Client, uid: &str) -> Result<Vec<RuntimeConta
     Ok(listed.into_iter().map(narrow).collect())
 }
 
-/// All containers of a pod, with the start of the newest one of each of these names, if it runs.
+/// All containers of a pod, with the start of the newest one of each of these names if it runs, and its exit code if it has ended.
 pub(super) async fn inspected(
     client: Client,
     uid: &str,
@@ -36,9 +36,14 @@ pub(super) async fn inspected(
             newest.insert(container.name.clone(), container);
         }
     }
-    for container in newest.into_values().filter(|one| one.is_running) {
+    for container in newest.into_values() {
         match client.container(&container.id).await {
-            Ok(status) => container.started = status.started.map(nanoseconds),
+            Ok(status) => {
+                container.started = status.started.map(nanoseconds);
+                let has_ended = status.container.state == State::Exited;
+                container.exit_code = has_ended.then_some(status.exit_code);
+                container.is_running &= !has_ended;
+            }
             // It has ended since it was listed.
             Err(Error::NotFound(_)) => container.is_running = false,
             Err(error) => return Err(failure(&error)),
@@ -59,6 +64,7 @@ fn narrow(container: Container) -> RuntimeContainer {
         created: nanoseconds(container.created),
         started: None,
         is_running: container.state == State::Running,
+        exit_code: None,
         annotations: annotations
             .filter(|(key, _)| key.starts_with(OF_KUBELETS))
             .collect(),

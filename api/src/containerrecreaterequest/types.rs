@@ -44,11 +44,25 @@ pub struct ContainerRecreateRequestSpec {
 
 /// A container that is restarted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct RequestedContainer {
     /// Its name in the pod.
     #[serde(deserialize_with = "null_as_default")]
     pub name: String,
+    /// Which run of it there was when the request was created.
+    pub status_context: Option<StatusContext>,
+}
+
+/// A run of a container.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StatusContext {
+    /// Its identity, with its runtime.
+    #[serde(rename = "containerID", deserialize_with = "null_as_default")]
+    pub container_id: String,
+    /// Restarts before it.
+    #[serde(deserialize_with = "null_as_default")]
+    pub restart_count: i32,
 }
 
 /// How containers are restarted: what the controller reads of it.

@@ -138,6 +138,8 @@ reasons! {
     FAILED_REVISION = "FailedRevisionProvision", Warning, ["UnitedDeployment"], "The revision of the template could not be stored; the message is the error of the API server.";
     FAILED_DUPLICATE = "FailedDeleteDuplicatedSubsets", Warning, ["UnitedDeployment"], "A second workload of a subset could not be deleted; the message is the error of the API server.";
     FAILED_REPLICAS = "Failed SpecifySubsetReplicas", Warning, ["UnitedDeployment"], "The replicas of subsets contradict the replicas of the whole; the workloads stay as they are.";
+    SIDECAR_TERMINATOR = "SidecarTerminator", Normal, ["Pod"], "The main containers of a pod have ended, and its sidecars are terminated; the message says which, and how.";
+    SIDECAR_NOT_TERMINATED = "SidecarNotTerminated", Warning, ["Pod"], "A sidecar of a pod that is to end cannot be terminated, or runs again; the message says which, and what helps.";
     LEADER_ELECTION = "LeaderElection", Normal, ["Lease"], "A manager became the leader.";
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use kruise_api::{
     cloneset::CloneSet,
+    containerrecreaterequest::ContainerRecreateRequest,
     definition::Kind,
     meta::{LabelSelector, ObjectMeta},
     persistentpodstate::PersistentPodState,
@@ -83,6 +84,21 @@ pub const POD_STATES: CacheId<Parsed<Arc<PersistentPodState>>> =
         APPS_STATEFULSETS.name,
         STATEFULSETS.name,
     ]);
+
+/// A ContainerRecreateRequest in a cache.
+pub type CachedRequest = Parsed<ContainerRecreateRequest>;
+/// ContainerRecreateRequests. They are listed before the pods that they name.
+pub const REQUESTS: CacheId<CachedRequest> = CacheId::of(
+    "containerrecreaterequests",
+    ResourceId::CONTAINER_RECREATE_REQUESTS,
+)
+.before(&[PODS.name]);
+
+impl Parse for ContainerRecreateRequest {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
+    }
+}
 
 impl Parse for Arc<PersistentPodState> {
     fn parse(object: Value) -> Result<Self, String> {

@@ -31,6 +31,7 @@ pub mod probes;
 pub mod resourcedistribution;
 pub mod reviews;
 pub mod sidecarset;
+pub mod sidecarterminator;
 pub mod statefulset;
 pub mod uniteddeployment;
 pub mod webhook_caches;
@@ -47,7 +48,7 @@ use crate::{
 pub use webhook_caches::WebhookCaches;
 
 /// All controllers, in the order in which they start.
-pub static ALL: [&Registration; 19] = [
+pub static ALL: [&Registration; 20] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
     &daemonset::REGISTRATION,
@@ -66,6 +67,7 @@ pub static ALL: [&Registration; 19] = [
     &nodepodprobe::REGISTRATION,
     &podprobemarker::REGISTRATION,
     &containerrecreaterequest::REGISTRATION,
+    &sidecarterminator::REGISTRATION,
     &uniteddeployment::REGISTRATION,
 ];
 

@@ -8,7 +8,6 @@ use crate::manager::flag;
 
 /// Accepted and ignored.
 pub(super) const FLAGS: &[Flag] = &[
-    flag("sidecarterminator-workers", Kind::Int, "3", IGNORED),
     flag("workloadspread-workers", Kind::Int, "3", IGNORED),
     flag(
         "ws-enabled-versioned-status",

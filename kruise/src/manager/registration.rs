@@ -203,6 +203,15 @@ impl Registration {
         }
     }
 
+    /// A flag sets the number of workers. For a controller without a kind.
+    #[must_use]
+    pub const fn workers(self, flag_name: &'static str, help: &'static str) -> Self {
+        Self {
+            workers: Workers::Flag(flag(flag_name, Type::Int, "3", help)),
+            ..self
+        }
+    }
+
     /// Its objects can be explained.
     #[must_use]
     pub const fn explained(self, explain: Explainer) -> Self {
@@ -297,7 +306,7 @@ impl Registration {
         workers.into_iter().chain(self.flags.iter().copied()).collect()
     }
 
-    fn workers(&self, config: &Config) -> usize {
+    fn worker_count(&self, config: &Config) -> usize {
         match self.workers {
             Workers::Flag(flag) => config.workers(flag.name),
             Workers::Fixed(workers) => workers,
@@ -454,7 +463,7 @@ impl Setup<'_> {
         });
         Settings {
             name,
-            workers: registration.workers(config),
+            workers: registration.worker_count(config),
             queue: config.retries,
             interval: registration.interval,
             expectation_timeout: config.expectation_timeout,

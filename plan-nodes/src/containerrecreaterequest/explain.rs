@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::{
     containerrecreaterequest::{RecreateState, phase},
-    names::{KRUISE_POD_READY, containerrecreaterequest::NODE_NAME},
+    names::{KRUISE_POD_READY, containerrecreaterequest::NODE_NAME, sidecarterminator::REQUEST_PREFIX},
 };
 use kruise_plan_kit::{Explain, Plan, Why, jobs};
 
@@ -16,6 +16,12 @@ pub(super) fn explain(snapshot: &Snapshot<'_>, plan: &mut Plan, now: Timestamp) 
     }
     let request = snapshot.request;
     let mut lines = vec![summary(snapshot, plan, now)];
+    if request.metadata.name.starts_with(REQUEST_PREFIX) {
+        let pod = &request.spec.pod_name;
+        lines.push(format!(
+            "it stops sidecars of pod {pod}, because the main containers of the pod have ended"
+        ));
+    }
     let is_at_work = request.status.phase == phase::RECREATING && !request.has_ended();
     if is_at_work {
         lines.extend(grace(snapshot, now));

@@ -2,7 +2,7 @@
 //!
 //! `world` is a small cluster that applies plans as a server would, with agents that report when a test says so. `cases` are
 //! fixed examples with their plans. In the files that have the name of a kind, and in `pull_secrets`, all controllers run until
-//! none has anything to do; `probes` and `containerrecreaterequest` have worlds of their own. `takeover` are objects that
+//! none has anything to do; `probes`, `containerrecreaterequest` and `sidecarterminator` have worlds of their own. `takeover` are objects that
 //! OpenKruise stored, and `properties` are random histories.
 #![allow(
     clippy::unwrap_used,
@@ -21,5 +21,6 @@ mod order;
 mod probes;
 mod properties;
 mod pull_secrets;
+mod sidecarterminator;
 mod takeover;
 mod world;

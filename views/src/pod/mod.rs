@@ -2,6 +2,7 @@
 
 mod broadcast;
 mod ephemeral;
+mod marked;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,8 @@ use crate::{
     AmountsView, AnnotationPrints, Labels, OwnerView, WrittenView,
     environment::{MetadataMap, MetadataVariable},
 };
+
+pub use marked::{MarkedSidecar, MarkedView};
 
 /// Identity, placement, images, conditions and container states of a pod.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,6 +61,8 @@ pub struct PodView {
     pub restarts_always: bool,
     /// What only its BroadcastJob reads; none for pods of others.
     pub broadcast: Option<Box<BroadcastView>>,
+    /// What only the SidecarTerminator reads; none for pods without marked sidecars.
+    pub marked: Option<Box<MarkedView>>,
     /// Its volumes that are persistent volume claims, in order.
     pub claims: Box<[ClaimVolume]>,
     /// Ephemeral containers in order.

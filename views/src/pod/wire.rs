@@ -11,10 +11,10 @@ use serde::{
 use serde_json::Value;
 
 use super::{
-    BroadcastView, ClaimVolume, ConditionView, ContainerStatusView, ContainerView, Phase, PodView, PortView,
-    Truth, report,
+    BroadcastView, ClaimVolume, ConditionView, ContainerStatusView, ContainerView, MarkedSidecar, Phase,
+    PodView, PortView, Truth, report,
 };
-use super::{broadcast, ephemeral};
+use super::{broadcast, ephemeral, marked};
 use crate::{
     AmountsView, AnnotationPrints, Labels, OwnerView, WrittenView, amounts,
     environment::{MetadataMap, MetadataVariable},
@@ -268,12 +268,59 @@ pub(super) struct Probe {
     pub(super) period_seconds: Option<i64>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+/// A variable. Its value is kept only if it may be one that marks a sidecar.
+#[derive(Default)]
 struct Variable {
     name: Box<str>,
+    value: Option<Box<str>>,
     value_from: Option<Source>,
 }
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "camelCase")]
+enum VariableMember {
+    Name,
+    Value,
+    ValueFrom,
+    #[serde(other)]
+    Other,
+}
+
+impl<'de> Deserialize<'de> for Variable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Variable;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an environment variable")
+            }
+
+            // The server writes the name first. It says whether the value is needed.
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Variable, A::Error> {
+                let mut variable = Variable::default();
+                let mut name = None;
+                while let Some(member) = map.next_key()? {
+                    let is_mark = name.as_deref().is_none_or(marked::is_mark);
+                    match member {
+                        VariableMember::Name => name = Some(map.next_value::<Box<str>>()?),
+                        VariableMember::Value if is_mark => variable.value = map.next_value()?,
+                        VariableMember::ValueFrom => variable.value_from = map.next_value()?,
+                        VariableMember::Value | VariableMember::Other => {
+                            map.next_value::<IgnoredAny>()?;
+                        }
+                    }
+                }
+                variable.name = name.unwrap_or_default();
+                Ok(variable)
+            }
+        }
+        deserializer.deserialize_map(Members)
+    }
+}
+
+/// The variables of a container that may mark it, with their values.
+pub(super) type Marks = [(Box<str>, Box<str>)];
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -302,10 +349,25 @@ impl Port {
     }
 }
 
+impl Container {
+    /// Takes out the variables that may mark a sidecar; what they say of it.
+    fn marked(&mut self) -> Option<MarkedSidecar> {
+        let variables = self.env.iter_mut().flatten();
+        let marks = variables.filter(|variable| marked::is_mark(&variable.name));
+        let marks: Vec<(Box<str>, Box<str>)> = marks
+            .map(|variable| (variable.name.clone(), variable.value.take().unwrap_or_default()))
+            .collect();
+        if marks.is_empty() {
+            return None;
+        }
+        marked::sidecar(&self.name, &marks)
+    }
+}
+
 impl From<Container> for ContainerView {
     fn from(wire: Container) -> Self {
         let (mut barrier, mut variables) = (None, Vec::new());
-        for Variable { name, value_from } in wire.env.into_iter().flatten() {
+        for Variable { name, value_from, .. } in wire.env.into_iter().flatten() {
             let source = value_from.unwrap_or_default();
             if let Some(field) = source.field_ref {
                 variables.extend(MetadataVariable::of(&name, &field.field_path));
@@ -380,15 +442,11 @@ impl From<Object> for PodView {
         };
         let conditions = status.conditions.unwrap_or_default();
         let statuses = status.container_statuses.unwrap_or_default();
-        let containers = spec.containers.unwrap_or_default();
+        let mut containers = spec.containers.unwrap_or_default();
+        let marked = containers.iter_mut().filter_map(Container::marked).collect();
+        let marked = marked::view(marked, &statuses, spec.restart_policy.as_deref());
         let init_statuses = status.init_container_statuses.unwrap_or_default();
-        let counts = init_statuses.iter().map(|init| init.restart_count);
-        let counts = counts.chain(statuses.iter().map(|container| container.restart_count));
-        let restarts = if spec.restart_policy.as_deref() == Some("OnFailure") {
-            counts.fold(0, i32::saturating_add)
-        } else {
-            0
-        };
+        let restarts = restarts(spec.restart_policy.as_deref(), &init_statuses, &statuses);
         let ephemeral = ephemeral::views(spec.ephemeral_containers, status.ephemeral_container_statuses);
         let broadcast = spec
             .placement
@@ -438,6 +496,7 @@ impl From<Object> for PodView {
             init_containers,
             containers,
             broadcast,
+            marked,
             restarts_always: !matches!(spec.restart_policy.as_deref(), Some("OnFailure" | "Never")),
             claims: spec
                 .volumes
@@ -463,6 +522,15 @@ impl From<Object> for PodView {
             trusted_at,
         }
     }
+}
+
+/// Restarts of all containers, where those that fail are started again.
+fn restarts(policy: Option<&str>, inits: &[ContainerStatus], regular: &[ContainerStatus]) -> i32 {
+    if policy != Some("OnFailure") {
+        return 0;
+    }
+    let counts = inits.iter().chain(regular).map(|one| one.restart_count);
+    counts.fold(0, i32::saturating_add)
 }
 
 /// The names of the init containers, of pods with injected sidecars only, and the states of those that run as long as the pod.
@@ -545,6 +613,13 @@ impl ContainerStatus {
     /// When the container that runs began.
     pub(super) fn started_at(&self) -> Option<Timestamp> {
         self.state.as_ref()?.running.as_ref()?.started_at
+    }
+
+    /// Has it ended, without waiting to begin anew?
+    pub(super) fn has_ended(&self) -> bool {
+        self.state
+            .as_ref()
+            .is_some_and(|state| state.terminated.is_some())
     }
 }
 

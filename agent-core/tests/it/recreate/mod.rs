@@ -1,5 +1,6 @@
 //! Scenarios of ContainerRecreateRequests. Kubelet and manager are played by the tests.
 
+mod ended;
 mod faults;
 
 use jiff::Timestamp;
@@ -19,6 +20,7 @@ fn container(name: &str, id: &str, started: Timestamp) -> RuntimeContainer {
         created: started,
         started: Some(started),
         is_running: true,
+        exit_code: None,
         annotations: [("io.kubernetes.container.restartCount", "2")]
             .into_iter()
             .collect(),

@@ -11,25 +11,22 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::{
-    containerrecreaterequest::{ContainerRecreateRequest, KIND},
+    containerrecreaterequest::KIND,
     names::containerrecreaterequest::{POD_UID, UNREADY_FINALIZER},
 };
 use kruise_plan_kit::{Explain, Memory, ResourceId};
 use kruise_runtime::{
     Served,
-    caches::CacheId,
     events::ObjectRef,
     metrics::objects::Spec,
     worker::{Outcome, Reconciler},
 };
 use kruise_views::PodView;
 use kube_cache::{Index, ObjectKey, SharedInformer};
-use serde_json::Value;
 
 use super::{
-    caches::PODS,
+    caches::{CachedRequest, PODS, REQUESTS},
     invalid_spec,
-    parsed::{Parse, Parsed},
 };
 use crate::{
     explain,
@@ -58,16 +55,6 @@ pub static REGISTRATION: Registration =
 
 const OVERDUE: Spec = Spec::overdue_writes("containerrecreaterequest_expectation_leakage");
 
-/// ContainerRecreateRequests. They are listed before the pods that they name.
-const REQUESTS: CacheId<CachedRequest> = CacheId::of(
-    "containerrecreaterequests",
-    ResourceId::CONTAINER_RECREATE_REQUESTS,
-)
-.before(&[PODS.name]);
-
-/// A ContainerRecreateRequest in a cache.
-type CachedRequest = Parsed<ContainerRecreateRequest>;
-
 /// Requests that have not ended, or keep a pod out of service, by the uid of their pod.
 const REQUESTS_BY_POD: Index<CachedRequest> = Index::new("pod", |cached| {
     let uid = cached.metadata.labels.get(POD_UID);
@@ -79,12 +66,6 @@ fn is_concerned(cached: &CachedRequest) -> bool {
     let mut finalizers = cached.metadata.finalizers.iter();
     let is_unended = cached.object.as_ref().is_ok_and(|request| !request.has_ended());
     is_unended || finalizers.any(|one| one == UNREADY_FINALIZER)
-}
-
-impl Parse for ContainerRecreateRequest {
-    fn parse(object: Value) -> Result<Self, String> {
-        Self::from_value(object)
-    }
 }
 
 /// Reconciles one ContainerRecreateRequest from the caches.

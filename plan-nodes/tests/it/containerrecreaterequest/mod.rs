@@ -290,3 +290,13 @@ fn a_request_says_what_it_waits_for() {
     bench.pod = None;
     has(&bench, "ends now: pod has gone");
 }
+
+#[test]
+fn a_request_for_sidecars_of_a_pod_whose_main_containers_have_ended_says_so() {
+    let words = "stops sidecars of pod cart-0, because the main containers of the pod have ended";
+    let says = |name: &str| {
+        let bench = Bench::with(name, &json!({}));
+        bench.explained(name).iter().any(|line| line.contains(words))
+    };
+    assert!(says("sidecar-termination-uid-cart-0-2") && !says("restart"));
+}

@@ -55,6 +55,7 @@ mod sidecar_fleet;
 mod sidecar_scope;
 mod sidecar_takeover;
 mod sidecarset;
+mod sidecarterminator;
 mod statefulset;
 mod stored;
 mod takeover;

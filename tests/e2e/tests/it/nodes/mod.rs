@@ -19,6 +19,7 @@ mod restart;
 pub(crate) mod runtime;
 mod sidecars;
 mod statefulset;
+mod terminator;
 mod timing;
 
 use serde_json::{Value, json};
