@@ -112,7 +112,11 @@ where
     let (server, before) = tokio::join!(server, before);
     let server = server?;
     let mut caches = Caches::default();
-    let webhook_caches = WebhookCaches::new(&mut caches, &served, config.gates.on("WorkloadSpread"));
+    let webhook_caches = WebhookCaches::new(
+        &mut caches,
+        &served,
+        controllers::reviews::options(config).workload_spread,
+    );
     let finds_workloads = find_workloads(&config.gates, &served, &config.profile.registrations());
     let own_namespace = &config.webhook.namespace;
     let workloads = Workloads::new(&mut caches, &served, finds_workloads, client, own_namespace);

@@ -198,7 +198,7 @@ impl Reviews {
     }
 
     /// The decision once what it needs is stored. A review that has to be made again may come to another one. A deletion may need
-    /// two writes: the charge of a budget, and then the count of a WorkloadSpread.
+    /// two writes: the charge of a budget, and then the count of the pods of a subset.
     async fn stored(
         &self,
         mut write: Write,
