@@ -13,10 +13,12 @@
 //! # Where things are
 //! * [`table`]: the webhooks, and how to add a kind;
 //! * [`kinds`]: defaults and rules, one folder a kind;
-//! * [`pod`]: what happens to new pods: the readiness gate, sidecars, the order in which containers start;
+//! * [`pod`]: what happens to new pods: the readiness gate, the subset of their WorkloadSpread, sidecars, the order in which
+//!   containers start;
 //! * [`deletion`]: objects that a label keeps from being deleted;
 //! * [`disruption`]: deletions, evictions and updates of pods that a budget protects;
 //! * [`lookup`]: what reviews ask about other objects, and how to add such a question;
+//! * [`write`]: what has to be stored before a request passes;
 //! * [`widening`]: requests that a webhook must be called for before an object is stored;
 //! * [`manifests`]: the table as webhook configurations;
 //! * [`convert`]: every kind in the version that is asked for.
@@ -37,6 +39,7 @@ mod response;
 pub mod table;
 pub mod widening;
 mod workload;
+pub mod write;
 
 pub use error::Error;
 pub use kinds::{sidecarset, wrong_types};

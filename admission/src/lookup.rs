@@ -8,10 +8,15 @@
 //! Add a variant to [`Lookup`], say which [`LookupResult`] answers it, and read it with the accessor of that result. The
 //! caches and the requests that answer lookups match on every variant: the compiler names them.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use kruise_api::{
     meta::StringMap, persistentpodstate::PersistentPodState, podunavailablebudget::PodUnavailableBudget,
+    workloadspread::WorkloadSpread,
 };
 use kruise_plan_kit::ledger::Workload;
 use kruise_views::PodView;
@@ -19,11 +24,11 @@ use serde_json::Value;
 
 use crate::Response;
 use crate::deletion::dependants::{Counted, Dependants};
-use crate::disruption::Charge;
 pub use crate::pod::sidecars::Revision;
 use crate::pod::sidecars::Sets;
 use crate::refused::Refused;
 use crate::widening::Widening;
+use crate::write::Write;
 
 /// What comes of a review.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +40,7 @@ pub enum Outcome {
     /// It is decided, but the response must not be sent before webhooks are called for more requests.
     Widen(Vec<Widening>, Response),
     /// It is allowed once this is stored. If somebody else was faster, it has to be made again with the object as it is then.
-    Write(Box<Charge>),
+    Write(Box<Write>),
     /// It depends on somebody else's write, and has to be made again after this time with new results of these lookups.
     Retry(Duration, Vec<Lookup>),
     /// It is refused, which is to be counted and logged.
@@ -92,6 +97,24 @@ pub enum Lookup {
     Budgets(String),
     /// All PersistentPodStates of a namespace: [`LookupResult::PodStates`].
     PodStates(String),
+    /// A WorkloadSpread: [`LookupResult::Spread`].
+    Spread(ObjectName),
+    /// All WorkloadSpreads of a namespace: [`LookupResult::Spreads`].
+    Spreads(String),
+    /// The controller of a workload: [`LookupResult::Owner`].
+    Owner {
+        /// Its namespace.
+        namespace: String,
+        /// The workload.
+        workload: Workload,
+    },
+    /// A workload as it is stored: [`LookupResult::Object`].
+    Workload {
+        /// Its namespace.
+        namespace: String,
+        /// The workload.
+        workload: Workload,
+    },
     /// The workloads that a new pod belongs to, from its controller upwards: [`LookupResult::Workloads`].
     Workloads {
         /// Namespace of the pod.
@@ -143,6 +166,12 @@ pub enum LookupResult {
     Budgets(Vec<Arc<PodUnavailableBudget>>),
     /// The PersistentPodStates of a namespace that can be read, sorted by name.
     PodStates(Vec<Arc<PersistentPodState>>),
+    /// A WorkloadSpread, or why it cannot be read.
+    Spread(Result<Arc<WorkloadSpread>, String>),
+    /// The WorkloadSpreads of a namespace that can be read, sorted by name.
+    Spreads(Vec<Arc<WorkloadSpread>>),
+    /// The controller of a workload that exists; `None` if it has none, or cannot be read.
+    Owner(Option<Workload>),
     /// Workloads.
     Workloads(Vec<Workload>),
     /// The object does not exist, or the setting is not there.
@@ -173,33 +202,68 @@ pub struct Refusal {
 
 /// The results so far.
 #[derive(Clone, Debug, Default)]
-pub struct Lookups(BTreeMap<Lookup, LookupResult>);
+pub struct Lookups {
+    results: BTreeMap<Lookup, LookupResult>,
+    /// The results with what this review has to store, which is stored.
+    stored: BTreeSet<Lookup>,
+    /// The results that the API server has just given.
+    live: BTreeSet<Lookup>,
+}
 
 impl FromIterator<(Lookup, LookupResult)> for Lookups {
     fn from_iter<T: IntoIterator<Item = (Lookup, LookupResult)>>(results: T) -> Self {
-        Self(results.into_iter().collect())
+        Self {
+            results: results.into_iter().collect(),
+            ..Self::default()
+        }
     }
 }
 
 impl Lookups {
     /// Adds a result.
     pub fn insert(&mut self, lookup: Lookup, result: LookupResult) {
-        self.0.insert(lookup, result);
+        self.stored.remove(&lookup);
+        self.live.remove(&lookup);
+        self.results.insert(lookup, result);
+    }
+
+    /// Adds a result that the API server has just given: it is not out of date.
+    pub fn insert_live(&mut self, lookup: Lookup, result: LookupResult) {
+        self.insert(lookup.clone(), result);
+        self.live.insert(lookup);
+    }
+
+    /// Adds the object that this review wanted to be stored, as it is stored.
+    pub fn insert_stored(&mut self, lookup: Lookup, result: LookupResult) {
+        self.insert(lookup.clone(), result);
+        self.stored.insert(lookup);
+    }
+
+    /// Is what this review has to store in this object stored?
+    pub(crate) fn is_stored(&self, lookup: &Lookup) -> bool {
+        self.stored.contains(lookup)
+    }
+
+    /// Is the result up to date?
+    pub(crate) fn is_live(&self, lookup: &Lookup) -> bool {
+        self.live.contains(lookup)
     }
 
     /// Forgets a result.
     pub fn remove(&mut self, lookup: &Lookup) {
-        self.0.remove(lookup);
+        self.stored.remove(lookup);
+        self.live.remove(lookup);
+        self.results.remove(lookup);
     }
 
     /// Is there a result?
     pub fn contains(&self, lookup: &Lookup) -> bool {
-        self.0.contains_key(lookup)
+        self.results.contains_key(lookup)
     }
 
     /// How many dependants there are.
     pub(crate) fn counted(&self, dependants: &Dependants) -> Counted {
-        match self.0.get(&Lookup::Dependants(dependants.clone())) {
+        match self.results.get(&Lookup::Dependants(dependants.clone())) {
             Some(LookupResult::Count(Ok(number))) => Counted::Number(*number),
             Some(LookupResult::Count(Err(why))) => Counted::Failed(why.clone()),
             _ => Counted::Missing,
@@ -208,7 +272,7 @@ impl Lookups {
 
     /// All SidecarSets.
     pub(crate) fn sidecar_sets(&self) -> Result<&Arc<Sets>, Lookup> {
-        match self.0.get(&Lookup::SidecarSets) {
+        match self.results.get(&Lookup::SidecarSets) {
             Some(LookupResult::SidecarSets(sets)) => Ok(sets),
             _ => Err(Lookup::SidecarSets),
         }
@@ -253,6 +317,43 @@ impl Lookups {
         states.map(Option::unwrap_or_default)
     }
 
+    /// A WorkloadSpread, or why it cannot be read; `None` if it does not exist.
+    pub(crate) fn spread(
+        &self,
+        lookup: &Lookup,
+    ) -> Result<Option<&Result<Arc<WorkloadSpread>, String>>, Lookup> {
+        self.read(lookup.clone(), |result| match result {
+            LookupResult::Spread(spread) => Some(spread),
+            _ => None,
+        })
+    }
+
+    /// The WorkloadSpreads of a namespace.
+    pub(crate) fn spreads(&self, namespace: &str) -> Result<&[Arc<WorkloadSpread>], Lookup> {
+        let lookup = Lookup::Spreads(namespace.to_owned());
+        let spreads = self.read(lookup, |result| match result {
+            LookupResult::Spreads(spreads) => Some(spreads.as_slice()),
+            _ => None,
+        });
+        spreads.map(Option::unwrap_or_default)
+    }
+
+    /// The controller of a workload, or nothing if it has none; `None` if the workload does not exist.
+    pub(crate) fn owner(&self, lookup: Lookup) -> Result<Option<&[Workload]>, Lookup> {
+        self.read(lookup, |result| match result {
+            LookupResult::Owner(owner) => Some(owner.as_slice()),
+            _ => None,
+        })
+    }
+
+    /// A setting; `None` if it is not there.
+    pub(crate) fn setting(&self, name: &'static str) -> Result<Option<&str>, Lookup> {
+        self.read(Lookup::Setting(name), |result| match result {
+            LookupResult::Text(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
     /// The workloads that a pod belongs to. None if they cannot be looked up.
     pub(crate) fn workloads(&self, lookup: Lookup) -> Result<&[Workload], Lookup> {
         let workloads = self.read(lookup, |result| match result {
@@ -284,7 +385,7 @@ impl Lookups {
         lookup: Lookup,
         read: impl FnOnce(&'a LookupResult) -> Option<T>,
     ) -> Result<Option<T>, Lookup> {
-        match self.0.get(&lookup) {
+        match self.results.get(&lookup) {
             Some(LookupResult::NotFound) => Ok(None),
             result => result.and_then(read).map(Some).ok_or(lookup),
         }
@@ -359,10 +460,7 @@ impl<'a> Reader<'a> {
 
     /// A setting.
     pub(crate) fn setting(&mut self, name: &'static str) -> Read<&'a str> {
-        let result = self.lookups.read(Lookup::Setting(name), |result| match result {
-            LookupResult::Text(text) => Some(text.as_str()),
-            _ => None,
-        });
+        let result = self.lookups.setting(name);
         self.read(result)
     }
 
@@ -376,7 +474,7 @@ impl<'a> Reader<'a> {
             plural,
             object: object.to_string(),
         };
-        let result = match self.lookups.0.get(&lookup) {
+        let result = match self.lookups.results.get(&lookup) {
             Some(LookupResult::Accepted) => Ok(Ok(())),
             Some(LookupResult::Refused(refusal)) => Ok(Err(refusal)),
             _ => Err(lookup),

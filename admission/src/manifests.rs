@@ -4,8 +4,9 @@
 //!
 //! Pods that use none of our features do not depend on us: the pod webhook is called only for pods a Kruise workload
 //! made that still lack the readiness gate, which our own controllers set themselves, and for pods that ask for an order
-//! of their containers. Pods of a SidecarSet, a budget or the target of a PersistentPodState have an entry of their own. So creation of other pods survives an outage of every manager. Nothing else of a pod depends on us
-//! unless it names a budget, but for evictions in a namespace that holds a budget. Likewise a CloneSet that is not
+//! of their containers. Pods of a SidecarSet, a budget or the target of a PersistentPodState or a WorkloadSpread have an
+//! entry of their own. So creation of other pods survives an outage of every manager. Nothing else of a pod depends on us
+//! unless it names a budget, or a WorkloadSpread when it is deleted, but for evictions in a namespace that holds one of them. Likewise a CloneSet that is not
 //! protected from deletion can be deleted meanwhile, by hand or with its namespace; a protected one cannot. The same holds
 //! for every kind that can be protected. The label can be removed without a manager.
 
@@ -30,8 +31,8 @@ pub const MUTATING: &str = "kruise-mutating-webhook-configuration";
 pub const VALIDATING: &str = "kruise-validating-webhook-configuration";
 /// Name of the service in front of the managers.
 pub const SERVICE: &str = "kruise-webhook-service";
-/// Name of the entry for pods that SidecarSets are injected into, that budgets cover or that may have a record of where they were.
-/// A running manager adds it while there is such a set, budget or PersistentPodState, with the match condition of [`crate::pod::sidecars::condition`].
+/// Name of the entry for pods that SidecarSets are injected into, that budgets cover, that may have a record of where they were
+/// or that may be in a subset. A running manager adds it while there is such a set, budget, PersistentPodState or WorkloadSpread, with the match condition of [`crate::pod::sidecars::condition`].
 pub const PODS_OF_SETS: &str = "mpod-sidecars.kb.io";
 
 /// Both configurations, for a manager in `namespace`. The annotation `template` is empty, so that a running manager
@@ -71,8 +72,8 @@ fn configuration(kind: &str, name: &str, webhooks: &[Value]) -> Value {
 /// A row of the table: what all have in common, and what depends on its subject.
 fn entry(webhook: &Webhook, namespace: &str, all_pods: bool) -> Value {
     let has_effect = match webhook.subject {
-        Subject::Pods | Subject::Deletions(_) | Subject::ProtectionLabel => false,
-        Subject::Disruptions(_) => true,
+        Subject::Deletions(_) | Subject::ProtectionLabel => false,
+        Subject::Pods | Subject::Disruptions(_) => true,
         Subject::Kind(kind) => kind.has_effect(webhook.phase),
     };
     let mut entry = json!({
@@ -335,6 +336,8 @@ mod tests {
                 "vsidecarset.kb.io",
                 "vpodunavailablebudget.kb.io",
                 "vpersistentpodstate.kb.io",
+                "vworkloadspread.kb.io",
+                "mpod.kb.io",
                 "vpod.kb.io",
                 "vpodeviction.kb.io",
             ];
@@ -494,10 +497,15 @@ mod tests {
         for (deletions, updates) in [(true, false), (false, true), (false, false)] {
             let mut options = crate::Options::DEFAULT;
             (options.budgets.deletions, options.budgets.updates) = (deletions, updates);
+            options.workload_spread = false;
             assert_eq!(pods.is_needed("DELETE", options), deletions);
             assert_eq!(evictions.is_needed("CREATE", options), deletions);
             assert_eq!(pods.is_needed("UPDATE", options), updates);
             assert_eq!(pods.is_needed("*", options), deletions || updates);
+            // Deletions of pods in subsets are counted.
+            options.workload_spread = true;
+            assert!(pods.is_needed("DELETE", options) && evictions.is_needed("CREATE", options));
+            assert_eq!(pods.is_needed("UPDATE", options), updates);
         }
     }
 

@@ -59,7 +59,7 @@ pub struct TimeLimit {
 const POD: TimeLimit = TimeLimit {
     server_seconds: 10,
     lookups: Duration::from_millis(300),
-    writes: Duration::ZERO,
+    writes: Duration::from_secs(5),
 };
 
 /// Whoever deletes or evicts a pod waits.
@@ -191,8 +191,8 @@ impl Webhook {
             Subject::Pods | Subject::Kind(_) => true,
             Subject::Disruptions(_) => match operation {
                 "UPDATE" => options.budgets.updates,
-                "CREATE" | "DELETE" => options.budgets.deletions,
-                _ => options.has_budgets(),
+                "CREATE" | "DELETE" => options.budgets.deletions || options.workload_spread,
+                _ => options.has_budgets() || options.workload_spread,
             },
             Subject::Deletions(_) | Subject::ProtectionLabel => options.deletion_protection,
         }

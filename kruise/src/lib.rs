@@ -2,7 +2,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-mod budgets;
+mod charges;
 pub mod chart;
 mod command;
 pub mod controllers;

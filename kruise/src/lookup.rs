@@ -8,16 +8,19 @@ use std::{sync::Arc, time::Duration};
 
 use kruise_admission::{
     Lookups, Outcome, Refused, Response,
-    disruption::Charge,
     lookup::{Lookup, LookupResult, ObjectName, Pod, Refusal, Revision},
     pod::sidecars::Sets,
     widening::Widening,
+    write::Write,
 };
 use kruise_api::{
     meta::ObjectMeta, names::APPS_GROUP, path::segment, persistentpodstate::PersistentPodState,
-    podunavailablebudget::PodUnavailableBudget,
+    podunavailablebudget::PodUnavailableBudget, workloadspread::WorkloadSpread,
 };
-use kruise_plan_kit::sidecars::names;
+use kruise_plan_kit::{
+    sidecars::names,
+    workloads::{Aspect, Known, Workload},
+};
 use kruise_runtime::{ApiError, Client};
 use kruise_views::PodView;
 use serde::{Deserialize, de::DeserializeOwned};
@@ -102,8 +105,8 @@ pub(crate) struct Verdict {
 pub(crate) enum Effect {
     /// Webhooks are to be called for more requests.
     Widen(Vec<Widening>),
-    /// A charge is to be stored.
-    Write(Box<Charge>),
+    /// A status is to be stored.
+    Write(Box<Write>),
 }
 
 impl From<Response> for Verdict {
@@ -126,7 +129,7 @@ impl Verdict {
         match outcome {
             Outcome::Response(response) => Ok(response.into()),
             Outcome::Widen(widenings, response) => Ok(with(response, Effect::Widen(widenings))),
-            Outcome::Write(charge) => Ok(with(Response::ALLOW, Effect::Write(charge))),
+            Outcome::Write(write) => Ok(with(Response::ALLOW, Effect::Write(write))),
             Outcome::Refused(refused, response) => Ok(Self {
                 refused: Some(refused),
                 ..response.into()
@@ -290,9 +293,38 @@ impl Server {
                 }
             }),
             // A pod that is created without its record may never get back to where its data is: without an answer, it is not.
-            Lookup::PodStates(namespace) => Ok(LookupResult::PodStates(
-                pod_states(&self.client, namespace).await?,
-            )),
+            Lookup::PodStates(namespace) => {
+                let read = PersistentPodState::from_value;
+                let all = listed(&self.client, "persistentpodstates", namespace, read);
+                Ok(LookupResult::PodStates(all.await?))
+            }
+            Lookup::Spread(name) => {
+                let object = newest_served(&self.client, "workloadspreads", name).await?;
+                Ok(found(object, |object| {
+                    LookupResult::Spread(WorkloadSpread::from_value(object).map(Arc::new))
+                }))
+            }
+            // A pod that is created without its subset stays without: without an answer, it is not.
+            Lookup::Spreads(namespace) => {
+                let all = listed(
+                    &self.client,
+                    "workloadspreads",
+                    namespace,
+                    WorkloadSpread::from_value,
+                );
+                Ok(LookupResult::Spreads(all.await?))
+            }
+            Lookup::Owner { namespace, workload } => Ok(
+                match self.workloads.read(namespace, workload, Aspect::Owner).await? {
+                    Known::Found(view) => LookupResult::Owner(view.controller.as_deref().map(Workload::from)),
+                    Known::Gone => LookupResult::NotFound,
+                    Known::Unreadable | Known::NotYet => LookupResult::Owner(None),
+                },
+            ),
+            Lookup::Workload { namespace, workload } => {
+                let object = self.workloads.object(namespace, workload).await?;
+                Ok(found(object, LookupResult::Object))
+            }
             Lookup::Workloads {
                 namespace,
                 controller,
@@ -414,23 +446,46 @@ fn path_of_budgets(version: &str, namespace: &str) -> String {
     format!("/apis/policy.kruise.io/{version}/namespaces/{namespace}/podunavailablebudgets")
 }
 
-/// All PersistentPodStates of a namespace that can be read.
-async fn pod_states(client: &Client, namespace: &str) -> Result<Vec<Arc<PersistentPodState>>, ApiError> {
-    let namespace = segment(namespace);
+/// An object of `apps.kruise.io`, in the newest served version.
+async fn newest_served(client: &Client, plural: &str, name: &ObjectName) -> Result<Option<Value>, ApiError> {
     for version in VERSIONS {
-        let path = format!("/apis/{APPS_GROUP}/{version}/namespaces/{namespace}/persistentpodstates");
+        let path = path_of_kind(version, plural, &name.namespace);
+        let path = format!("{path}/{}", segment(&name.name));
+        if let Some(found) = existing(client.get(&path).await)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// All objects of a kind of `apps.kruise.io` in a namespace that can be read.
+async fn listed<T>(
+    client: &Client,
+    plural: &str,
+    namespace: &str,
+    read: fn(Value) -> Result<T, String>,
+) -> Result<Vec<Arc<T>>, ApiError> {
+    for version in VERSIONS {
+        let path = path_of_kind(version, plural, namespace);
         if let Some(list) = existing(client.get::<List>(&path).await)? {
-            let states = list.items.into_iter().map(|mut state| {
+            let all = list.items.into_iter().map(|mut object| {
                 // The items of a list do not say their version.
-                if let Some(state) = state.as_object_mut() {
-                    state.insert("apiVersion".into(), format!("{APPS_GROUP}/{version}").into());
+                if let Some(object) = object.as_object_mut() {
+                    object.insert("apiVersion".into(), format!("{APPS_GROUP}/{version}").into());
                 }
-                PersistentPodState::from_value(state).map(Arc::new)
+                read(object).map(Arc::new)
             });
-            return Ok(states.filter_map(Result::ok).collect());
+            return Ok(all.filter_map(Result::ok).collect());
         }
     }
     Ok(Vec::new())
+}
+
+fn path_of_kind(version: &str, plural: &str, namespace: &str) -> String {
+    format!(
+        "/apis/{APPS_GROUP}/{version}/namespaces/{}/{plural}",
+        segment(namespace)
+    )
 }
 
 async fn revision(client: &Client, namespace: &str, wanted: &Revision) -> Result<Option<Value>, ApiError> {

@@ -28,6 +28,7 @@ pub mod readiness;
 mod resource;
 pub mod rollout;
 pub mod sidecars;
+pub mod spread;
 mod status;
 mod template;
 pub mod workloads;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use kruise_api::{
     definition::Kind, names::APPS_GROUP, persistentpodstate, podunavailablebudget, resourcedistribution,
-    uniteddeployment,
+    uniteddeployment, workloadspread,
 };
 
 /// A resource by group and plural name. The version on the wire is not part of it: it depends on the cluster.
@@ -85,6 +85,9 @@ impl ResourceId {
 
     /// UnitedDeployments.
     pub const UNITED_DEPLOYMENTS: Self = Self::of(&uniteddeployment::KIND);
+
+    /// WorkloadSpreads.
+    pub const WORKLOAD_SPREADS: Self = Self::of(&workloadspread::KIND);
 
     /// The resource of a kind.
     pub const fn of(kind: &Kind) -> Self {

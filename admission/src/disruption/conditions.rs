@@ -1,8 +1,9 @@
-//! Match conditions, in CEL, that keep requests away which no budget is asked about.
+//! Match conditions, in CEL, that keep requests away which no budget is asked about and no WorkloadSpread counts.
 //!
-//! The pod itself tells: it names its budget in an annotation. So these conditions never change, and need no manager.
+//! The pod itself tells: it names its budget and its WorkloadSpread in annotations. So these conditions never change, and need no manager.
 
 use kruise_api::names::podunavailablebudget::{RELATED, RELATED_LEGACY, UNAVAILABLE_PREFIX};
+use kruise_api::names::workloadspread::MATCHED;
 use serde_json::{Value, json};
 
 use super::Requests;
@@ -11,12 +12,16 @@ use super::Requests;
 pub(crate) fn conditions(requests: Requests) -> Value {
     let conditions = match requests {
         Requests::OfPods => vec![
-            ("names-a-budget", names_a_budget()),
+            (
+                "names-a-budget-or-spread",
+                format!("{} || {}", is_a_counted_pod_deleted(), names_a_budget()),
+            ),
             // Such a pod costs nothing, so that the last deletion by its node needs no manager.
             ("is-not-being-deleted", is_not_being_deleted()),
             ("becomes-unavailable", becomes_unavailable()),
         ],
-        // The leader replaces `true` by a list of the namespaces that have a budget. If `false` were printed, applying the
+        // The leader replaces `true` by a list of the namespaces that have a budget or a WorkloadSpread. It finds the condition by
+        // its name, which therefore stays. If `false` were printed, applying the
         // manifests again would let evictions pass that a budget refuses, until the leader has written its list.
         Requests::Evictions => vec![("where-a-budget-is", "true".to_owned())],
     };
@@ -40,6 +45,14 @@ fn names_a_budget() -> String {
         )
     };
     format!("{} || {}", names("oldObject"), names("object"))
+}
+
+/// A pod that a WorkloadSpread has counted is deleted. Updates do not change the count.
+fn is_a_counted_pod_deleted() -> String {
+    let annotations = "oldObject.metadata.annotations";
+    format!(
+        "request.operation == 'DELETE' && oldObject != null && has({annotations}) && '{MATCHED}' in {annotations}"
+    )
 }
 
 fn is_not_being_deleted() -> String {

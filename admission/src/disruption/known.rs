@@ -61,4 +61,9 @@ impl Known for Results<'_> {
             Err(why) => Found::Unreadable(why.clone()),
         })
     }
+
+    fn is_charged(&self, namespace: &str, name: &str) -> bool {
+        let budget = Lookup::Budget(ObjectName::new(namespace, name));
+        self.lookups.is_stored(&budget)
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! [`decide`] finds out which pod a request is about and what happens to it (`subject`), and asks the
 //! [ledger](kruise_plan_kit::ledger) of the budget that the pod names. It reads the cluster through [`Known`] and writes
-//! nothing: what is charged it returns as a [`Charge`], which is to be stored before the request passes.
+//! nothing: what is charged it returns as a [`Charge`], which is to be stored before the request passes. Only then a deletion
+//! that a WorkloadSpread counts is recorded (`spread`), so that none is that a budget refuses.
 //!
 //! # What it promises
 //! - A pod is judged as the server has it: deletions and updates carry the stored pod, and an eviction that would pass only
@@ -14,6 +15,7 @@
 mod conditions;
 mod known;
 mod reach;
+mod spread;
 mod subject;
 #[cfg(test)]
 mod tests;
@@ -29,6 +31,7 @@ use serde::Deserialize as _;
 
 use crate::lookup::{Lookup, Lookups, ObjectName};
 use crate::refused::Refused;
+use crate::write::Write;
 use crate::{Options, Outcome, Reason, Request, Response};
 pub(crate) use conditions::conditions;
 use known::Results;
@@ -64,6 +67,11 @@ pub trait Known {
 
     /// A budget.
     fn budget(&self, namespace: &str, name: &str) -> Found<PodUnavailableBudget>;
+
+    /// Is the charge of this request stored in that budget?
+    fn is_charged(&self, _namespace: &str, _name: &str) -> bool {
+        false
+    }
 }
 
 /// What is known of an object.
@@ -136,8 +144,8 @@ impl Charge {
 pub(crate) fn review(request: &Request, options: Options, lookups: &Lookups) -> Outcome {
     let known = Results::new(lookups);
     match decide(request, options.budgets, &known, request.now) {
-        Verdict::Pass(_) => Response::ALLOW.into(),
-        Verdict::Charge(charge) => Outcome::Write(Box::new(charge)),
+        Verdict::Pass(_) => spread::review(request, options, lookups),
+        Verdict::Charge(charge) => Outcome::Write(Box::new(Write::Charge(charge))),
         Verdict::Refuse(refused, response) => Outcome::Refused(Box::new(refused), response),
         Verdict::Unreadable(response) => response.into(),
         Verdict::Uncounted(budget) => Outcome::Retry(COUNT, vec![Lookup::Budget(budget)]),
@@ -193,6 +201,10 @@ fn of_pod(pod: &PodView, ask: &Ask<'_>, gates: Gates, known: &impl Known, now: T
     let Some(name) = budget_of(pod) else {
         return Verdict::Pass(Passed::NoBudget);
     };
+    // Its entry says so, too, unless the clocks of this program and of the API server differ.
+    if known.is_charged(&pod.namespace, name) {
+        return Verdict::Pass(Passed::Recorded);
+    }
     let budget = match known.budget(&pod.namespace, name) {
         Found::Object(budget) => budget,
         Found::NotFound => return Verdict::Pass(Passed::NoBudget),

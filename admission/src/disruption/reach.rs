@@ -1,6 +1,8 @@
-//! Which evictions an API server has to show us: those in namespaces that hold a budget, as a match condition in CEL.
+//! Which evictions an API server has to show us: those in namespaces that hold a budget or a WorkloadSpread, as a match
+//! condition in CEL.
 //!
-//! The object of an eviction is not the pod, so nothing else of it tells whether a budget protects the pod.
+//! The object of an eviction is not the pod, so nothing else of it tells whether a budget protects the pod, or a WorkloadSpread
+//! counts it.
 
 use std::collections::BTreeSet;
 

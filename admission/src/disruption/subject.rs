@@ -54,7 +54,7 @@ fn updated(request: &Request) -> Result<Option<Subject<'_>>, Response> {
 }
 
 /// Does an eviction, of `policy/v1` or `v1beta1`, ask for a dry run?
-fn is_dry_run(eviction: &Value) -> Result<bool, Response> {
+pub(super) fn is_dry_run(eviction: &Value) -> Result<bool, Response> {
     if !eviction.is_object() {
         return Err(Response::undecodable("an eviction is an object"));
     }

@@ -509,7 +509,7 @@ fn reviews_name_what_is_missing_and_end_in_the_outcome_of_their_verdict() {
     assert_eq!(outcome(&lookups), Outcome::Missing(vec![budget_lookup.clone()]));
     let read = |value| LookupResult::Budget(PodUnavailableBudget::from_value(value).map(Arc::new));
     lookups.insert(budget_lookup.clone(), read(budget(1)));
-    assert!(matches!(outcome(&lookups), Outcome::Write(charge) if charge.is_eviction));
+    assert!(matches!(outcome(&lookups), Outcome::Write(write) if write.is_eviction()));
     lookups.insert(budget_lookup.clone(), read(budget(0)));
     assert!(matches!(
         outcome(&lookups),

@@ -98,6 +98,7 @@ pub(crate) fn quiet(lookup: &Lookup) -> LookupResult {
         Lookup::Dependants(_) => LookupResult::Count(Ok(0)),
         Lookup::Budgets(_) => LookupResult::Budgets(Vec::new()),
         Lookup::PodStates(_) => LookupResult::PodStates(Vec::new()),
+        Lookup::Spreads(_) => LookupResult::Spreads(Vec::new()),
         _ => LookupResult::NotFound,
     }
 }

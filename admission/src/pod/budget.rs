@@ -10,10 +10,9 @@ use kruise_api::{
     podunavailablebudget::PodUnavailableBudget,
 };
 use kruise_plan_kit::ledger::{Workload, covering};
-use kruise_views::Labels;
 use serde_json::Value;
 
-use super::{Context, Done, Stop, annotate, controller, entry};
+use super::{Context, Done, Stop, annotate, controller, entry, labels};
 use crate::lookup::Lookup;
 
 /// The budgets of the namespace, and the workloads that the pod belongs to if a budget depends on them.
@@ -55,15 +54,6 @@ pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<Done, Stop
         }
     }
     Ok(done)
-}
-
-fn labels(pod: &Value) -> Labels {
-    let labels = pod.pointer("/metadata/labels").and_then(Value::as_object);
-    let texts = labels
-        .into_iter()
-        .flatten()
-        .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)));
-    texts.collect()
 }
 
 #[cfg(test)]
@@ -116,6 +106,7 @@ mod tests {
         let request = Request::from_review(review_of).unwrap();
         let mut lookups = Lookups::default();
         lookups.insert(Lookup::SidecarSets, LookupResult::SidecarSets(Arc::default()));
+        lookups.insert(Lookup::Spreads("shop".into()), LookupResult::Spreads(Vec::new()));
         lookups.insert(
             Lookup::Budgets("shop".into()),
             LookupResult::Budgets(budgets.to_vec()),

@@ -6,18 +6,22 @@
 //!
 //! Steps do no I/O. What they have to know beyond the pod they [look up](crate::lookup).
 
+mod affinity;
 mod budget;
 mod launch;
 mod patch;
 mod podstate;
 mod readiness;
 pub mod sidecars;
+mod spread;
 
 use kruise_plan_kit::ledger::Workload;
+use kruise_views::Labels;
 use serde_json::Value;
 
 use crate::json::{items, text};
 use crate::lookup::{Lookup, Lookups};
+use crate::write::Write;
 use crate::{Operation, Options, Outcome, Request, Response};
 
 /// A step: its name, and what it does.
@@ -26,6 +30,7 @@ type Step = (&'static str, fn(&mut Value, &Context<'_>) -> Result<Done, Stop>);
 /// The steps in their order.
 const CHAIN: &[Step] = &[
     ("readiness-gate", readiness::apply),
+    ("workload-spread", spread::apply),
     ("sidecars", sidecars::apply),
     ("launch", launch::apply),
     ("budget", budget::apply),
@@ -46,16 +51,24 @@ struct Done {
     changed: bool,
     /// Texts shown to the author of the pod.
     warnings: Vec<String>,
+    /// What has to be stored before the pod passes.
+    write: Option<Box<Write>>,
+    /// No subset has room for the pod.
+    without_subset: bool,
 }
 
 impl Done {
     const NOTHING: Self = Self {
         changed: false,
         warnings: Vec::new(),
+        write: None,
+        without_subset: false,
     };
     const CHANGED: Self = Self {
         changed: true,
         warnings: Vec::new(),
+        write: None,
+        without_subset: false,
     };
 }
 
@@ -79,7 +92,7 @@ pub fn review(request: &Request, options: Options, lookups: &Lookups) -> Outcome
 }
 
 /// As [`review`]. `ended` is called after each step with its name and what came of it: `changed`, `unchanged`, `denied`,
-/// or `asked` for something that is to be looked up first.
+/// `without-subset` if a WorkloadSpread has no room for the pod, or `asked` for something that is to be looked up first.
 pub(crate) fn review_timed(
     request: &Request,
     options: Options,
@@ -98,34 +111,46 @@ pub(crate) fn review_timed(
         lookups,
     };
     // The last steps look these up. Without them the steps before would run twice.
-    let missing: Vec<Lookup> = [
+    let mut missing = spread::missing(&request.object, &context);
+    let of_others = [
         budget::known(&request.object, &context).err(),
         podstate::known(&request.object, &context).err(),
     ]
     .into_iter()
-    .flatten()
-    .collect();
+    .flatten();
+    missing.extend(of_others);
     if !missing.is_empty() {
         return Outcome::Missing(missing);
     }
     let mut pod = request.object.clone();
     let mut warnings = Vec::new();
+    let mut write = None;
     for (name, step) in CHAIN {
         let result = step(&mut pod, &context);
         ended(
             name,
             match &result {
                 Ok(Done { changed: true, .. }) => "changed",
+                Ok(Done {
+                    without_subset: true, ..
+                }) => "without-subset",
                 Ok(_) => "unchanged",
                 Err(Stop::Deny(_)) => "denied",
                 Err(Stop::Missing(_)) => "asked",
             },
         );
         match result {
-            Ok(done) => warnings.extend(done.warnings),
+            Ok(done) => {
+                warnings.extend(done.warnings);
+                write = write.or(done.write);
+            }
             Err(Stop::Deny(response)) => return Outcome::Response(response),
             Err(Stop::Missing(missing)) => return Outcome::Missing(missing),
         }
+    }
+    // Only now is it certain that no other step turns the pod down.
+    if let Some(write) = write {
+        return Outcome::Write(write);
     }
     let operations = patch::between(&request.object, &pod);
     Outcome::Response(Response::with_patch(&operations, warnings))
@@ -139,6 +164,16 @@ fn failed(message: String) -> Stop {
 /// A label or annotation.
 fn entry<'a>(object: &'a Value, map: &str, key: &str) -> Option<&'a str> {
     object.get("metadata")?.get(map)?.get(key)?.as_str()
+}
+
+/// Labels of the pod.
+fn labels(pod: &Value) -> Labels {
+    let labels = pod.pointer("/metadata/labels").and_then(Value::as_object);
+    let texts = labels
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)));
+    texts.collect()
 }
 
 /// The workload that controls the pod, as its owner reference says.

@@ -13,6 +13,7 @@ use kruise_api::{
 };
 use serde_json::{Map, Value, json};
 
+use super::affinity::{object, prefer};
 use super::{Context, Done, Stop, annotate, controller, entry};
 use crate::json::text;
 use crate::lookup::Lookup;
@@ -105,36 +106,6 @@ fn preference(topology: &PreferredTopology, record: &PodState) -> Option<Value> 
     )
 }
 
-/// Appends preferences to the node affinity.
-fn prefer(spec: &mut Map<String, Value>, preferences: Vec<Value>) {
-    let affinity = object(spec, "affinity").and_then(|affinity| object(affinity, "nodeAffinity"));
-    let Some(affinity) = affinity else {
-        return;
-    };
-    let member = affinity
-        .entry("preferredDuringSchedulingIgnoredDuringExecution")
-        .or_insert(Value::Null);
-    if member.is_null() {
-        *member = Value::Array(Vec::new());
-    }
-    if let Some(terms) = member.as_array_mut() {
-        for preference in preferences {
-            if !terms.contains(&preference) {
-                terms.push(preference);
-            }
-        }
-    }
-}
-
-/// A member that is an object, made if it is absent.
-fn object<'a>(parent: &'a mut Map<String, Value>, name: &str) -> Option<&'a mut Map<String, Value>> {
-    let member = parent.entry(name).or_insert(Value::Null);
-    if member.is_null() {
-        *member = Value::Object(Map::new());
-    }
-    member.as_object_mut()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,6 +156,7 @@ mod tests {
         let mut lookups = Lookups::default();
         lookups.insert(Lookup::SidecarSets, LookupResult::SidecarSets(Arc::default()));
         lookups.insert(Lookup::Budgets("shop".into()), LookupResult::Budgets(Vec::new()));
+        lookups.insert(Lookup::Spreads("shop".into()), LookupResult::Spreads(Vec::new()));
         if let Some(states) = states {
             lookups.insert(
                 Lookup::PodStates("shop".into()),

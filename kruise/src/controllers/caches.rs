@@ -12,6 +12,7 @@ use kruise_api::{
     persistentpodstate::PersistentPodState,
     podunavailablebudget::PodUnavailableBudget,
     statefulset::StatefulSet,
+    workloadspread::WorkloadSpread,
 };
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::caches::{CacheId, Reach};
@@ -103,6 +104,17 @@ impl Parse for ContainerRecreateRequest {
 impl Parse for Arc<PersistentPodState> {
     fn parse(object: Value) -> Result<Self, String> {
         PersistentPodState::from_value(object).map(Self::new)
+    }
+}
+
+/// WorkloadSpreads in the served version, which webhooks read, too. Those of a namespace are a range of the cache. Their pods are
+/// listed later, so that a pod that was counted and is missing there is gone.
+pub const SPREADS: CacheId<Parsed<Arc<WorkloadSpread>>> =
+    CacheId::of("workloadspreads", ResourceId::WORKLOAD_SPREADS).before(&[PODS.name]);
+
+impl Parse for Arc<WorkloadSpread> {
+    fn parse(object: Value) -> Result<Self, String> {
+        WorkloadSpread::from_value(object).map(Self::new)
     }
 }
 

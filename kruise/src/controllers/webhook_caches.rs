@@ -1,4 +1,5 @@
-//! The caches that webhooks read: SidecarSets, labels of namespaces, revisions of SidecarSets, budgets, PersistentPodStates.
+//! The caches that webhooks read: SidecarSets, labels of namespaces, revisions of SidecarSets, budgets, PersistentPodStates,
+//! WorkloadSpreads.
 //!
 //! Every replica serves webhooks, so every replica has these caches. They stay empty if their kind is not served.
 
@@ -18,8 +19,11 @@ use kruise_admission::{
     pod::sidecars::{Reach, Revision, Sets, condition},
     widening::StoredSoon,
 };
-use kruise_api::{meta::StringMap, persistentpodstate::PersistentPodState, sidecarset::KIND as SIDECARSET};
-use kruise_plan_kit::{ResourceId, sidecars::names};
+use kruise_api::{
+    meta::StringMap, persistentpodstate::PersistentPodState, podunavailablebudget::PodUnavailableBudget,
+    sidecarset::KIND as SIDECARSET, workloadspread::WorkloadSpread,
+};
+use kruise_plan_kit::{ResourceId, sidecars::names, workloads::Workload};
 use kruise_runtime::{Served, caches::Caches};
 use kruise_server::{
     configuration::{
@@ -28,7 +32,7 @@ use kruise_server::{
     },
     webhook_controller::{Conditional, Phase},
 };
-use kruise_views::{Labels, NamespaceView, NodeView, PodView};
+use kruise_views::{Labels, NamespaceView, NodeView, PodView, WorkloadView};
 use kube_cache::{ObjectKey, SharedInformer};
 use serde_json::Value;
 use tokio::{
@@ -37,12 +41,12 @@ use tokio::{
 };
 
 use super::{
-    caches::{BUDGETS, NAMESPACES, POD_STATES},
+    caches::{BUDGETS, NAMESPACES, POD_STATES, SPREADS},
     parsed::Parsed,
     sidecarset::{CachedRevision, CachedSidecarSet, SET_REVISIONS, SIDECARSETS},
 };
 use crate::{
-    budgets::Budgets,
+    charges::Newest,
     lookup::{Cache, Cached, newest},
     workloads::Workloads,
 };
@@ -53,7 +57,8 @@ mod needed;
 use awaited::Awaited;
 use needed::Needed;
 
-/// The webhook for new pods whose match condition is derived from the SidecarSets, budgets and PersistentPodStates.
+/// The webhook for new pods whose match condition is derived from the SidecarSets, budgets, PersistentPodStates and
+/// WorkloadSpreads.
 pub fn conditional_webhook() -> ConditionalWebhook {
     ConditionalWebhook {
         name: PODS_OF_SETS.into(),
@@ -63,7 +68,7 @@ pub fn conditional_webhook() -> ConditionalWebhook {
     }
 }
 
-/// The webhook for evictions, whose match condition is derived from the budgets.
+/// The webhook for evictions, whose match condition is derived from the budgets and WorkloadSpreads.
 pub fn webhook_of_evictions() -> ConditionalWebhook {
     ConditionalWebhook {
         name: EVICTIONS.into(),
@@ -89,7 +94,9 @@ pub struct WebhookCaches {
     /// When the last widening expires that the configuration has.
     widened_until: watch::Sender<Option<Instant>>,
     /// Budgets.
-    pub(crate) budgets: Budgets,
+    pub(crate) budgets: Newest<PodUnavailableBudget>,
+    /// WorkloadSpreads; none if their gate is off.
+    pub(crate) spreads: Newest<WorkloadSpread>,
     /// PersistentPodStates.
     pod_states: SharedInformer<Parsed<Arc<PersistentPodState>>>,
     /// Match condition for evictions.
@@ -103,10 +110,11 @@ struct SortedSets {
 }
 
 impl WebhookCaches {
-    /// Declares the caches.
-    pub fn new(caches: &mut Caches, served: &Arc<Served>) -> Self {
+    /// Declares the caches. With `spreads`, pods are spread by WorkloadSpreads.
+    pub fn new(caches: &mut Caches, served: &Arc<Served>, spreads: bool) -> Self {
         let is_served = served.version(ResourceId::SIDECARSETS).is_some();
-        let budgets = Budgets::new(caches, served);
+        let budgets = Newest::new(caches, served, true);
+        let spreads = Newest::new(caches, served, spreads);
         let has_pod_states = served.version(ResourceId::PERSISTENT_POD_STATES).is_some();
         let webhook_caches = Self {
             served: served.clone(),
@@ -117,16 +125,19 @@ impl WebhookCaches {
                 current: Mutex::new(None),
                 changed: watch::channel(()).0,
             }),
-            desired: watch::channel(if is_served || has_pod_states || budgets.are_served() {
-                DesiredCondition::default()
-            } else {
-                // Nothing needs the webhook, and no pod may depend on it.
-                DesiredCondition::Absent
-            })
+            desired: watch::channel(
+                if is_served || has_pod_states || budgets.are_served() || spreads.are_served() {
+                    DesiredCondition::default()
+                } else {
+                    // Nothing needs the webhook, and no pod may depend on it.
+                    DesiredCondition::Absent
+                },
+            )
             .0,
             awaited: Awaited::default(),
             widened_until: watch::channel(None).0,
             budgets,
+            spreads,
             pod_states: caches.informer_if(has_pod_states, &POD_STATES),
             evictions: watch::channel(DesiredCondition::default()).0,
         };
@@ -135,6 +146,13 @@ impl WebhookCaches {
         let sorted = webhook_caches.sorted.clone();
         caches.on_change(&POD_STATES, move |delta| {
             // Whose pods are meant does not change, and records change the status all the time.
+            if delta.old.is_none() || delta.new.is_none() {
+                sorted.changed.send_replace(());
+            }
+        });
+        let sorted = webhook_caches.sorted.clone();
+        caches.on_change(&SPREADS, move |delta| {
+            // Whose pods are meant does not change, and counts change the status all the time.
             if delta.old.is_none() || delta.new.is_none() {
                 sorted.changed.send_replace(());
             }
@@ -230,7 +248,7 @@ impl WebhookCaches {
         ]
     }
 
-    /// Derives the match conditions from the SidecarSets, budgets and PersistentPodStates at every change, until `stop` turns true. Only the leader
+    /// Derives the match conditions from the SidecarSets, budgets, PersistentPodStates and WorkloadSpreads at every change, until `stop` turns true. Only the leader
     /// runs it. A condition becomes narrower only after a minute, and is published again when widenings have expired.
     pub async fn derive_match_conditions(self, mut stop: watch::Receiver<bool>) {
         let mut changes = self.sorted.changed.subscribe();
@@ -276,6 +294,7 @@ impl WebhookCaches {
             None => Vec::new(),
         };
         let states = self.pod_states(None)?;
+        let spreads = self.spreads.all()?;
         let mut pods = Reach::of_all(&sets);
         pods.extend(states.iter().filter_map(|state| Reach::of_pod_state(state)));
         pods.extend(
@@ -283,9 +302,12 @@ impl WebhookCaches {
                 .iter()
                 .filter_map(|one| Reach::of_budget(one.object.as_ref().ok()?)),
         );
-        let evictions = budgets
-            .iter()
-            .map(|budget| Evictions::in_namespace(&budget.metadata.namespace));
+        pods.extend(spreads.iter().filter_map(|spread| Reach::of_spread(spread)));
+        let of_budgets = budgets.iter().map(|budget| &budget.metadata.namespace);
+        let of_spreads = spreads.iter().map(|spread| &spread.metadata.namespace);
+        let evictions = of_budgets
+            .chain(of_spreads)
+            .map(|namespace| Evictions::in_namespace(namespace));
         Some((pods, evictions.collect()))
     }
 
@@ -368,6 +390,14 @@ impl Cache for ReviewCache {
                 Some(states) => Cached::Found(LookupResult::PodStates(states)),
                 None => Cached::NotSynced,
             },
+            Lookup::Spread(name) => self.webhook_caches.spreads.get(name),
+            Lookup::Spreads(namespace) => self.webhook_caches.spreads.of_namespace(namespace),
+            Lookup::Owner { namespace, workload } => {
+                let workloads = self.workloads.as_ref();
+                let view = workloads.and_then(|found| found.cached_view(namespace, workload));
+                let owner = |view: Arc<WorkloadView>| view.controller.as_deref().map(Workload::from);
+                cached(view.map(|view| LookupResult::Owner(owner(view))))
+            }
             Lookup::Workloads {
                 namespace,
                 controller,
@@ -382,6 +412,7 @@ impl Cache for ReviewCache {
             | Lookup::Path(_)
             | Lookup::Dependants(_)
             | Lookup::LivePod(_)
+            | Lookup::Workload { .. }
             | Lookup::DryRunCreate { .. } => Cached::Absent,
         }
     }

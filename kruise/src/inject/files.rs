@@ -149,6 +149,10 @@ impl Cache for Files {
             | Lookup::Pod(_)
             | Lookup::LivePod(_)
             | Lookup::Budget(_)
+            | Lookup::Spread(_)
+            | Lookup::Spreads(_)
+            | Lookup::Owner { .. }
+            | Lookup::Workload { .. }
             | Lookup::Workloads { .. }
             | Lookup::DryRunCreate { .. } => Cached::Absent,
         }

@@ -126,6 +126,8 @@ async fn inject<C: Cache>(
     });
     let mut request = Request::from_review(request)?;
     request.now = now;
+    // Nothing is stored, so no pod takes a slot of a WorkloadSpread.
+    request.dry_run = true;
     let mut lookups = Lookups::default();
     let review = |lookups: &Lookups| review(&request, gates, lookups);
     let progress = source.advance(&review, &mut lookups);

@@ -33,7 +33,7 @@ use tokio::{
 };
 
 use crate::{
-    budgets::Charges,
+    charges::{Charges, Writer},
     controllers::{
         self, WebhookCaches,
         webhook_caches::{ReviewCache, conditional_webhook, webhook_of_evictions},
@@ -116,7 +116,11 @@ where
     let (server, before) = tokio::join!(server, before);
     let server = server?;
     let mut caches = Caches::default();
-    let webhook_caches = WebhookCaches::new(&mut caches, &served);
+    let webhook_caches = WebhookCaches::new(
+        &mut caches,
+        &served,
+        controllers::reviews::options(config).workload_spread,
+    );
     let finds_workloads = find_workloads(&config.gates, &served, &config.profile.registrations());
     let own_namespace = &config.webhook.namespace;
     let workloads = Workloads::new(&mut caches, &served, finds_workloads, client, own_namespace);
@@ -310,11 +314,17 @@ fn routes(
         .iter()
         .any(|gate| config.gates.on(gate))
         .then(|| Log::open(&config.protection_log));
-    let budgets = cache.webhook_caches.budgets.clone();
-    let are_disruptions_reviewed = pods_are_reviewed && budgets.are_served();
+    let (budgets, spreads) = (
+        cache.webhook_caches.budgets.clone(),
+        cache.webhook_caches.spreads.clone(),
+    );
+    let are_disruptions_reviewed = pods_are_reviewed && (budgets.are_served() || spreads.are_served());
     let effects = Effects {
         widener,
-        charges: Charges::new(budgets, client.clone(), served.clone(), jitter),
+        charges: Charges {
+            budgets: Writer::new(budgets, client.clone(), served.clone(), jitter.clone()),
+            spreads: Writer::new(spreads, client.clone(), served.clone(), jitter),
+        },
         refusals: Refusals::new(metrics, log).with_events(events),
     };
     let reviews = Reviews::new(options, cache, client.clone(), metrics.pods.clone(), effects);

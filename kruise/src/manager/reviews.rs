@@ -2,7 +2,7 @@
 //!
 //! A review that the caches suffice for is decided at once, on the thread that serves the connection. Any other one reads
 //! from the API server, or waits for first lists, within the time limit of its webhook. After the limit, the response is
-//! 503, and the client tries again. So it is if a charge that the request needs cannot be stored; an eviction is then 429,
+//! 503, and the client tries again. So it is if a status that the request needs cannot be stored; an eviction is then 429,
 //! because clients try an eviction again after no other code.
 
 use std::{sync::Arc, time::Duration};
@@ -11,16 +11,17 @@ use futures::future::try_join_all;
 use jiff::Timestamp;
 use kruise_admission::{
     Lookups, Options, Outcome, Reason, Request, Response,
-    disruption::Charge,
+    lookup::ObjectName,
     table::{TimeLimit, Webhook},
     widening::Widening,
+    write::Write,
 };
 use kruise_runtime::{Client, metrics::PodMetrics};
 use kruise_server::{review, webhook::Decision};
 use tokio::time::timeout;
 
 use crate::{
-    budgets::{Charges, NotStored, Review},
+    charges::{Charges, NotStored, Review},
     controllers::webhook_caches::ReviewCache,
     lookup::{Effect, LookupSource, Progress, Server, Undecided, Verdict},
     refusals::Refusals,
@@ -38,7 +39,7 @@ pub(super) struct Reviews {
     metrics: PodMetrics,
     /// `None` if match conditions are not the manager's to write.
     widener: Option<Widener>,
-    /// Charges that requests need.
+    /// What requests need to be stored.
     charges: Charges,
     /// Refusals by guards.
     refusals: Refusals,
@@ -48,7 +49,7 @@ pub(super) struct Reviews {
 pub(super) struct Effects {
     /// `None` if match conditions are not the manager's to write.
     pub(super) widener: Option<Widener>,
-    /// Charges that requests need.
+    /// What requests need to be stored.
     pub(super) charges: Charges,
     /// Refusals by guards.
     pub(super) refusals: Refusals,
@@ -156,9 +157,9 @@ impl Reviews {
                 let widened = self.widened(widener, widenings, limit.writes).await;
                 widened.map_or_else(|unavailable| unavailable, |()| verdict.response)
             }
-            (Some(Effect::Write(charge)), _) => {
-                let is_eviction = charge.is_eviction;
-                let stored = self.stored((**charge).clone(), review, lookups, limit.lookups);
+            (Some(Effect::Write(write)), _) => {
+                let is_eviction = write.is_eviction();
+                let stored = self.stored((**write).clone(), review, lookups, limit.lookups);
                 let response = match timeout(limit.writes, stored).await {
                     Ok(Ok(verdict)) => Ok(self.recorded(verdict)),
                     Ok(Err(response)) => Err(response),
@@ -196,21 +197,31 @@ impl Reviews {
         Ok(())
     }
 
-    /// The decision once a charge is stored. A review that has to be made again may come to another one.
+    /// The decision once what it needs is stored. A review that has to be made again may come to another one. A deletion may need
+    /// two writes: the charge of a budget, and then the count of the pods of a subset.
     async fn stored(
         &self,
-        mut charge: Charge,
+        mut write: Write,
         review: Review,
         mut lookups: Lookups,
         limit: Duration,
     ) -> Result<Verdict, Response> {
         loop {
-            let outcome = match self.charges.store(&charge.budget(), &review, &lookups).await {
-                Ok(outcome) => outcome,
-                Err(error) => return Err(not_stored(&charge, &error)),
+            let (object, charges) = (write.object(), &self.charges);
+            let stored = match write {
+                Write::Charge(_) => charges.budgets.store(&object, &review, &lookups).await,
+                Write::Count(_) => charges.spreads.store(&object, &review, &lookups).await,
             };
+            let (outcome, known) = stored.map_err(|error| not_stored(&object, &error))?;
+            lookups = known;
             let progress = match Verdict::of(outcome) {
-                Ok(verdict) => return Ok(verdict),
+                Ok(verdict) => match verdict.effect {
+                    Some(Effect::Write(next)) => {
+                        write = *next;
+                        continue;
+                    }
+                    _ => return Ok(verdict),
+                },
                 Err(Undecided::Missing(_)) => self.source.advance(&|lookups| review(lookups), &mut lookups),
                 Err(Undecided::Retry(pause, lookups)) => Progress::Retry(pause, lookups),
             };
@@ -223,7 +234,7 @@ impl Reviews {
                 )
                 .await?;
             match verdict.effect {
-                Some(Effect::Write(next)) => charge = *next,
+                Some(Effect::Write(next)) => write = *next,
                 _ => return Ok(verdict),
             }
         }
@@ -271,11 +282,10 @@ fn log_denial(response: &Response, webhook: Webhook, request: &Request) {
     );
 }
 
-fn not_stored(charge: &Charge, error: &NotStored) -> Response {
-    let budget = charge.budget();
+fn not_stored(object: &ObjectName, error: &NotStored) -> Response {
     unavailable(&format!(
         "the status of {}/{} cannot be stored: {error}",
-        budget.namespace, budget.name
+        object.namespace, object.name
     ))
 }
 

@@ -124,6 +124,15 @@ impl Workloads {
         Some(found.map_or(Known::Gone, Known::Found))
     }
 
+    /// A workload as the cache of its kind has it; `None` if that does not have it, or its kind has no cache.
+    pub fn cached_view(&self, namespace: &str, workload: &Workload) -> Option<Arc<WorkloadView>> {
+        match self.cached(namespace, workload) {
+            Some(Known::Found(found)) => Some(found),
+            // It may be newer than the cache.
+            _ => None,
+        }
+    }
+
     /// The workloads that the pods of this controller belong to, from it upwards, as far as the caches have them; `None` if they
     /// do not have all.
     pub fn cached_owners(&self, namespace: &str, controller: &Workload) -> Option<Vec<Workload>> {

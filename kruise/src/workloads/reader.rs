@@ -153,6 +153,28 @@ impl Reader {
         }))
     }
 
+    /// A workload as it is stored; `None` if it does not exist or cannot be read.
+    ///
+    /// # Errors
+    /// If the server does not answer, or answers that it failed.
+    pub async fn object(&self, namespace: &str, workload: &Workload) -> Result<Option<Value>, ApiError> {
+        let Workload { group, kind, name } = workload;
+        let mut resource = self.kinds.resource(&self.client, group, kind).await?;
+        while let Some(known) = resource {
+            match self.client.get::<Value>(&known.path(namespace, name)).await {
+                Ok(object) => return Ok(Some(object)),
+                Err(error) if is_forbidden(&error) || names_object(&error, name) => return Ok(None),
+                // The kind may not be served in this version any more.
+                Err(error) if error.is_not_found() => {
+                    let again = self.kinds.look_up_again(&self.client, group, kind, &known);
+                    resource = again.await?.filter(|found| *found != known);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
     async fn scale(&self, path: &str) -> Result<Option<Scale>, ApiError> {
         let result = self.client.get::<Scale>(&format!("{path}/scale")).await;
         match existing(result) {

@@ -31,6 +31,7 @@ fn is_read(annotation: &str) -> bool {
         || annotation == names::LIFECYCLE_TIMESTAMP
         || annotation == names::LAUNCH_COMPLETED
         || annotation == names::podunavailablebudget::RELATED
+        || annotation == names::workloadspread::MATCHED
         || annotation == names::podunavailablebudget::RELATED_LEGACY
         || annotation == names::podunavailablebudget::NO_PROTECT
 }

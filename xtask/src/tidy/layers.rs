@@ -83,7 +83,7 @@ const WRITERS: &[&str] = &[
     "runtime/src/executor/driver.rs",
     "runtime/src/worker/status/mod.rs",
     "runtime/src/lease/driver.rs",
-    "kruise/src/budgets/charges.rs",
+    "kruise/src/charges/writer.rs",
     "runtime/src/events/sink.rs",
     // What the agent of a node reports: the status of its NodeImage, and of pods.
     "agent/src/effects/api.rs",

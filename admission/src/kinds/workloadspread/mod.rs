@@ -15,16 +15,22 @@
 mod patches;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use go_compat::{IntOrString, Rounding};
 use kruise_api::names;
+use kruise_api::workloadspread::WorkloadSpread;
 use kube_schema::validate::{self, Errors, Kind};
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{KindWebhooks, Scope, target};
+use crate::disruption::{EVICTIONS, Evictions};
 use crate::json::{integer, items, member, present, text};
 use crate::lookup::Reader;
+use crate::manifests::PODS_OF_SETS;
+use crate::pod::sidecars::Reach;
+use crate::widening::{StoredSoon, Widening};
 
 pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     validating: Some("vworkloadspread.kb.io"),
@@ -34,8 +40,35 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     rules,
     changes,
     others,
+    widens,
+    may_widen: true,
     ..KindWebhooks::of(&kruise_api::workloadspread::KIND)
 };
+
+/// Webhooks must be called for the pods of the target of a new object, and for evictions in its namespace. The target does not
+/// change.
+fn widens(spread: &Value, scope: &Scope<'_>) -> Vec<Widening> {
+    if scope.old.is_some() {
+        return Vec::new();
+    }
+    let Ok(mut spread) = WorkloadSpread::from_value(spread.clone()) else {
+        return Vec::new();
+    };
+    scope.namespace.clone_into(&mut spread.metadata.namespace);
+    let metadata = &spread.metadata;
+    let object = Arc::new(StoredSoon {
+        kind: scope.kind.to_owned(),
+        namespace: metadata.namespace.clone(),
+        name: metadata.name.clone(),
+        uid: metadata.uid.clone(),
+        generation: metadata.generation,
+    });
+    let evictions = Evictions::in_namespace(&metadata.namespace);
+    let pods = Reach::of_spread(&spread).map(|reach| Widening::of_pods(PODS_OF_SETS, object.clone(), reach));
+    pods.into_iter()
+        .chain([Widening::of_evictions(EVICTIONS, object.clone(), evictions)])
+        .collect()
+}
 
 const SUBSETS: &str = "spec.subsets";
 const STRATEGY: &str = "spec.scheduleStrategy";

@@ -26,6 +26,7 @@ fn among(sets: Vec<Value>) -> Lookups {
         (Lookup::SidecarSets, sets),
         (Lookup::Budgets(String::new()), none()),
         (Lookup::Budgets("ns".into()), none()),
+        (Lookup::Spreads("ns".into()), LookupResult::Spreads(Vec::new())),
     ])
 }
 

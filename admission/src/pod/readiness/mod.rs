@@ -77,6 +77,7 @@ mod tests {
         let lookups = Lookups::from_iter([
             (Lookup::SidecarSets, no_sets),
             (Lookup::Budgets(String::new()), LookupResult::Budgets(Vec::new())),
+            (Lookup::Spreads(String::new()), LookupResult::Spreads(Vec::new())),
         ]);
         match review(request, options, &lookups) {
             Outcome::Response(response) => response,

@@ -64,8 +64,8 @@ pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<Done, Stop
     apply::additions(pod, additions, context.options);
     apply::records(pod, &chosen, context.request.now).map_err(failed)?;
     Ok(Done {
-        changed: true,
         warnings,
+        ..Done::CHANGED
     })
 }
 

@@ -1,7 +1,7 @@
-//! Which new pods an API server has to show us for the sake of SidecarSets, budgets and PersistentPodStates: one match
-//! condition, in CEL.
+//! Which new pods an API server has to show us for the sake of SidecarSets, budgets, PersistentPodStates and WorkloadSpreads:
+//! one match condition, in CEL.
 //!
-//! It holds for every pod that a set may be injected into, that a budget may cover or that may have a record, and for no other that labels and the name
+//! It holds for every pod that a set may be injected into, that a budget may cover, that may have a record or a subset, and for no other that labels and the name
 //! of the namespace tell apart. Labels of namespaces cannot be said in it: pods that only those keep out come, and leave as they were.
 //! What gets too long is said wider, never wrong: by the keys of labels alone, and at last for all pods.
 //!
@@ -12,8 +12,10 @@ use std::collections::BTreeSet;
 
 use kruise_api::{
     meta::LabelSelector, persistentpodstate::PersistentPodState, podunavailablebudget::PodUnavailableBudget,
+    workloadspread::WorkloadSpread,
 };
 use kruise_plan_kit::sidecars::{Matcher, names::NAMESPACE_NAME};
+use kruise_plan_kit::spread::is_known;
 
 use super::set::{Set, Sets};
 
@@ -86,6 +88,22 @@ impl Reach {
             ),
             by_key: format!("{namespace} && {OWNED}"),
         })
+    }
+
+    /// Of a WorkloadSpread: of pods that its target controls. What a ReplicaSet or a workload of a kind that administrators list
+    /// belongs to does not say the pod alone. `None` if there can be none.
+    pub fn of_spread(spread: &WorkloadSpread) -> Option<Self> {
+        let target = spread.spec.target_ref.as_ref()?;
+        let (kind, name) = (quote(&target.kind)?, quote(&target.name)?);
+        let namespace = format!("request.namespace == {}", quote(&spread.metadata.namespace)?);
+        let owned = format!("{namespace} && {OWNED}");
+        let by = |test: &str| format!("{owned} && object.metadata.ownerReferences.exists(o, {test})");
+        let exact = match (target.group(), target.kind.as_str()) {
+            ("apps", "Deployment") => by("o.kind == 'ReplicaSet'"),
+            (group, of) if is_known(group, of, &[]) => by(&format!("o.kind == {kind} && o.name == {name}")),
+            _ => owned.clone(),
+        };
+        Some(Self { exact, by_key: owned })
     }
 
     /// Of all sets.
@@ -409,6 +427,46 @@ mod tests {
         }
         assert_eq!(of_budget(&json!({})), None);
         assert_eq!(of_budget(&json!({"selector": {}})), None);
+    }
+
+    #[test]
+    fn a_spread_needs_pods_of_its_namespace_that_its_target_may_own() {
+        let of = |api: &str, kind: &str| {
+            let target = json!({"apiVersion": api, "kind": kind, "name": "web"});
+            let spread = json!({"apiVersion": "apps.kruise.io/v1beta1",
+                "metadata": {"name": "s", "namespace": "shop"}, "spec": {"targetRef": target, "subsets": []}});
+            Reach::of_spread(&WorkloadSpread::from_value(spread).unwrap()).unwrap()
+        };
+        let owned = "request.namespace == 'shop' && has(object.metadata.ownerReferences)";
+        for (api, kind, test) in [
+            ("apps/v1", "Deployment", Some("o.kind == 'ReplicaSet'")),
+            (
+                "apps/v1",
+                "ReplicaSet",
+                Some("o.kind == 'ReplicaSet' && o.name == 'web'"),
+            ),
+            (
+                "apps.kruise.io/v1beta1",
+                "CloneSet",
+                Some("o.kind == 'CloneSet' && o.name == 'web'"),
+            ),
+            ("batch/v1", "Job", Some("o.kind == 'Job' && o.name == 'web'")),
+            ("example.com/v1", "Game", None),
+        ] {
+            let reach = of(api, kind);
+            let found = condition(&[reach.clone()].into()).unwrap();
+            let expected = test.map_or(owned.to_owned(), |test| {
+                format!("{owned} && object.metadata.ownerReferences.exists(o, {test})")
+            });
+            assert_eq!(found, whole(&expected), "{kind}");
+            assert!(reach.is_within(&found) && !reach.is_within(&whole("request.namespace == 'office'")));
+            assert!(reach.is_within(&whole(owned)));
+        }
+        let nobodys = json!({"apiVersion": "apps.kruise.io/v1beta1", "metadata": {"name": "s"}, "spec": {}});
+        assert_eq!(
+            Reach::of_spread(&WorkloadSpread::from_value(nobodys).unwrap()),
+            None
+        );
     }
 
     #[test]

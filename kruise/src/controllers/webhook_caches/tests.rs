@@ -43,7 +43,11 @@ pub(crate) fn filled(sets: &[Value], namespaces: &[Value], revisions: &[Value]) 
 /// Caches before their first lists, of a cluster that serves SidecarSets in this version.
 pub(crate) fn empty(version: Option<&'static str>) -> WebhookCaches {
     let served = version.map(|version| (ResourceId::SIDECARSETS, version));
-    WebhookCaches::new(&mut Caches::default(), &Arc::new(served.into_iter().collect()))
+    WebhookCaches::new(
+        &mut Caches::default(),
+        &Arc::new(served.into_iter().collect()),
+        true,
+    )
 }
 
 /// Applies the first lists.
@@ -70,6 +74,33 @@ fn an_unserved_kind_needs_no_webhook_for_injection() {
 fn before_the_first_list_there_is_no_result_and_an_unserved_kind_has_no_objects() {
     assert!(empty(Some("v1alpha1")).sorted_sets().is_none());
     assert_eq!(empty(None).sorted_sets().unwrap().iter().count(), 0);
+}
+
+#[test]
+fn a_spread_needs_its_new_pods_and_the_evictions_of_its_namespace_unless_its_gate_is_off() {
+    let caches = |gate| {
+        let served = [(ResourceId::WORKLOAD_SPREADS, "v1beta1")];
+        WebhookCaches::new(
+            &mut Caches::default(),
+            &Arc::new(served.into_iter().collect()),
+            gate,
+        )
+    };
+    let on = caches(true);
+    assert_eq!(on.reaches(), None, "the first list is not complete");
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
+    let spread = json!({"apiVersion": "apps.kruise.io/v1beta1", "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"targetRef": target, "subsets": [{"name": "a"}]}});
+    fill(&on.spreads.cache, read_all(&[spread]));
+    let (pods, evictions) = on.reaches().unwrap();
+    let pods = condition(&pods).unwrap();
+    assert!(
+        pods.contains("request.namespace == 'shop'") && pods.contains("'ReplicaSet'"),
+        "{pods}"
+    );
+    let evictions = disruption::condition(&evictions);
+    assert_eq!(evictions.as_deref(), Some("request.namespace == 'shop'"));
+    assert_eq!(caches(false).reaches(), Some((BTreeSet::new(), BTreeSet::new())));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use http::{Request as HttpRequest, Response as HttpResponse, StatusCode};
 use http_body_util::Full;
 use kruise_admission::table::webhooks;
 use kruise_plan_kit::ResourceId;
-use kruise_runtime::{Clock, client::Settings, metrics::Metrics};
+use kruise_runtime::{Clock, Served, client::Settings, metrics::Metrics};
 use kruise_server::review::Response;
 use kube_cache::{Event, SharedInformer, Version};
 use kube_client::client::Body;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::budgets::Budgets;
+use crate::charges::Writer;
 use crate::controllers::{
     self,
     webhook_caches::tests::{empty, fill_with, filled},
@@ -23,6 +23,7 @@ use crate::inject::{Options as InjectOptions, of_cluster};
 
 mod deletion;
 mod disruptions;
+mod spreads;
 
 /// How a server responds.
 #[derive(Clone, Copy)]
@@ -127,7 +128,7 @@ fn cache(caches: controllers::WebhookCaches) -> ReviewCache {
 }
 
 fn measured_reviews(server: Server, cache: ReviewCache, metrics: PodMetrics) -> Arc<Reviews> {
-    let budgets = cache.webhook_caches.budgets.clone();
+    let caches = cache.webhook_caches.clone();
     let options = Options {
         distributions: true,
         pull_jobs: true,
@@ -138,7 +139,7 @@ fn measured_reviews(server: Server, cache: ReviewCache, metrics: PodMetrics) -> 
         cache,
         client(server),
         metrics,
-        effects(&budgets, client(server), Refusals::new(&unmeasured(), None)),
+        effects(&caches, client(server), Refusals::new(&unmeasured(), None)),
     ))
 }
 
@@ -147,13 +148,22 @@ fn unmeasured() -> Metrics {
 }
 
 /// Effects without match conditions to widen.
-fn effects(budgets: &Budgets, client: Client, refusals: Refusals) -> Effects {
-    let served = [(ResourceId::POD_UNAVAILABLE_BUDGETS, "v1beta1")]
+fn effects(caches: &controllers::WebhookCaches, client: Client, refusals: Refusals) -> Effects {
+    let served: Served = [(ResourceId::POD_UNAVAILABLE_BUDGETS, "v1beta1")]
         .into_iter()
         .collect();
+    let served = Arc::new(served);
     Effects {
         widener: None,
-        charges: Charges::new(budgets.clone(), client, Arc::new(served), Arc::new(|| 7)),
+        charges: Charges {
+            budgets: Writer::new(
+                caches.budgets.clone(),
+                client.clone(),
+                served.clone(),
+                Arc::new(|| 7),
+            ),
+            spreads: Writer::new(caches.spreads.clone(), client, served, Arc::new(|| 7)),
+        },
         refusals,
     }
 }

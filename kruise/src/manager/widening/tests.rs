@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::{
-    budgets::Charges,
+    charges::{Charges, Writer},
     controllers::webhook_caches::{ReviewCache, conditional_webhook, tests::filled, webhook_of_evictions},
     manager::reviews::{Effects, Reviews},
     refusals::Refusals,
@@ -95,10 +95,16 @@ impl Server {
         };
         let metrics = Metrics::register(&mut Registry::default(), &[]);
         let widener = Widener::new(self.client(), vec![conditional_webhook(), webhook_of_evictions()]);
-        let budgets = cache.webhook_caches.budgets.clone();
+        let (budgets, spreads) = (
+            cache.webhook_caches.budgets.clone(),
+            cache.webhook_caches.spreads.clone(),
+        );
         let effects = Effects {
             widener: Some(widener),
-            charges: Charges::new(budgets, self.client(), Arc::default(), Arc::new(|| 7)),
+            charges: Charges {
+                budgets: Writer::new(budgets, self.client(), Arc::default(), Arc::new(|| 7)),
+                spreads: Writer::new(spreads, self.client(), Arc::default(), Arc::new(|| 7)),
+            },
             refusals: Refusals::new(&metrics, None),
         };
         Arc::new(Reviews::new(

@@ -28,6 +28,7 @@ fn known(sets: &[Value]) -> Lookups {
     Lookups::from_iter([
         (Lookup::SidecarSets, sets),
         (Lookup::Budgets("ns".into()), budgets),
+        (Lookup::Spreads("ns".into()), LookupResult::Spreads(Vec::new())),
         (
             Lookup::PodStates("ns".into()),
             LookupResult::PodStates(Vec::new()),

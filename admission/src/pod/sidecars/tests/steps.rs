@@ -28,6 +28,7 @@ fn each_step_says_what_came_of_it() {
         steps(&pod(), &known(&[])),
         [
             ("readiness-gate", "unchanged"),
+            ("workload-spread", "unchanged"),
             ("sidecars", "unchanged"),
             ("launch", "unchanged"),
             ("budget", "unchanged"),
@@ -41,6 +42,7 @@ fn each_step_says_what_came_of_it() {
         steps(&ordered, &known(&[logs])),
         [
             ("readiness-gate", "changed"),
+            ("workload-spread", "unchanged"),
             ("sidecars", "changed"),
             ("launch", "changed"),
             ("budget", "unchanged"),
@@ -52,7 +54,11 @@ fn each_step_says_what_came_of_it() {
             &pod(),
             &Lookups::from_iter([(Lookup::Budgets("ns".into()), LookupResult::Budgets(Vec::new()))])
         ),
-        [("readiness-gate", "unchanged"), ("sidecars", "asked")],
+        [
+            ("readiness-gate", "unchanged"),
+            ("workload-spread", "unchanged"),
+            ("sidecars", "asked")
+        ],
         "nothing after it"
     );
     let mut bad = pod();
@@ -91,7 +97,14 @@ fn a_pod_that_is_refused_by_a_step_meets_none_after_it() {
     let mut agent = after("log");
     agent["resourcesPolicy"] = policy;
     let ended = steps(&pod(), &known(&[set("logs", json!({"containers": [agent]}))]));
-    assert_eq!(ended, [("readiness-gate", "unchanged"), ("sidecars", "denied")]);
+    assert_eq!(
+        ended,
+        [
+            ("readiness-gate", "unchanged"),
+            ("workload-spread", "unchanged"),
+            ("sidecars", "denied")
+        ]
+    );
 }
 
 #[test]

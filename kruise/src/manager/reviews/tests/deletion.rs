@@ -85,7 +85,7 @@ async fn deleted(lists: &Lists, pods: &[Value], kind: &str, stored: &Value) -> (
         cache.pods.apply(event).unwrap();
     }
     let refusals = Refusals::new(&metrics, None);
-    let effects = effects(&cache.webhook_caches.budgets, lists.client(), refusals);
+    let effects = effects(&cache.webhook_caches, lists.client(), refusals);
     let reviews = Arc::new(Reviews::new(
         ON,
         cache,

@@ -15,7 +15,7 @@ use kruise_views::PodView;
 use prometheus_client::encoding::text::encode;
 
 use super::*;
-use crate::{budgets::Budgets, controllers::webhook_caches::tests::fill, refusals::METRICS};
+use crate::{controllers::webhook_caches::tests::fill, refusals::METRICS};
 
 const BUDGET: &str = "/apis/policy.kruise.io/v1beta1/namespaces/shop/podunavailablebudgets/web";
 const EXHAUSTED: &str =
@@ -34,7 +34,7 @@ struct Cluster {
 }
 
 #[derive(Clone, Copy)]
-enum Fault {
+pub(super) enum Fault {
     /// The write fails with this code.
     Refused(u16),
     /// The write takes effect, and its answer is lost.
@@ -67,7 +67,7 @@ fn pod(name: &str) -> Value {
     })
 }
 
-fn merge(target: &mut Value, patch: &Value) {
+pub(super) fn merge(target: &mut Value, patch: &Value) {
     let Some(members) = patch.as_object() else {
         *target = patch.clone();
         return;
@@ -186,8 +186,8 @@ impl Cluster {
         let served = [(ResourceId::POD_UNAVAILABLE_BUDGETS, "v1beta1")];
         let served = Arc::new(served.into_iter().collect());
         let mut caches = kruise_runtime::caches::Caches::default();
-        let mut cache = cache(controllers::WebhookCaches::new(&mut caches, &served));
-        let budgets: Budgets = cache.webhook_caches.budgets.clone();
+        let mut cache = cache(controllers::WebhookCaches::new(&mut caches, &served, true));
+        let budgets = cache.webhook_caches.budgets.clone();
         let listed = self.budget.lock().unwrap().clone();
         let listed = (!listed.is_null()).then(|| serde_json::from_value(listed).unwrap());
         for event in [
@@ -213,7 +213,7 @@ impl Cluster {
             ..Options::DEFAULT
         };
         let pod_metrics = Metrics::register(&mut Registry::default(), &[]).pods;
-        let effects = effects(&budgets, self.client(), refusals);
+        let effects = effects(&cache.webhook_caches, self.client(), refusals);
         Arc::new(Reviews::new(options, cache, self.client(), pod_metrics, effects))
     }
 }
@@ -244,7 +244,7 @@ async fn response(reviews: &Arc<Reviews>, request: Request) -> Response {
     }
 }
 
-fn code(response: &Response) -> u16 {
+pub(super) fn code(response: &Response) -> u16 {
     match response {
         Response::Allow { .. } => 200,
         Response::Deny { code, .. } => *code,
@@ -554,5 +554,5 @@ async fn a_queue_that_nobody_waits_in_is_dropped() {
     let cluster = Cluster::with(2);
     let reviews = cluster.replica(&[]);
     assert_eq!(deleted(&reviews, "web-1").await, 200);
-    assert!(!reviews.charges.has_queue(&ObjectName::new("shop", "web")));
+    assert!(!reviews.charges.budgets.has_queue(&ObjectName::new("shop", "web")));
 }

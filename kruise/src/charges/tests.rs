@@ -2,7 +2,12 @@ use kruise_runtime::caches::Caches;
 use kube_cache::Event;
 use serde_json::{Value, json};
 
+use kube_cache::Version;
+
 use super::*;
+use crate::{controllers::parsed::Parsed, lookup::Cached};
+
+type Budgets = Newest<PodUnavailableBudget>;
 
 fn name(name: &str) -> ObjectName {
     ObjectName::new("shop", name)
@@ -30,7 +35,7 @@ fn cached(object: Value) -> Parsed<PodUnavailableBudget> {
 
 fn budgets(served: bool, listed: Option<Vec<Value>>) -> Budgets {
     let served = served.then_some((ResourceId::POD_UNAVAILABLE_BUDGETS, "v1beta1"));
-    let budgets = Budgets::new(&mut Caches::default(), &served.into_iter().collect());
+    let budgets = Budgets::new(&mut Caches::default(), &served.into_iter().collect(), true);
     if let Some(listed) = listed {
         for event in [
             Event::ListStarted,

@@ -1,0 +1,329 @@
+//! Deletions and evictions of pods that a WorkloadSpread has counted: the subset misses one more pod.
+//!
+//! Nothing is refused here. What is not recorded now, the controller counts when the pod is gone.
+
+use std::sync::Arc;
+
+use kruise_api::names::workloadspread::MATCHED;
+use kruise_api::workloadspread::{Matched, WorkloadSpread};
+use kruise_plan_kit::spread::{self, GoingPod, is_counted};
+use kruise_views::PodView;
+use serde::Deserialize as _;
+
+use super::subject::is_dry_run;
+use crate::lookup::{Lookup, Lookups, ObjectName};
+use crate::write::{Count, Write};
+use crate::{Operation, Options, Outcome, Request, Response};
+
+/// Reviews a request that everybody else lets pass.
+pub(super) fn review(request: &Request, options: Options, lookups: &Lookups) -> Outcome {
+    recorded(request, options, lookups).unwrap_or_else(|outcome| outcome)
+}
+
+/// Why nothing is to be recorded is said by the response, and what is missing by the outcome that is no result.
+fn recorded(request: &Request, options: Options, lookups: &Lookups) -> Result<Outcome, Outcome> {
+    let allow = || Ok(Response::ALLOW.into());
+    if !options.workload_spread || request.dry_run {
+        return allow();
+    }
+    let missing = |lookup| Outcome::Missing(vec![lookup]);
+    let (pod, is_eviction) = match (request.operation, request.sub_resource.as_str()) {
+        (Operation::Delete, "") => {
+            let annotations = request.old_object.pointer("/metadata/annotations");
+            if annotations.is_none_or(|annotations| annotations.get(MATCHED).is_none()) {
+                return allow();
+            }
+            match PodView::deserialize(&request.old_object) {
+                Ok(pod) => (Arc::new(pod), false),
+                Err(error) => return Err(Response::undecodable(error).into()),
+            }
+        }
+        (Operation::Create, "eviction") => {
+            if is_dry_run(&request.object)? {
+                return allow();
+            }
+            let name = ObjectName::new(&request.namespace, &request.name);
+            match lookups.pod(Lookup::Pod(name)).map_err(missing)? {
+                Some(pod) => (Arc::clone(pod), true),
+                None => return allow(),
+            }
+        }
+        _ => return allow(),
+    };
+    let (Some(controller), Some(matched)) = (&pod.controller, spread::matched(&pod.annotations)) else {
+        return allow();
+    };
+    if !pod.is_active() {
+        return allow();
+    }
+    let object = ObjectName::new(&request.namespace, &matched.name);
+    let lookup = Lookup::Spread(object.clone());
+    let found = lookups.spread(&lookup).map_err(missing)?;
+    // The controller reports one that cannot be read.
+    let Some(Ok(spread)) = found.filter(|_| !lookups.is_stored(&lookup)) else {
+        return allow();
+    };
+    let version = spread::version(&pod.labels, &controller.kind);
+    let mut subsets = spread.spec.subsets.iter();
+    let is_limited = subsets.any(|subset| subset.name == matched.subset && subset.max_replicas.is_some());
+    if !is_limited || !is_counted(&spread.spec) {
+        return allow();
+    }
+    let after = without(spread, &pod, &version, &matched, request).map(Arc::new);
+    // That it is recorded already, or was never counted, may be what an old version shows.
+    if after.is_none() && lookups.is_live(&lookup) {
+        return allow();
+    }
+    Ok(Outcome::Write(Box::new(Write::Count(Count {
+        spread: object,
+        after,
+        is_eviction,
+    }))))
+}
+
+/// The WorkloadSpread with the deletion in its status; `None` if nothing is to be stored.
+fn without(
+    spread: &WorkloadSpread,
+    pod: &PodView,
+    version: &str,
+    matched: &Matched,
+    request: &Request,
+) -> Option<WorkloadSpread> {
+    let going = GoingPod {
+        name: &pod.name,
+        version,
+        created: pod.created,
+    };
+    let status = spread::delete(spread, &going, matched, request.now)?;
+    Some(WorkloadSpread {
+        status,
+        ..spread.clone()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use kruise_plan_kit::ledger::Gates;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::disruption::review;
+    use crate::lookup::LookupResult;
+
+    fn spread(status: &Value) -> LookupResult {
+        let object = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "WorkloadSpread",
+            "metadata": {"name": "web", "namespace": "shop", "resourceVersion": "1"},
+            "spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+                "subsets": [{"name": "a", "maxReplicas": 3}, {"name": "b"}]},
+            "status": {"versionedSubsetStatuses": {"5f": status}}});
+        LookupResult::Spread(WorkloadSpread::from_value(object).map(Arc::new))
+    }
+
+    fn counted() -> Value {
+        json!([{"name": "a", "replicas": 2, "missingReplicas": 1}, {"name": "b", "replicas": 1, "missingReplicas": -1}])
+    }
+
+    fn pod(subset: &str) -> Value {
+        let matched = format!(r#"{{"name":"web","subset":"{subset}"}}"#);
+        json!({"metadata": {"name": "web-1", "namespace": "shop", "uid": "p", "creationTimestamp": "1969-01-01T00:00:00Z",
+                "labels": {"pod-template-hash": "5f"}, "annotations": {MATCHED: matched},
+                "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5f", "uid": "o", "controller": true}]},
+            "spec": {"containers": [{"name": "main", "image": "web:1"}]},
+            "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}})
+    }
+
+    fn deletion(pod: &Value) -> Request {
+        let review = json!({"uid": "r", "operation": "DELETE", "namespace": "shop", "name": "web-1",
+            "kind": {"group": "", "version": "v1", "kind": "Pod"}, "oldObject": pod});
+        Request::from_review(review).unwrap()
+    }
+
+    fn eviction(options: &Value) -> Request {
+        let review = json!({"uid": "r", "operation": "CREATE", "subResource": "eviction", "namespace": "shop",
+            "name": "web-1", "kind": {"group": "policy", "version": "v1", "kind": "Eviction"},
+            "object": {"metadata": {"name": "web-1"}, "deleteOptions": options}});
+        Request::from_review(review).unwrap()
+    }
+
+    fn lookup() -> Lookup {
+        Lookup::Spread(ObjectName::new("shop", "web"))
+    }
+
+    /// What is known of the pod of an eviction, and of its WorkloadSpread.
+    fn known(status: &Value) -> Lookups {
+        let name = || ObjectName::new("shop", "web-1");
+        let pod = Arc::new(PodView::deserialize(pod("a")).unwrap());
+        let mut all: Lookups = [
+            (Lookup::Pod(name()), LookupResult::View(pod.clone())),
+            (Lookup::LivePod(name()), LookupResult::View(pod)),
+        ]
+        .into_iter()
+        .collect();
+        all.insert_live(lookup(), spread(status));
+        all
+    }
+
+    /// Missing pods of subset `a` and those that are being deleted, as they are to be stored.
+    fn stored(outcome: Outcome) -> Option<(i32, Vec<String>, bool)> {
+        let write = match outcome {
+            Outcome::Write(write) => *write,
+            Outcome::Response(Response::Allow { patch: None, .. }) => return None,
+            other => panic!("{other:?}"),
+        };
+        let Write::Count(Count {
+            after: Some(after),
+            is_eviction,
+            ..
+        }) = write
+        else {
+            panic!("{write:?}")
+        };
+        let subset = &after.status.versioned_subset_statuses["5f"][0];
+        let names = subset.deleting_pods.0.keys().cloned().collect();
+        Some((subset.missing_replicas, names, is_eviction))
+    }
+
+    #[test]
+    fn a_deletion_and_an_eviction_free_a_slot_and_only_once() {
+        let free = |is_eviction| Some((2, vec!["web-1".to_owned()], is_eviction));
+        let all = known(&counted());
+        let evict = eviction(&Value::Null);
+        assert_eq!(
+            stored(review(&deletion(&pod("a")), Options::DEFAULT, &all)),
+            free(false)
+        );
+        assert_eq!(stored(review(&evict, Options::DEFAULT, &all)), free(true));
+        let recorded = json!([{"name": "a", "replicas": 2, "missingReplicas": 2,
+            "deletingPods": {"web-1": "1970-01-01T00:00:00Z"}}]);
+        for request in [deletion(&pod("a")), evict] {
+            assert_eq!(
+                stored(review(&request, Options::DEFAULT, &known(&recorded))),
+                None
+            );
+        }
+    }
+
+    #[test]
+    fn that_nothing_is_to_be_recorded_is_believed_of_the_server_only() {
+        let mut all = known(&counted());
+        let recorded = json!([{"name": "a", "replicas": 2, "missingReplicas": 2,
+            "deletingPods": {"web-1": "1970-01-01T00:00:00Z"}}]);
+        for status in [recorded, json!([])] {
+            all.insert(lookup(), spread(&status));
+            let outcome = review(&deletion(&pod("a")), Options::DEFAULT, &all);
+            let Outcome::Write(write) = outcome else {
+                panic!("{outcome:?}")
+            };
+            assert!(
+                matches!(*write, Write::Count(Count { after: None, .. })),
+                "{write:?}"
+            );
+        }
+        // Where nothing is counted, no version counts more.
+        assert_eq!(stored(review(&deletion(&pod("b")), Options::DEFAULT, &all)), None);
+    }
+
+    #[test]
+    fn what_is_stored_is_not_stored_again() {
+        let mut all = known(&counted());
+        all.insert_stored(lookup(), spread(&counted()));
+        assert_eq!(stored(review(&deletion(&pod("a")), Options::DEFAULT, &all)), None);
+    }
+
+    #[test]
+    fn dry_runs_and_pods_that_are_not_counted_change_nothing() {
+        let all = known(&counted());
+        let mut dry = deletion(&pod("a"));
+        dry.dry_run = true;
+        let mut terminating = pod("a");
+        terminating["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        let mut done = pod("a");
+        done["status"]["phase"] = json!("Failed");
+        let mut free = pod("a");
+        free["metadata"]["ownerReferences"] = Value::Null;
+        let mut unreadable = pod("a");
+        unreadable["metadata"]["annotations"][MATCHED] = json!("web");
+        let mut plain = pod("a");
+        plain["metadata"]["annotations"] = Value::Null;
+        let mut sub = deletion(&pod("a"));
+        sub.sub_resource = "status".into();
+        let requests = [
+            dry,
+            sub,
+            eviction(&json!({"dryRun": ["All"]})),
+            deletion(&terminating),
+            deletion(&done),
+            deletion(&free),
+            deletion(&unreadable),
+            deletion(&plain),
+            deletion(&pod("b")),
+            deletion(&pod("gone")),
+        ];
+        for request in requests {
+            assert_eq!(
+                stored(review(&request, Options::DEFAULT, &all)),
+                None,
+                "{request:?}"
+            );
+        }
+        let off = Options {
+            workload_spread: false,
+            ..Options::DEFAULT
+        };
+        assert_eq!(stored(review(&deletion(&pod("a")), off, &all)), None);
+        for gone in [LookupResult::NotFound, LookupResult::Spread(Err("no".into()))] {
+            let mut all = known(&counted());
+            all.insert(lookup(), gone);
+            assert_eq!(stored(review(&deletion(&pod("a")), Options::DEFAULT, &all)), None);
+        }
+    }
+
+    #[test]
+    fn without_gates_of_budgets_deletions_are_counted_all_the_same() {
+        let options = Options {
+            budgets: Gates {
+                deletions: false,
+                ..Gates::DEFAULT
+            },
+            ..Options::DEFAULT
+        };
+        let outcome = review(&deletion(&pod("a")), options, &known(&counted()));
+        assert_eq!(stored(outcome), Some((2, vec!["web-1".to_owned()], false)));
+    }
+
+    #[test]
+    fn a_budget_is_asked_first_and_what_it_refuses_is_not_recorded() {
+        let budget = |allowed: i32| {
+            let budget = json!({"apiVersion": "policy.kruise.io/v1beta1", "kind": "PodUnavailableBudget",
+                "metadata": {"name": "guard", "namespace": "shop", "uid": "b", "resourceVersion": "7", "generation": 1},
+                "spec": {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1},
+                "status": {"observedGeneration": 1, "unavailableAllowed": allowed, "currentAvailable": 2 + allowed,
+                    "desiredAvailable": 2, "totalReplicas": 3}});
+            LookupResult::Budget(
+                kruise_api::podunavailablebudget::PodUnavailableBudget::from_value(budget).map(Arc::new),
+            )
+        };
+        let mut guarded = pod("a");
+        guarded["metadata"]["annotations"]["pub.kruise.io/related-pub"] = json!("guard");
+        let request = deletion(&guarded);
+        let guard = || Lookup::Budget(ObjectName::new("shop", "guard"));
+        let mut all = known(&counted());
+        all.insert(guard(), budget(0));
+        assert!(matches!(
+            review(&request, Options::DEFAULT, &all),
+            Outcome::Refused(..)
+        ));
+        all.insert(guard(), budget(1));
+        let outcome = review(&request, Options::DEFAULT, &all);
+        assert!(
+            matches!(&outcome, Outcome::Write(write) if matches!(**write, Write::Charge(_))),
+            "{outcome:?}"
+        );
+        // The charge is stored, whatever the clocks of the pod and the manager say.
+        all.insert_stored(guard(), budget(1));
+        assert_eq!(
+            stored(review(&request, Options::DEFAULT, &all)),
+            Some((2, vec!["web-1".to_owned()], false))
+        );
+    }
+}

@@ -1,0 +1,108 @@
+//! What deletions record.
+
+use kruise_api::workloadspread::WorkloadSpread;
+use serde_json::{Value, json};
+
+use super::{at, counts, matched, named, spread};
+use crate::spread::{Choice, GoingPod, assign, delete};
+
+/// A WorkloadSpread whose only limited subset is full of `web-0`, which was created at 0.
+fn full() -> WorkloadSpread {
+    let mut web = spread(&[("a", json!(1)), ("b", Value::Null)]);
+    let Ok(Choice::Counted(_, status)) = assign(&web, &named("web-0"), None, at(0)) else {
+        panic!("not counted")
+    };
+    web.status = status;
+    web
+}
+
+fn going(name: &str, created: i64) -> GoingPod<'_> {
+    GoingPod {
+        name,
+        version: "versionIgnored",
+        created: Some(at(created)),
+    }
+}
+
+#[test]
+fn a_deletion_is_recorded_once_and_frees_a_slot() {
+    let mut web = full();
+    let in_a = matched("a", "");
+    web.status = delete(&web, &going("web-0", 0), &in_a, at(5)).unwrap();
+    assert_eq!(counts(&web.status), ["a 1 + -web-0", "b -1 + -"]);
+    for second in [5, 20] {
+        assert_eq!(delete(&web, &going("web-0", 0), &in_a, at(second)), None);
+    }
+    // The controller is about to drop the entry. It lasts longer, and nothing more is free.
+    web.status = delete(&web, &going("web-0", 0), &in_a, at(21)).unwrap();
+    assert_eq!(counts(&web.status), ["a 1 + -web-0", "b -1 + -"]);
+    assert_eq!(delete(&web, &going("web-0", 0), &in_a, at(36)), None);
+}
+
+#[test]
+fn never_are_more_missing_than_the_limit() {
+    let mut web = full();
+    web.status = delete(&web, &going("web-0", 0), &matched("a", ""), at(5)).unwrap();
+    web.status = delete(&web, &going("web-9", 0), &matched("a", ""), at(5)).unwrap();
+    assert_eq!(counts(&web.status), ["a 1 + -web-0,web-9", "b -1 + -"]);
+}
+
+#[test]
+fn nothing_is_recorded_where_nothing_is_counted() {
+    let web = full();
+    for subset in ["b", "gone"] {
+        assert_eq!(
+            delete(&web, &going("web-1", 0), &matched(subset, ""), at(5)),
+            None
+        );
+    }
+    let other = GoingPod {
+        version: "5f",
+        ..going("web-0", 0)
+    };
+    assert_eq!(delete(&web, &other, &matched("a", ""), at(5)), None);
+}
+
+#[test]
+fn a_pod_of_a_generated_name_is_no_longer_awaited() {
+    let mut web = spread(&[("a", json!(2))]);
+    let Ok(Choice::Counted(in_a, status)) = assign(&web, &named(""), None, at(0)) else {
+        panic!("not counted")
+    };
+    web.status = status;
+    assert_eq!(counts(&web.status), ["a 1 +request -"]);
+    web.status = delete(&web, &going("web-x", 0), &in_a, at(1)).unwrap();
+    assert_eq!(counts(&web.status), ["a 2 + -web-x"]);
+}
+
+#[test]
+fn the_successor_of_a_pod_neither_inherits_its_slot_nor_goes_for_free() {
+    let mut web = full();
+    web.status = delete(&web, &going("web-0", 0), &matched("a", ""), at(5)).unwrap();
+    // Somebody else takes the slot first.
+    let Ok(Choice::Counted(_, status)) = assign(&web, &named("web-1"), None, at(6)) else {
+        panic!("not counted")
+    };
+    web.status = status;
+    assert_eq!(
+        assign(&web, &named("web-0"), None, at(7)),
+        Ok(Choice::Free(matched("b", "")))
+    );
+    let mut web = full();
+    web.status = delete(&web, &going("web-0", 0), &matched("a", ""), at(5)).unwrap();
+    let Ok(Choice::Counted(_, status)) = assign(&web, &named("web-0"), None, at(6)) else {
+        panic!("not counted")
+    };
+    web.status = status;
+    assert_eq!(counts(&web.status), ["a 0 +web-0 -", "b -1 + -"]);
+    // Its own deletion is recorded, though one of its name was.
+    let mut web = full();
+    web.status = delete(&web, &going("web-0", 0), &matched("a", ""), at(5)).unwrap();
+    web.status
+        .versioned_subset_statuses
+        .get_mut("versionIgnored")
+        .unwrap()[0]
+        .missing_replicas = 0;
+    let after = delete(&web, &going("web-0", 6), &matched("a", ""), at(9)).unwrap();
+    assert_eq!(counts(&after), ["a 1 + -web-0", "b -1 + -"]);
+}
