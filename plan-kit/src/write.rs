@@ -194,6 +194,10 @@ pub enum Intent {
     SwapImages,
     /// Such a pod has ended, whatever its sidecars end with.
     EndPod,
+    /// A pod becomes part of a subset.
+    AssignPod,
+    /// A pod's annotation says when it goes, compared to others of its workload.
+    SetDeletionCost,
 }
 
 impl Intent {
@@ -273,6 +277,8 @@ impl Intent {
             Self::EndRequest => "end-request",
             Self::SwapImages => "swap-images",
             Self::EndPod => "end-pod",
+            Self::AssignPod => "assign-pod",
+            Self::SetDeletionCost => "set-deletion-cost",
         }
     }
 }

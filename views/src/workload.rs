@@ -1,4 +1,9 @@
-//! A workload, whatever its kind: who owns it, how many pods it wants, and how they are numbered.
+//! A workload, whatever its kind: who owns it, how many pods it wants, how they are numbered, and which template they have.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
 
 use go_compat::IntOrString;
 use jiff::Timestamp;
@@ -38,6 +43,13 @@ pub struct WorkloadView {
     pub annotations: Labels,
     /// Was only its scale read? Then nothing is known of its controller and annotations.
     pub scale_only: bool,
+    /// Its label `pod-template-hash`, which ReplicaSets have; empty if it has none.
+    pub template_hash: Box<str>,
+    /// A print of `spec.template` without that label, by which a Deployment finds its newest ReplicaSet; `None` if it has no
+    /// template, or was not read whole.
+    pub template: Option<u64>,
+    /// The numbers of the object at their places, and nothing else of it. Only of workloads that no cache has.
+    pub numbers: Option<Arc<Value>>,
 }
 
 /// How the pods of a workload are numbered.
@@ -70,7 +82,10 @@ struct Wire {
 #[serde(rename_all = "camelCase", default)]
 struct Spec {
     replicas: Value,
+    /// What a Job has in place of replicas.
+    parallelism: Value,
     selector: Value,
+    template: Value,
     ordinals: Value,
     reserve_ordinals: Value,
 }
@@ -91,6 +106,13 @@ impl WorkloadView {
             numbering: None,
             annotations: relevant(&metadata.annotations),
             scale_only: false,
+            template_hash: metadata
+                .labels
+                .get(TEMPLATE_HASH)
+                .map_or("", String::as_str)
+                .into(),
+            template: None,
+            numbers: None,
         }
     }
 
@@ -98,6 +120,37 @@ impl WorkloadView {
     #[must_use]
     pub fn numbered(self, numbering: Option<Box<Numbering>>) -> Self {
         Self { numbering, ..self }
+    }
+}
+
+/// Label that tells the pods of a Deployment apart by their templates.
+const TEMPLATE_HASH: &str = "pod-template-hash";
+
+/// Equal for templates that differ in the label of their hash at most.
+fn print(mut template: Value) -> Option<u64> {
+    if !template.is_object() {
+        return None;
+    }
+    let labels = template.pointer_mut("/metadata/labels");
+    if let Some(labels) = labels.and_then(Value::as_object_mut) {
+        labels.remove(TEMPLATE_HASH);
+    }
+    let mut hasher = DefaultHasher::new();
+    template.hash(&mut hasher);
+    Some(hasher.finish())
+}
+
+/// The numbers of an object at their places, without its metadata; lists keep their length.
+pub fn numbers_of(object: &Value) -> Value {
+    match object {
+        Value::Object(members) => {
+            let members = members.iter().filter(|(name, _)| *name != "metadata");
+            let numbers = members.map(|(name, value)| (name.clone(), numbers_of(value)));
+            numbers.filter(|(_, value)| !value.is_null()).collect()
+        }
+        Value::Array(items) => items.iter().map(numbers_of).collect(),
+        Value::Number(_) => object.clone(),
+        _ => Value::Null,
     }
 }
 
@@ -114,17 +167,18 @@ impl<'de> Deserialize<'de> for WorkloadView {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Wire { metadata, spec } = Wire::deserialize(deserializer)?;
         // Any kind may have members of these names: what they are not, they do not say.
-        let replicas = spec
-            .replicas
-            .as_i64()
-            .and_then(|replicas| replicas.try_into().ok());
+        let replicas = spec.replicas.as_i64().or_else(|| spec.parallelism.as_i64());
+        let replicas = replicas.and_then(|replicas| replicas.try_into().ok());
         let selector = Some(spec.selector).filter(Value::is_object);
         let selector = selector.and_then(|selector| LabelSelector::deserialize(selector).ok());
         let start = spec.ordinals.get("start").and_then(Value::as_i64);
         let start = start.and_then(|start| start.try_into().ok()).unwrap_or(0);
         let reserved = Vec::deserialize(spec.reserve_ordinals).unwrap_or_default();
         let numbering = Numbering::new(start, reserved);
-        Ok(Self::new(&metadata, replicas, selector).numbered(numbering))
+        Ok(Self {
+            template: print(spec.template),
+            ..Self::new(&metadata, replicas, selector).numbered(numbering)
+        })
     }
 }
 
@@ -156,6 +210,37 @@ mod tests {
         assert!(found.deleting);
         assert_eq!(found.replicas, Some(3));
         assert_eq!(found.selector.unwrap().match_labels["app"], "web");
+    }
+
+    #[test]
+    fn templates_are_compared_without_the_label_of_their_hash() {
+        let of = |template: Value| {
+            let metadata = json!({"name": "web", "labels": {"pod-template-hash": "5f"}});
+            view(json!({"metadata": metadata, "spec": {"template": template}}))
+        };
+        let template = |labels: Value, image: &str| {
+            of(json!({"metadata": {"labels": labels}, "spec": {"containers": [{"image": image}]}}))
+        };
+        let own = template(json!({"app": "web"}), "a");
+        let labelled = template(json!({"app": "web", "pod-template-hash": "5f"}), "a");
+        assert!(own.template.is_some() && own.template == labelled.template);
+        assert_ne!(own.template, template(json!({"app": "web"}), "b").template);
+        assert_eq!(of(json!(null)).template, None);
+        assert_eq!(&*labelled.template_hash, "5f");
+    }
+
+    #[test]
+    fn a_job_says_how_many_pods_it_wants_as_parallelism() {
+        let job = json!({"metadata": {"name": "sum"}, "spec": {"parallelism": 4, "completions": 9}});
+        assert_eq!(view(job).replicas, Some(4));
+    }
+
+    #[test]
+    fn numbers_keep_their_places() {
+        let object = json!({"metadata": {"generation": 3}, "kind": "Game",
+            "spec": {"groups": [{"name": "a"}, {"name": "b", "size": 2}], "names": ["x"]}});
+        let numbers = json!({"spec": {"groups": [{}, {"size": 2}], "names": [null]}});
+        assert_eq!(super::numbers_of(&object), numbers);
     }
 
     #[test]

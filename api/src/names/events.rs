@@ -87,7 +87,7 @@ reasons! {
     FAILED_PULL_JOB = "FailedCreateImagePullJob", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A job that pulls an image ahead of a rollout could not be created.";
     RESIZE_INFEASIBLE = "ResizeInfeasible", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A node can never give a pod the resources that an update asks for.";
     STALLED = "Stalled", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A rollout is past its deadline or, without a deadline, made no progress for ten minutes; the message says what it waits for.";
-    INVALID_SPEC = "InvalidSpec", Warning, ["AdvancedCronJob", "BroadcastJob", "CloneSet", "ContainerRecreateRequest", "DaemonSet", "EphemeralJob", "ImageListPullJob", "ImagePullJob", "NodeImage", "NodePodProbe", "PersistentPodState", "PodProbeMarker", "PodUnavailableBudget", "ResourceDistribution", "SidecarSet", "StatefulSet", "UnitedDeployment"], "The specification cannot be read; nothing is done.";
+    INVALID_SPEC = "InvalidSpec", Warning, ["AdvancedCronJob", "BroadcastJob", "CloneSet", "ContainerRecreateRequest", "DaemonSet", "EphemeralJob", "ImageListPullJob", "ImagePullJob", "NodeImage", "NodePodProbe", "PersistentPodState", "PodProbeMarker", "PodUnavailableBudget", "ResourceDistribution", "SidecarSet", "StatefulSet", "UnitedDeployment", "WorkloadSpread"], "The specification cannot be read; nothing is done.";
     INVALID_POD_METADATA = "InvalidPodMetadata", Warning, ["SidecarSet"], "A pod annotation that the SidecarSet patches cannot be merged; the pod is not upgraded.";
     NOT_UPGRADABLE = "NotUpgradablePods", Normal, ["SidecarSet"], "Pods cannot be upgraded in place; written when their number changes.";
     UNINJECTED = "UninjectedPods", Warning, ["SidecarSet"], "Pods that the SidecarSet matches were created without its sidecars; written when their number changes.";
@@ -132,7 +132,11 @@ reasons! {
     GENERATED_POD_STATE = "GeneratedPersistentPodState", Normal, ["StatefulSet"], "A PersistentPodState was created, changed or deleted as the annotations of the workload say. The workload may be of any kind that administrators list.";
     POD_STATE_NOT_GENERATED = "PersistentPodStateNotGenerated", Warning, ["StatefulSet"], "The annotations of the workload ask for a PersistentPodState, but one of that name, or one for that workload, is somebody else's and stays as it is; or it could not be written.";
     TOPOLOGY_GONE = "RequiredTopologyGone", Warning, ["PersistentPodState"], "Pods wait for a node that no longer exists: no node has the labels that are recorded for them and required.";
-    WORKLOAD_UNREADABLE = "WorkloadUnreadable", Warning, ["PersistentPodState"], "The workload is of a kind that is not served, or that the manager may not read; its pods are not recorded.";
+    WORKLOAD_UNREADABLE = "WorkloadUnreadable", Warning, ["PersistentPodState", "WorkloadSpread"], "The workload is of a kind that is not served, or that the manager may not read; its pods are not recorded or counted.";
+    CREATE_POD_FAILED = "CreatePodFailed", Warning, ["WorkloadSpread"], "A pod that the webhook put into a subset was not created within 30 seconds; its place is free again.";
+    DELETE_POD_FAILED = "DeletePodFailed", Warning, ["WorkloadSpread"], "A pod of a subset whose deletion was allowed was not deleted within 15 seconds, or one that no node can take could not be deleted.";
+    PATCH_COST_FAILED = "PatchPodDeletionCostFailed", Warning, ["WorkloadSpread"], "The deletion cost of a pod could not be written; the message ends with the error of the API server.";
+    RECOVER_SCHEDULABLE = "RecoverSchedulable", Normal, ["WorkloadSpread"], "A subset that could not take pods five minutes ago is tried again.";
     UPDATED_SUBSET = "SuccessfulUpdateSubset", Normal, ["UnitedDeployment"], "Workloads of subsets were created, or those of subsets that left the topology or of another kind deleted.";
     FAILED_UPDATE_SUBSET = "FailedUpdateSubset", Warning, ["UnitedDeployment"], "The workload of a subset could not be created, adopted, updated or deleted; the message ends with the error of the API server.";
     FAILED_REVISION = "FailedRevisionProvision", Warning, ["UnitedDeployment"], "The revision of the template could not be stored; the message is the error of the API server.";

@@ -18,6 +18,7 @@ pub mod imagepulljob;
 pub mod images;
 mod invalid_spec;
 pub mod launch;
+mod listed;
 pub mod nodeimage;
 pub mod nodepodprobe;
 mod not_yet;
@@ -35,6 +36,7 @@ pub mod sidecarterminator;
 pub mod statefulset;
 pub mod uniteddeployment;
 pub mod webhook_caches;
+pub mod workloadspread;
 
 use go_compat::flags::Flag;
 use kruise_api::definition::Kind;
@@ -48,7 +50,7 @@ use crate::{
 pub use webhook_caches::WebhookCaches;
 
 /// All controllers, in the order in which they start.
-pub static ALL: [&Registration; 20] = [
+pub static ALL: [&Registration; 21] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
     &daemonset::REGISTRATION,
@@ -69,6 +71,7 @@ pub static ALL: [&Registration; 20] = [
     &containerrecreaterequest::REGISTRATION,
     &sidecarterminator::REGISTRATION,
     &uniteddeployment::REGISTRATION,
+    &workloadspread::REGISTRATION,
 ];
 
 /// The kinds with a controller.

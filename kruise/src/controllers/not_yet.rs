@@ -7,14 +7,11 @@ use go_compat::flags::{Flag, Kind};
 use crate::manager::flag;
 
 /// Accepted and ignored.
-pub(super) const FLAGS: &[Flag] = &[
-    flag("workloadspread-workers", Kind::Int, "3", IGNORED),
-    flag(
-        "ws-enabled-versioned-status",
-        Kind::String,
-        "deployment,replicaset",
-        IGNORED,
-    ),
-];
+pub(super) const FLAGS: &[Flag] = &[flag(
+    "ws-enabled-versioned-status",
+    Kind::String,
+    "deployment,replicaset",
+    IGNORED,
+)];
 
 const IGNORED: &str = "accepted and ignored";

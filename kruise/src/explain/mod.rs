@@ -19,6 +19,7 @@ pub(crate) mod sidecarset;
 pub(crate) mod statefulset;
 pub(crate) mod uniteddeployment;
 mod workload;
+pub(crate) mod workloadspread;
 
 use std::{fmt::Write as _, path::PathBuf, sync::Arc, time::Duration};
 
@@ -45,7 +46,7 @@ use crate::{
 /// What to explain.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// `clone/NAME`, `sts/NAME`, `daemon/NAME`, `bcj/NAME`, `sidecarset/NAME`, `pub/NAME`, `acj/NAME`, `ejob/NAME`, `imagepulljob/NAME`, `imagelistpulljob/NAME`, `distributor/NAME`, `persistentpodstate/NAME`, `podprobemarker/NAME`, `crr/NAME` or `ud/NAME`.
+    /// `clone/NAME`, `sts/NAME`, `daemon/NAME`, `bcj/NAME`, `sidecarset/NAME`, `pub/NAME`, `acj/NAME`, `ejob/NAME`, `imagepulljob/NAME`, `imagelistpulljob/NAME`, `distributor/NAME`, `persistentpodstate/NAME`, `podprobemarker/NAME`, `crr/NAME`, `ud/NAME` or `ws/NAME`.
     target: String,
     /// Only this pod; of a DaemonSet or a BroadcastJob, a pod or a node; of an ImagePullJob a node; of a ResourceDistribution a namespace; of a SidecarSet, `NAMESPACE/NAME` where the name alone is not enough.
     pod: Option<String>,
@@ -357,7 +358,7 @@ mod tests {
             .collect();
         assert_eq!(
             super::enumeration(&targets),
-            "clone, sts, daemon, bcj, sidecarset, pub, acj, ejob, imagepulljob, imagelistpulljob, distributor, persistentpodstate, podprobemarker, crr and ud"
+            "clone, sts, daemon, bcj, sidecarset, pub, acj, ejob, imagepulljob, imagelistpulljob, distributor, persistentpodstate, podprobemarker, crr, ud and ws"
         );
         let has_name = |name: &str| super::explainers().any(|(kind, _)| super::has_name(kind, name));
         assert!(
@@ -372,11 +373,13 @@ mod tests {
                 "sidecarsets",
                 "pub",
                 "bcj",
-                "broadcastjob"
+                "broadcastjob",
+                "ws",
+                "workloadspread"
             ]
             .into_iter()
             .all(has_name)
         );
-        assert!(!has_name("workloadspread"));
+        assert!(!has_name("nodeimage"));
     }
 }

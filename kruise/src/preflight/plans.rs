@@ -201,7 +201,8 @@ fn change(write: &Write) -> Option<(&'static str, &str)> {
         Intent::CreatePod => "is created",
         Intent::DeletePod | Intent::RequestDelete => "is deleted",
         Intent::ResizePod => "is resized",
-        Intent::UpdateInPlace | Intent::EmptyTwin => "is updated in place",
+        Intent::UpdateInPlace | Intent::EmptyTwin | Intent::SwapImages => "is updated in place",
+        Intent::EndPod => "is ended",
         _ => return None,
     };
     (target.resource == ResourceId::PODS).then_some((what, &*target.name))

@@ -36,6 +36,7 @@ use kruise_api::{
 };
 use kruise_plan_kit::{
     ResourceId,
+    spread::ListedKind,
     workloads::{AllowedKind, Aspect, Known, Workload, chain},
 };
 use kruise_runtime::{ApiError, Client, Served, caches::Caches};
@@ -166,6 +167,20 @@ impl Workloads {
     /// If the server does not answer, or answers that it failed.
     pub async fn allowed_kinds(&self) -> Result<Arc<Vec<AllowedKind>>, ApiError> {
         self.reader.allowed().await
+    }
+
+    /// The kinds that WorkloadSpreads may be for, as administrators list them.
+    ///
+    /// # Errors
+    /// If the server does not answer, or answers that it failed.
+    pub async fn spread_kinds(&self) -> Result<Arc<Vec<ListedKind>>, ApiError> {
+        self.reader.spread_kinds().await.map(Arc::new)
+    }
+
+    /// What is known of a workload as it is stored, with all of its numbers, whether its kind has a cache or not. It is unknown
+    /// at first.
+    pub fn stored(&self, namespace: &str, workload: &Workload) -> Known {
+        self.polled.known(namespace, workload, Aspect::Scale)
     }
 
     /// Reads workloads without a cache that plans ask for, until `stop` turns true.

@@ -7,11 +7,14 @@ use std::{
 
 use kruise_api::{
     meta::{LabelSelector, ObjectMeta, null_as_default},
-    names::persistentpodstate::WORKLOADS,
+    names::{persistentpodstate::WORKLOADS, workloadspread},
 };
-use kruise_plan_kit::workloads::{AllowedKind, Aspect, Known, Workload, allowed_kinds};
+use kruise_plan_kit::{
+    spread::{self, ListedKind},
+    workloads::{AllowedKind, Aspect, Known, Workload, allowed_kinds},
+};
 use kruise_runtime::{ApiError, Client};
-use kruise_views::WorkloadView;
+use kruise_views::{WorkloadView, numbers_of};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -64,8 +67,9 @@ struct ScaleStatus {
 #[derive(Deserialize)]
 struct Object {
     metadata: ObjectMeta,
-    #[serde(default)]
-    spec: Value,
+    /// The object without its metadata.
+    #[serde(flatten)]
+    rest: Value,
 }
 
 impl Reader {
@@ -131,7 +135,10 @@ impl Reader {
         if let Some(object) = &object
             && self.is_allowed(group, kind).await?
         {
-            return Ok(found(read_view(&object.metadata, Some(object.replicas()), None)));
+            return Ok(found(WorkloadView {
+                numbers: Some(object.numbers()),
+                ..read_view(&object.metadata, Some(object.replicas()), None)
+            }));
         }
         let scale = if resource.has_scale {
             self.scale(&path).await?
@@ -149,6 +156,7 @@ impl Reader {
         let selector = selector.filter(|selector| !selector.is_empty());
         Ok(found(WorkloadView {
             scale_only: object.is_none(),
+            numbers: object.as_ref().map(Object::numbers),
             ..read_view(metadata, replicas, selector)
         }))
     }
@@ -213,24 +221,47 @@ impl Reader {
     }
 
     async fn allowed_kinds(&self) -> Result<Vec<AllowedKind>, ApiError> {
-        let text = match settings::read(&self.client, &self.namespace, WORKLOADS).await {
+        self.setting(WORKLOADS, allowed_kinds).await
+    }
+
+    /// The kinds that WorkloadSpreads may be for, as administrators list them. Without the right to read the configuration
+    /// there are none.
+    ///
+    /// # Errors
+    /// If the server does not answer, or answers that it failed.
+    pub async fn spread_kinds(&self) -> Result<Vec<ListedKind>, ApiError> {
+        self.setting(workloadspread::WORKLOADS, spread::listed).await
+    }
+
+    /// A list in the configuration; empty if it is not there or cannot be parsed.
+    async fn setting<T>(
+        &self,
+        key: &str,
+        parse: fn(&str) -> Result<Vec<T>, String>,
+    ) -> Result<Vec<T>, ApiError> {
+        let text = match settings::read(&self.client, &self.namespace, key).await {
             Err(error) if is_forbidden(&error) => None,
             result => result?,
         };
         let Some(text) = text else {
             return Ok(Vec::new());
         };
-        Ok(allowed_kinds(&text).unwrap_or_else(|error| {
-            tracing::warn!("{CONFIGURATION}: {WORKLOADS} cannot be read: {error}");
+        Ok(parse(&text).unwrap_or_else(|error| {
+            tracing::warn!("{CONFIGURATION}: {key} cannot be read: {error}");
             Vec::new()
         }))
     }
 }
 
 impl Object {
+    /// Its numbers, at their places.
+    fn numbers(&self) -> Arc<Value> {
+        Arc::new(numbers_of(&self.rest))
+    }
+
     /// `spec.replicas`; none if it is absent.
     fn replicas(&self) -> i32 {
-        let replicas = self.spec.get("replicas").and_then(Value::as_i64);
+        let replicas = self.rest.pointer("/spec/replicas").and_then(Value::as_i64);
         replicas
             .and_then(|replicas| replicas.try_into().ok())
             .unwrap_or(0)

@@ -31,9 +31,9 @@ fn is_read(annotation: &str) -> bool {
         || annotation == names::LIFECYCLE_TIMESTAMP
         || annotation == names::LAUNCH_COMPLETED
         || annotation == names::podunavailablebudget::RELATED
-        || annotation == names::workloadspread::MATCHED
         || annotation == names::podunavailablebudget::RELATED_LEGACY
         || annotation == names::podunavailablebudget::NO_PROTECT
+        || annotation == names::workloadspread::MATCHED
 }
 
 impl<'de> Deserialize<'de> for PodView {

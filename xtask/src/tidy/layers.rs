@@ -26,6 +26,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("plan-distribution", PLAN),
     ("plan-podstate", PLAN),
     ("plan-united", PLAN),
+    ("plan-spread", PLAN),
     ("admission", PLAN),
     ("agent-core", AGENT),
     ("agent", SHELL_OF_NODES),
@@ -72,6 +73,7 @@ const CONTROLLERS: &[&str] = &[
     "plan-nodes/src/",
     "plan-distribution/src/",
     "plan-podstate/src/",
+    "plan-spread/src/",
 ];
 /// Crates that hold a client.
 const SHELLS: &[&str] = &["runtime/src/", "server/src/", "agent/src/", "kruise/src/"];

@@ -26,6 +26,7 @@ const CORES: &[&str] = &[
     "plan-distribution/",
     "plan-podstate/",
     "plan-united/",
+    "plan-spread/",
     "admission/",
     "agent-core/",
     "sim/",

@@ -175,12 +175,9 @@ fn limits(errors: &mut Errors, subsets: &[Value], counts_alone: bool) {
     }
 }
 
-/// Of a hundred. A text without a sign is what older objects may have.
+/// Of a hundred. A text without a sign can be no limit; older objects that have one may be updated otherwise.
 fn share(limit: &IntOrString) -> Option<i32> {
-    match limit {
-        IntOrString::String(text) if text.parse::<i32>().is_ok() => text.parse().ok(),
-        other => other.scaled_a(100, Rounding::Up).ok(),
-    }
+    limit.scaled_a(100, Rounding::Up).ok()
 }
 
 fn strategy(errors: &mut Errors, spec: &Value, subsets: &[Value]) {
@@ -349,6 +346,11 @@ mod tests {
             ),
             (
                 "subsets.0.maxReplicas",
+                json!("30"),
+                "spec.subsets[0].maxReplicas: Invalid",
+            ),
+            (
+                "subsets.0.maxReplicas",
                 json!("many"),
                 "spec.subsets[0].maxReplicas: Invalid",
             ),
@@ -416,6 +418,17 @@ mod tests {
                 .unwrap()
                 .contains("[0]")
         );
+    }
+
+    #[test]
+    fn a_stored_limit_without_a_sign_holds_back_no_other_change() {
+        let mut stored = good();
+        put(&mut stored, "subsets.0.maxReplicas", &json!("30"));
+        let mut renamed = stored.clone();
+        put(&mut renamed, "subsets.1.name", &json!("other"));
+        assert_eq!(SPREAD.update_refused(&stored, &renamed), None);
+        put(&mut renamed, "subsets.0.maxReplicas", &json!("40"));
+        assert!(SPREAD.update_refused(&stored, &renamed).is_some());
     }
 
     #[test]

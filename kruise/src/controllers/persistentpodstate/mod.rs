@@ -10,11 +10,7 @@ mod keys;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, OnceLock, PoisonError, RwLock},
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use jiff::Timestamp;
@@ -31,11 +27,11 @@ use kruise_runtime::{
 };
 use kruise_views::{NodeView, PodView, WorkloadView};
 use kube_cache::{Delta, ObjectKey, SharedInformer};
-use tokio::{sync::watch, time::sleep};
 
 use super::{
     caches::{APPS_STATEFULSETS, NODES, POD_STATES, PODS, PODS_BY_OWNER, STATEFULSETS},
     invalid_spec,
+    listed::Listed,
     parsed::Parsed,
 };
 use crate::{
@@ -70,17 +66,6 @@ const OVERDUE: Spec = Spec::overdue_writes("persistentpodstate_expectation_leaka
 
 /// Shortest time between two reconciles of one while changes keep coming.
 const INTERVAL: Duration = Duration::from_millis(500);
-/// Time between two reads of the list of kinds.
-const REREAD: Duration = Duration::from_mins(1);
-
-/// The kinds that administrators list, as last read.
-#[derive(Default)]
-struct Listed {
-    kinds: RwLock<Arc<Vec<AllowedKind>>>,
-    /// Called when there are others.
-    on_change: OnceLock<Box<dyn Fn() + Send + Sync>>,
-}
-
 /// Reconciles one PersistentPodState from the caches.
 pub struct PersistentPodStates {
     states: SharedInformer<CachedPodState>,
@@ -89,7 +74,7 @@ pub struct PersistentPodStates {
     stateful_sets: SharedInformer<WorkloadView>,
     advanced: SharedInformer<Parsed<kruise_api::statefulset::StatefulSet>>,
     workloads: Workloads,
-    listed: Arc<Listed>,
+    listed: Listed<AllowedKind>,
     start_ordinal: bool,
     served: Arc<Served>,
 }
@@ -99,10 +84,11 @@ impl Controls for PersistentPodStates {
         let workloads = setup.parts.workloads.clone();
         let reading = workloads.clone();
         setup.while_leading(Box::new(move |stop| reading.clone().run(stop).boxed()));
-        let listed = Arc::<Listed>::default();
+        let listed = Listed::default();
         let (finder, followed) = (workloads.clone(), listed.clone());
         setup.while_leading(Box::new(move |stop| {
-            follow_list(finder.clone(), followed.clone(), stop).boxed()
+            let (finder, followed) = (finder.clone(), followed.clone());
+            async move { followed.follow(|| finder.allowed_kinds(), stop).await }.boxed()
         }));
         Self {
             states: setup.indexed(&POD_STATES, &[POD_STATES_BY_TARGET]),
@@ -140,46 +126,11 @@ impl Controls for PersistentPodStates {
             }
         });
         let weak = Arc::downgrade(&controller);
-        // It is set once.
-        let _ = listed.on_change.set(Box::new(move || {
+        listed.on_change(move || {
             if let Some(controller) = weak.upgrade() {
                 controller.push_all(controller.reconciler().keys());
             }
-        }));
-    }
-}
-
-/// Reads the list of kinds again and again until `stop` turns true.
-async fn follow_list(workloads: Workloads, listed: Arc<Listed>, mut stop: watch::Receiver<bool>) {
-    loop {
-        let reading = async {
-            match workloads.allowed_kinds().await {
-                Ok(kinds) => listed.update(kinds),
-                Err(error) => tracing::warn!(%error, "the list of kinds of workloads cannot be read"),
-            }
-            sleep(REREAD).await;
-        };
-        tokio::select! {
-            biased;
-            _ = stop.wait_for(|stop| *stop) => return,
-            () = reading => {}
-        }
-    }
-}
-
-impl Listed {
-    fn kinds(&self) -> Arc<Vec<AllowedKind>> {
-        self.kinds.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn update(&self, kinds: Arc<Vec<AllowedKind>>) {
-        if self.kinds() == kinds {
-            return;
-        }
-        *self.kinds.write().unwrap_or_else(PoisonError::into_inner) = kinds;
-        if let Some(on_change) = self.on_change.get() {
-            on_change();
-        }
+        });
     }
 }
 

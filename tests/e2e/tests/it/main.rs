@@ -66,3 +66,4 @@ mod uniteddeployment;
 mod unreliable;
 mod visible;
 mod webhooks;
+mod workloadspread;

@@ -16,7 +16,7 @@ use crate::cluster::{
 use crate::own_nodes::Nodes;
 use crate::{
     admission_lookups, claims, containerrecreaterequest as restarts, ephemeraljob, installation, launch,
-    persistentpodstate, probes, uniteddeployment,
+    persistentpodstate, probes, uniteddeployment, workloadspread,
 };
 
 /// Namespace of the manager.
@@ -88,6 +88,9 @@ const RARE: &[(&str, &str)] = &[
     // UnitedDeployments are in their cache.
     ("get", "uniteddeployments"),
     ("update", "uniteddeployments/finalizers"),
+    // WorkloadSpreads are in their cache.
+    ("get", "workloadspreads"),
+    ("update", "workloadspreads/finalizers"),
 ];
 
 #[test]
@@ -294,6 +297,7 @@ fn live(scenario: &Scenario) {
     launch::live(&scenario.kubectl);
     persistentpodstate::live(&scenario.kubectl);
     uniteddeployment::live(&scenario.kubectl);
+    workloadspread::live(&scenario.kubectl);
     report_of_sidecars(scenario);
     report_of_nodes(scenario);
     live_with_a_budget(scenario);
