@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Flagged, LIMIT, Scenario, audit_log, scenario_alone, text};
 use crate::containerrecreaterequest::{complete, now};
+use crate::stored::Stored;
 
 /// The feature gate.
 pub(crate) const GATE: &str = "--feature-gates=SidecarTerminator=true";
@@ -37,28 +38,30 @@ pub(crate) fn until_condition(kubectl: &Kubectl, pod: &str) {
     .unwrap();
 }
 
-/// Pod `report` that never restarts: `main`, `log` whose exit code counts, `proxy` whose does not. All run.
+/// Pod `report` that never restarts: `main`, `log` whose exit code counts, `proxy` whose does not. All run, on a node without a
+/// kubelet, which would report them as running again.
 fn pod(scenario: &Scenario) -> Value {
     let set = |name: &str| json!({"name": name, "value": "true"});
-    let pod = json!({
+    let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "report"},
-        "spec": {"restartPolicy": "Never", "containers": [
+        "spec": {"restartPolicy": "Never", "nodeName": "a", "containers": [
             {"name": "main", "image": "nginx:1"},
             {"name": "log", "image": "nginx:1", "env": [set(WHEN)]},
             {"name": "proxy", "image": "nginx:1", "env": [set(WHEN), set(IGNORE)]},
         ]},
     });
-    scenario.kubectl.create(&pod).unwrap();
-    wait::until("the containers run", LIMIT, || {
-        let pod = scenario.kubectl.get("pods", "report")?;
-        let statuses = pod["status"]["containerStatuses"].as_array().cloned();
-        let running = statuses
-            .into_iter()
-            .flatten()
-            .filter(|one| one["state"]["running"].is_object() && one["containerID"].is_string());
-        Ok((running.count() == 3).then_some(pod))
-    })
-    .unwrap()
+    let mut stored = Stored::of(&scenario.kubectl, "main", "rest");
+    stored.place(&mut pod);
+    let created = scenario.kubectl.create(&pod).unwrap();
+    let containers = ["main", "log", "proxy"].map(|name| {
+        json!({
+            "name": name, "image": "nginx:1", "imageID": "", "containerID": format!("containerd://{name}"),
+            "ready": true, "started": true, "restartCount": 0, "state": {"running": {"startedAt": now()}},
+        })
+    });
+    let status = json!({"phase": "Running", "containerStatuses": containers});
+    stored.put_status("pods", &created, &status);
+    created
 }
 
 /// The kubelet reports a container as ended.
