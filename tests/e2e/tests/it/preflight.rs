@@ -32,24 +32,26 @@ fn preflight(kubectl: &Kubectl, arguments: &[&str]) -> (Value, i32) {
     (report.unwrap_or_else(|error| panic!("{error}: {output:?}")), code)
 }
 
-/// The findings about objects of the namespace, each as `severity check about: text`.
-fn findings(report: &Value, namespace: &str) -> Vec<String> {
-    let mut lines = Vec::new();
-    for check in report["checks"].as_array().unwrap() {
-        for finding in check["findings"].as_array().unwrap() {
-            let (about, what) = (text(finding, "/about"), text(finding, "/text"));
-            if about.contains(&format!(" {namespace}/")) || what.contains(&format!(" {namespace}/")) {
-                let severity = text(finding, "/severity");
-                lines.push(format!("{severity} {} {about}: {what}", text(check, "/name")));
-            }
-        }
-    }
-    lines
+/// All findings, each as `severity about: text`.
+fn findings(report: &Value) -> Vec<String> {
+    let checks = report["checks"].as_array().unwrap().iter();
+    let findings = checks.flat_map(|check| check["findings"].as_array().unwrap());
+    let line = |one: &Value| {
+        format!(
+            "{} {}: {}",
+            text(one, "/severity"),
+            text(one, "/about"),
+            text(one, "/text")
+        )
+    };
+    findings.map(line).collect()
 }
 
+/// What is no note about an object of the namespace.
 fn problems(report: &Value, namespace: &str) -> Vec<String> {
-    let lines = findings(report, namespace).into_iter();
-    lines.filter(|line| !line.starts_with("note ")).collect()
+    let mut lines = findings(report);
+    lines.retain(|line| line.contains(&format!(" {namespace}/")) && !line.starts_with("note "));
+    lines
 }
 
 #[test]
@@ -72,7 +74,7 @@ fn clusters_at_rest_of_three_versions_have_no_pod_that_would_change() {
             "--show-managed-fields",
         ];
         if scenario.kubectl.run(&show).unwrap().contains("kubectl-create") {
-            let lines = findings(&report, &namespace);
+            let lines = findings(&report);
             assert!(
                 lines.iter().any(|line| line.contains("writes v1alpha1")),
                 "{lines:?}"
@@ -163,29 +165,12 @@ fn five_planted_problems_are_found_and_nothing_is_written() {
 
     let (report, code) = preflight(kubectl, &["--feature-gates=EnhancedLivenessProbe=true"]);
     assert_eq!((code, &report["advised"]), (1, &json!(false)));
-    let lines = findings(&report, namespace);
+    let lines = findings(&report);
     let has = |parts: &[&str]| {
-        let all: Vec<String> = report["checks"]
-            .as_array()
-            .unwrap()
+        let found = lines
             .iter()
-            .flat_map(|check| {
-                let findings = check["findings"].as_array().unwrap().iter();
-                findings.map(|one| {
-                    format!(
-                        "{} {}: {}",
-                        text(one, "/severity"),
-                        text(one, "/about"),
-                        text(one, "/text")
-                    )
-                })
-            })
-            .collect();
-        assert!(
-            all.iter()
-                .any(|line| parts.iter().all(|part| line.contains(part))),
-            "{parts:?} in {all:#?}"
-        );
+            .any(|line| parts.iter().all(|part| line.contains(part)));
+        assert!(found, "{parts:?} in {lines:#?}");
     };
     has(&[
         "problem",

@@ -155,6 +155,8 @@ fn sidecars_are_requested_to_stop_in_turn_once_the_main_container_has_ended_and_
         .iter()
         .filter(|request| request.is_write() && !request.resource.starts_with("events"))
         .map(|request| format!("{} {}", request.verb, request.resource))
+        // The controller ends a request that has done its work, if it is faster than the agent.
+        .filter(|write| write != "patch containerrecreaterequests/status")
         .collect();
     written.sort();
     assert_eq!(
