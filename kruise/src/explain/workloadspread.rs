@@ -17,7 +17,10 @@ use kruise_runtime::ApiError;
 use kruise_views::{NodeView, OwnerView, PodView, WorkloadView};
 
 use super::{Request, workload::Cluster};
-use crate::{controllers::workloadspread::Inputs, workloads::Reader};
+use crate::{
+    controllers::workloadspread::{Inputs, before},
+    workloads::Reader,
+};
 
 /// Explains a WorkloadSpread, or one pod of its target.
 pub(crate) fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {
@@ -37,6 +40,9 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
         reader: &reader,
     };
     let (read, stored) = workloads.of(&spread, &pods.views).await?;
+    // Of the others only names count.
+    let all: Vec<Arc<WorkloadSpread>> = cluster.list(ResourceId::WORKLOAD_SPREADS).await?;
+    let before = before(&spread, all.iter().map(|other| &**other));
     let now = request.client.now();
     let planned = |memory: &Memory| {
         let inputs = Inputs {
@@ -48,6 +54,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
             replica_sets_of: &|uid| of_owner(&replica_sets, uid, |set| set.controller.as_deref()),
             nodes: &nodes,
             listed: &listed,
+            before: &before,
         };
         let found = inputs.find();
         (inputs.plan_of(&found, memory, Explain::Yes, now), found.pods)

@@ -52,14 +52,14 @@ pub(super) async fn check(cluster: &Cluster, options: &Options) -> anyhow::Resul
         }
     };
     let line = line(&installed.line, options.feature_gates.as_deref());
-    let config = match configuration(&line, &installed.custom_resources) {
+    let config = match configuration(&line, &installed.custom_resources, &options.namespace) {
         Ok(config) => config,
         Err(refused) => {
             let text = format!("this build does not start with its flags: {refused}");
             findings.push(Finding::problem(&deployment, text).advising("start this build without them"));
             let gates = options.feature_gates.iter();
             let gates: Vec<String> = gates.map(|gates| format!("--feature-gates={gates}")).collect();
-            configuration(&gates, "").map_err(anyhow::Error::msg)?
+            configuration(&gates, "", &options.namespace).map_err(anyhow::Error::msg)?
         }
     };
     for gate in gates::without_effect().filter(|gate| config.gates.on(gate)) {
@@ -115,12 +115,14 @@ fn line(installed: &[String], gates: Option<&str>) -> Vec<String> {
         .collect()
 }
 
-fn configuration(line: &[String], custom_resources: &str) -> Result<Config, String> {
+/// The configuration of a manager in this namespace.
+fn configuration(line: &[String], custom_resources: &str, namespace: &str) -> Result<Config, String> {
     let values = FlagSet::new(&FLAGS)
         .parse(line.iter().map(String::as_str))
         .map_err(|error| error.to_string())?;
     let variable = |name: &str| match name {
         "CUSTOM_RESOURCE_ENABLE" => Some(custom_resources.to_owned()),
+        "POD_NAMESPACE" => Some(namespace.to_owned()),
         _ => None,
     };
     let config = Config::new(&values, &variable).context("flags");
@@ -152,7 +154,8 @@ mod tests {
                 "--enable-leader-election=false"
             ]
         );
-        let config = configuration(&flags, &installed.custom_resources).unwrap();
+        let config = configuration(&flags, &installed.custom_resources, "elsewhere").unwrap();
+        assert_eq!(config.webhook.namespace, "elsewhere");
         assert!(config.gates.on("ImagePullJobGate") && !config.gates.on("PodWebhook"));
         assert!(config.lease.is_none());
     }
@@ -163,12 +166,17 @@ mod tests {
             &["--feature-gates=ImagePullJobGate=true".to_owned()],
             Some("ImagePullJobGate=false"),
         );
-        assert!(!configuration(&flags, "").unwrap().gates.on("ImagePullJobGate"));
+        assert!(
+            !configuration(&flags, "", "kruise-system")
+                .unwrap()
+                .gates
+                .on("ImagePullJobGate")
+        );
     }
 
     #[test]
     fn a_flag_that_this_build_does_not_know_is_named() {
-        let refused = configuration(&["--no-such-flag=1".to_owned()], "").unwrap_err();
+        let refused = configuration(&["--no-such-flag=1".to_owned()], "", "kruise-system").unwrap_err();
         assert!(refused.contains("no-such-flag"), "{refused}");
     }
 }

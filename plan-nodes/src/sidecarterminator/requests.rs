@@ -26,6 +26,9 @@ pub(super) enum Due {
     Later,
 }
 
+/// The largest number that a name is continued from.
+const MOST: u32 = 1_000_000;
+
 impl<'a> Requests<'a> {
     /// Those that have the names of this controller.
     pub(super) fn of(
@@ -111,7 +114,8 @@ impl<'a> Requests<'a> {
             let rest = name.strip_prefix(base)?;
             match rest.strip_prefix('-') {
                 None => rest.is_empty().then_some(1),
-                Some(number) => number.parse::<u32>().ok(),
+                // Nobody makes so many; a name that somebody else chose is not continued.
+                Some(number) => number.parse::<u32>().ok().filter(|number| *number <= MOST),
             }
         };
         let numbers = self.all.iter().filter_map(|one| number(&one.metadata.name));

@@ -78,8 +78,13 @@ impl Adoptions {
             if *place != Place::Unmanaged || !pod.is_active() {
                 continue;
             }
-            let Some(found) = self.subset_of(snapshot, pod, &room, now) else {
-                continue;
+            let found = match self.subset_of(snapshot, pod, &room, now) {
+                Fit::Subset(found) => found,
+                Fit::None => continue,
+                Fit::Unread => {
+                    *place = Place::Unread;
+                    continue;
+                }
             };
             if let Some(room) = room.get_mut(found) {
                 *room = room.saturating_sub(1);
@@ -92,27 +97,29 @@ impl Adoptions {
         }
     }
 
-    /// The subset that fits a pod best; `None` if none does, or as long as that is not known.
+    /// The subset that fits a pod best.
     fn subset_of(
         &mut self,
         snapshot: &Snapshot<'_>,
         pod: &Arc<PodView>,
         room: &[i64],
         now: Timestamp,
-    ) -> Option<usize> {
+    ) -> Fit {
         let spread = snapshot.spread;
-        let node = snapshot.nodes.get(pod.node.as_deref()?)?;
+        let Some(node) = pod.node.as_deref().and_then(|node| snapshot.nodes.get(node)) else {
+            return Fit::None;
+        };
         let may_fit = |subset: &Subset| {
             let term = subset.required_node_selector.as_ref();
             term.is_none_or(|term| matches(term, &node))
         };
         if !spread.spec.subsets.iter().any(may_fit) {
-            return None;
+            return Fit::None;
         }
         let key = format!("unfit {} {}", pod.uid, spread.metadata.generation);
         let tried = snapshot.memory.attempts.get(&key);
         if tried.is_some_and(|tried| now.duration_since(tried.last) < UNFIT) {
-            return None;
+            return Fit::None;
         }
         let need = Need::Content(ResourceId::PODS, pod.namespace.to_string(), pod.name.to_string());
         let memory = snapshot.memory;
@@ -124,18 +131,29 @@ impl Adoptions {
                     self.more = true;
                 }
             }
-            return None;
+            return Fit::Unread;
         };
         // It may be another pod of that name by now.
-        let full = read
-            .as_ref()
-            .filter(|full| full.pointer("/metadata/uid").and_then(Value::as_str) == Some(&*pod.uid))?;
+        let is_it = |full: &&Value| full.pointer("/metadata/uid").and_then(Value::as_str) == Some(&*pod.uid);
+        let Some(full) = read.as_ref().filter(is_it) else {
+            return Fit::None;
+        };
         let found = best(&spread.spec.subsets, full, &node, room);
         if found.is_none() {
             self.unfit.push(key);
         }
-        found
+        found.map_or(Fit::None, Fit::Subset)
     }
+}
+
+/// What is known of the subset of a pod.
+enum Fit {
+    /// The one of this index.
+    Subset(usize),
+    /// None fits, or the pod has no node.
+    None,
+    /// The pod has to be read first.
+    Unread,
 }
 
 /// The subset with the highest score of those that may have the pod on its node, the first of several.

@@ -87,6 +87,7 @@ pub(super) fn pods(
                 "is in no subset, and has no node by which one could be found".to_owned()
             }
             Place::Unmanaged => "is in no subset: none fits its node".to_owned(),
+            Place::Unread => "is in no subset yet: it has to be read first".to_owned(),
         };
         if let Some(cost) = costs.get(&pod.uid) {
             let meaning = if *cost < 0 {

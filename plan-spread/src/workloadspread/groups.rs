@@ -1,6 +1,9 @@
 //! The pods of the workload by version and subset.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use kruise_api::workloadspread::WorkloadSpread;
 use kruise_plan_kit::spread::{matched, selects, version};
@@ -15,6 +18,8 @@ pub(super) enum Place {
     Removed,
     /// In none: no annotation says that it is in one of this WorkloadSpread.
     Unmanaged,
+    /// In none, and whether one fits its node is not known yet.
+    Unread,
 }
 
 /// The pods of one version.
@@ -30,9 +35,9 @@ impl<'a> Group<'a> {
         self.at(move |place| place == Place::Subset(index))
     }
 
-    /// The pods in no subset.
+    /// The pods that are known to be in no subset.
     pub(super) fn elsewhere(&self) -> impl Iterator<Item = &'a Arc<PodView>> {
-        self.at(|place| !matches!(place, Place::Subset(_)))
+        self.at(|place| matches!(place, Place::Removed | Place::Unmanaged))
     }
 
     fn at(&self, is_wanted: impl Fn(Place) -> bool) -> impl Iterator<Item = &'a Arc<PodView>> {
@@ -41,12 +46,18 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The pods by version, those that the target filter selects.
-pub(super) fn groups<'a>(spread: &WorkloadSpread, pods: &'a [Arc<PodView>]) -> BTreeMap<String, Group<'a>> {
+/// The pods by version, those that the target filter selects. Two WorkloadSpreads may have the same pods, one through a Deployment and
+/// one through its ReplicaSet: pods of one that goes `before` this one are left out, or both would write them in turns.
+pub(super) fn groups<'a>(
+    spread: &WorkloadSpread,
+    pods: &'a [Arc<PodView>],
+    before: &BTreeSet<String>,
+) -> BTreeMap<String, Group<'a>> {
     let mut groups: BTreeMap<String, Group<'a>> = BTreeMap::new();
     let mut selected: Vec<&Arc<PodView>> = pods
         .iter()
         .filter(|pod| selects(&spread.spec, &pod.labels))
+        .filter(|pod| matched(&pod.annotations).is_none_or(|matched| !before.contains(&matched.name)))
         .collect();
     selected.sort_by(|a, b| (&a.name, &a.uid).cmp(&(&b.name, &b.uid)));
     for pod in selected {

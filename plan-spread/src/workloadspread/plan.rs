@@ -93,7 +93,7 @@ fn of_target(snapshot: &Snapshot<'_>, target: &Workload, plan: &mut Plan, now: T
             .push(Why::of_set("the workload does not exist: it has no pods"));
         return end(snapshot, &limits, BTreeMap::new(), BTreeMap::new(), plan, now);
     };
-    let mut groups = groups(snapshot.spread, snapshot.pods);
+    let mut groups = groups(snapshot.spread, snapshot.pods, snapshot.before);
     let adoptions = adopt(snapshot, &mut groups, &limits, now);
     if !adoptions.needs.is_empty() {
         let memory = snapshot.memory;

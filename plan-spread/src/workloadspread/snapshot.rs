@@ -1,6 +1,6 @@
 //! What a plan is made from.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use kruise_api::workloadspread::WorkloadSpread;
 use kruise_plan_kit::{Explain, Memory, spread::ListedKind, workloads::Known};
@@ -20,6 +20,8 @@ pub struct Snapshot<'a> {
     pub nodes: &'a dyn Nodes,
     /// The kinds that administrators list.
     pub listed: &'a [ListedKind],
+    /// Names of the WorkloadSpreads of the namespace that go before this one: what they have stays theirs.
+    pub before: &'a BTreeSet<String>,
     /// What the last execution taught.
     pub memory: &'a Memory,
     /// Is `Plan::why` wanted?

@@ -1,5 +1,6 @@
 //! Pods that were created before the WorkloadSpread, or past the webhook.
 
+use kruise_plan_kit::Explain;
 use serde_json::{Value, json};
 
 use crate::world::{World, in_zone, subset};
@@ -199,4 +200,38 @@ fn a_pod_of_another_workloadspread_is_taken_over() {
     world.settle();
     let matched = &world.pods["web-0"]["metadata"]["annotations"][crate::world::MATCHED];
     assert_eq!(matched, r#"{"name":"web-spread","subset":"a"}"#);
+}
+
+#[test]
+fn a_pod_of_a_workloadspread_that_goes_before_stays_its_own() {
+    let mut world = running(json!([subset("a", json!(1))]), &["a1", "a1"]);
+    world.before.insert("other".to_owned());
+    let other = r#"{"name":"other","subset":"a"}"#;
+    world.edit_pod(
+        "web-0",
+        &json!({"metadata": {"annotations": {crate::world::MATCHED: other}}}),
+    );
+    world.settle();
+    let annotations = |pod: &str| world.pods[pod]["metadata"]["annotations"].clone();
+    assert_eq!(
+        annotations("web-0"),
+        json!({crate::world::MATCHED: other}),
+        "neither subset nor cost"
+    );
+    assert_eq!(
+        annotations("web-1")[crate::world::MATCHED],
+        r#"{"name":"web-spread","subset":"a"}"#
+    );
+    assert_eq!(world.counts(), "a 1/0");
+}
+
+#[test]
+fn a_pod_that_has_yet_to_be_read_gets_no_cost() {
+    let mut world = running(json!([subset("a", json!(1))]), &["a1"; 40]);
+    let plan = world.plan(Explain::No);
+    let costs = plan.writes.iter().flat_map(|object| &object.steps);
+    let costs = costs.filter(|step| step.reason.contains("deletion cost -200"));
+    assert_eq!(costs.count(), 0, "40 pods fit, and 32 of them were read");
+    world.settle();
+    assert_eq!(world.counts(), "a 40/0");
 }

@@ -1,6 +1,6 @@
 //! What OpenKruise stored is taken over as it is.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{collections::BTreeSet, fs, path::Path, sync::Arc};
 
 use jiff::Timestamp;
 use kruise_api::workloadspread::WorkloadSpread;
@@ -54,6 +54,7 @@ fn what_openkruise_stored_is_taken_over_without_a_write_or_an_event() {
                     pods: &pods,
                     nodes: &NoNodes,
                     listed: &[],
+                    before: &BTreeSet::new(),
                     memory: &Memory::default(),
                     explain: Explain::No,
                 };

@@ -1,7 +1,10 @@
 //! A workload with its pods, nodes and a WorkloadSpread in one namespace; the webhook that counts new and deleted pods; and a
 //! server that carries plans out.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::workloadspread::{Matched, WorkloadSpread, WorkloadSpreadStatus};
@@ -27,6 +30,8 @@ pub(crate) struct World {
     pub(crate) pods: BTreeMap<String, Value>,
     pub(crate) spread: Value,
     pub(crate) listed: Vec<ListedKind>,
+    /// Names of the WorkloadSpreads that go before this one.
+    pub(crate) before: BTreeSet<String>,
     /// What is known of the target, if not the truth.
     pub(crate) known: Option<Known>,
     memory: Memory,
@@ -80,6 +85,7 @@ impl World {
                 "spec": {"targetRef": {"apiVersion": api_version, "kind": kind, "name": "web"}, "subsets": subsets},
                 "status": {}}),
             listed: Vec::new(),
+            before: BTreeSet::new(),
             known: None,
             memory: Memory::default(),
             written: Vec::new(),
@@ -312,6 +318,7 @@ impl World {
                 pods: &pods,
                 nodes: &Listed(&self.nodes),
                 listed: &self.listed,
+                before: &self.before,
                 memory: &memory,
                 explain,
             };

@@ -249,6 +249,9 @@ impl<R: Reconciler> Controller<R> {
     fn panicked(&self, key: &ObjectKey) -> &'static str {
         tracing::error!(controller = self.settings.name, namespace = %key.namespace, name = %key.name, "a reconcile panicked");
         self.observer.panicked();
+        if let Some(dry_run) = &self.settings.dry_run {
+            dry_run.failed(self.settings.name, key, None, "the reconcile panicked");
+        }
         self.retry(key);
         "error"
     }

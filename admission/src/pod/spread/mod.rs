@@ -60,9 +60,10 @@ pub(super) fn missing(pod: &Value, context: &Context<'_>) -> Vec<Lookup> {
 pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<Done, Stop> {
     match decide(pod, context)? {
         Decision::Nothing => Ok(Done::NOTHING),
+        // With a read to be made first, it may yet find a subset.
         Decision::WithoutSubset(write) => Ok(Done {
+            without_subset: write.is_none(),
             write: write.map(Box::new),
-            without_subset: true,
             ..Done::NOTHING
         }),
         Decision::InSubset {

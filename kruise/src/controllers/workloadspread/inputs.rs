@@ -1,6 +1,6 @@
 //! The input of a plan of a WorkloadSpread: its target and the pods of that, read from the caches or given.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use kruise_api::workloadspread::WorkloadSpread;
@@ -33,6 +33,8 @@ pub struct Inputs<'a> {
     pub nodes: &'a dyn Nodes,
     /// The kinds that administrators list.
     pub listed: &'a [ListedKind],
+    /// Names of the WorkloadSpreads of its namespace that go before it.
+    pub before: &'a BTreeSet<String>,
 }
 
 /// The target, and its pods.
@@ -119,11 +121,27 @@ impl Inputs<'_> {
             pods: &found.pods,
             nodes: self.nodes,
             listed: self.listed,
+            before: self.before,
             memory,
             explain,
         };
         plan(&snapshot, now)
     }
+}
+
+/// The names of those that go before a WorkloadSpread: they exist, are not being deleted, and their names are smaller.
+pub(crate) fn before<'s>(
+    spread: &WorkloadSpread,
+    all: impl Iterator<Item = &'s WorkloadSpread>,
+) -> BTreeSet<String> {
+    let (own, namespace) = (&spread.metadata.name, &spread.metadata.namespace);
+    let names = all
+        .map(|other| &other.metadata)
+        .filter(|other| {
+            other.namespace == *namespace && other.deletion_timestamp.is_none() && other.name < *own
+        })
+        .map(|other| other.name.clone());
+    names.collect()
 }
 
 /// The cache of nodes.

@@ -44,6 +44,7 @@ use cached::{CachedSpread, JOBS, REPLICA_SETS_BY_OWNER, SPREADS_BY_TARGET, targe
 use inputs::CachedNodes;
 
 pub use inputs::Inputs;
+pub(crate) use inputs::before;
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<WorkloadSpreads>("workloadspread-controller", 3)
@@ -163,6 +164,9 @@ impl WorkloadSpreads {
             }
             self.workloads.source(namespace)(workload, aspect)
         };
+        let others = self.all.snapshot().list(namespace);
+        let others = others.iter().filter_map(|other| other.object.as_ref().ok());
+        let before = inputs::before(spread, others.map(|other| &**other));
         let inputs = Inputs {
             spread,
             known: &known,
@@ -172,6 +176,7 @@ impl WorkloadSpreads {
             replica_sets_of: &|uid| self.replica_sets.snapshot().by_index(&REPLICA_SETS_BY_OWNER, uid),
             nodes: &CachedNodes(&self.nodes),
             listed: &self.listed.kinds(),
+            before: &before,
         };
         inputs.plan(memory, Explain::No, now)
     }

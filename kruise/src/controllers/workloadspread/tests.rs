@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use kruise_api::workloadspread::WorkloadSpread;
@@ -166,6 +166,7 @@ fn counts(spread: &Value, cached: &Known, stored: &Known, pods: &[Value], sets: 
         replica_sets_of: &|_| sets.clone(),
         nodes: &NoNodes,
         listed: &[],
+        before: &BTreeSet::new(),
     };
     let plan = inputs.plan(&Memory::default(), Explain::No, Timestamp::UNIX_EPOCH);
     let Some(status) = plan.status else {
