@@ -5,15 +5,20 @@ use std::process::Command;
 use kruise_e2e::kubectl::Kubectl;
 use serde_json::{Value, json};
 
-use crate::cluster::{Scenario, bring_back_manager, scenario_alone, text, variable};
+use crate::cluster::{LEASE, Scenario, bring_back_manager, scenario_alone, text, variable};
 use crate::stored::Stored;
 use crate::takeover::stand_by;
 
-/// The manager comes back however the scenario ends.
+/// OpenKruise lets the lease go, and the manager comes back, however the scenario ends.
 struct StandBy<'s>(&'s Scenario);
 
 impl Drop for StandBy<'_> {
     fn drop(&mut self) {
+        let free = json!({"spec": {"holderIdentity": "", "leaseDurationSeconds": 1}});
+        let system = self.0.kubectl.in_namespace("kruise-system");
+        if let Err(error) = system.patch("leases", LEASE, &free) {
+            eprintln!("the lease is not free: {error:#}");
+        }
         bring_back_manager(self.0.kubectl.kubeconfig());
     }
 }
