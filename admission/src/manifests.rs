@@ -5,8 +5,9 @@
 //! Pods that use none of our features do not depend on us: the pod webhook is called only for pods a Kruise workload
 //! made that still lack the readiness gate, which our own controllers set themselves, and for pods that ask for an order
 //! of their containers. Pods of a SidecarSet, a budget or the target of a PersistentPodState or a WorkloadSpread have an
-//! entry of their own. So creation of other pods survives an outage of every manager. Nothing else of a pod depends on us
-//! unless it names a budget, or a WorkloadSpread when it is deleted, but for evictions in a namespace that holds one of them. Likewise a CloneSet that is not
+//! entry of their own. So creation of other pods survives an outage of every manager. Updates and
+//! deletions of a pod depend on us only if it names a budget, its deletion also if it names a WorkloadSpread, and its eviction if
+//! its namespace holds one of them. Likewise a CloneSet that is not
 //! protected from deletion can be deleted meanwhile, by hand or with its namespace; a protected one cannot. The same holds
 //! for every kind that can be protected. The label can be removed without a manager.
 

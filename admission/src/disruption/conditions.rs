@@ -1,6 +1,6 @@
 //! Match conditions, in CEL, that keep requests away which no budget is asked about and no WorkloadSpread counts.
 //!
-//! The pod itself tells: it names its budget and its WorkloadSpread in annotations. So these conditions never change, and need no manager.
+//! A pod names its budget and its WorkloadSpread in annotations. So these conditions never change, and need no manager.
 
 use kruise_api::names::podunavailablebudget::{RELATED, RELATED_LEGACY, UNAVAILABLE_PREFIX};
 use kruise_api::names::workloadspread::MATCHED;

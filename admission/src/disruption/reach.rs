@@ -1,8 +1,8 @@
 //! Which evictions an API server has to show us: those in namespaces that hold a budget or a WorkloadSpread, as a match
 //! condition in CEL.
 //!
-//! The object of an eviction is not the pod, so nothing else of it tells whether a budget protects the pod, or a WorkloadSpread
-//! counts it.
+//! The object of an eviction is an Eviction, not the pod. A condition cannot read the pod's annotations from it, only the
+//! namespace.
 
 use std::collections::BTreeSet;
 

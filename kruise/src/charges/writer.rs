@@ -138,7 +138,7 @@ impl<T: Charged> Writer<T> {
                     answered.await
                 }
             };
-            // Without an answer, whoever was about to write has given up. It may be stored.
+            // No answer: the review that wrote for all was cancelled. Its write may be stored.
             if let Ok(answer) = answer {
                 break answer;
             }
@@ -152,7 +152,7 @@ impl<T: Charged> Writer<T> {
         queues.entry(name.clone()).or_default().clone()
     }
 
-    /// Queues that nobody uses are dropped.
+    /// Removes the queue if no review uses it.
     fn drop_queue(&self, name: &ObjectName, queue: Arc<Queue>) {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         drop(queue);

@@ -8,7 +8,7 @@
 //!    server puts all counts in one order. Who loses asks again, on the WorkloadSpread as it is then.
 //!
 //! # Entries
-//! An entry stands for a change that the controller has yet to see: a slot is taken as long as its pod is in `creatingPods`,
+//! An entry records a change that the controller has not observed yet: a slot is taken as long as its pod is in `creatingPods`,
 //! and one is free in advance as long as its pod is in `deletingPods`. The controller counts pods and drops the entries of those
 //! that it has seen. It drops the others after [`CREATING`] and [`DELETING`]: their requests failed after all.
 //!

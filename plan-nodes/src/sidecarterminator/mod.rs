@@ -8,7 +8,7 @@
 //! - **Main containers first.** Nothing is stopped before every main container has ended, and in a pod that restarts those that
 //!   fail, before every one has ended well. A pod without main containers is left alone.
 //! - **The pod ends.** A sidecar that runs anew, or that a request did not stop, is stopped by a further request, after pauses
-//!   that double. What cannot be stopped is told by a warning.
+//!   that double. A warning event names sidecars that cannot be stopped.
 //! - **One request at a time.** A request is created when those before it have ended. One that has done what it could and has
 //!   not ended is ended first.
 //! - **In turn.** Sidecars whose exit codes do not count are stopped last. Before that the pod gets the phase that its main

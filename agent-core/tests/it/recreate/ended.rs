@@ -1,4 +1,4 @@
-//! Containers that end for good: the kubelet does not start them again, and nobody waits for that.
+//! Containers that end and are not started again by the kubelet: a request does not wait for their restart.
 
 use serde_json::{Value, json};
 
