@@ -1,17 +1,34 @@
-//! What the commands that take Go-style flags have in common: reading them, and how they end.
+//! What commands have in common: a client of the cluster; for those that take Go-style flags reading them, and how they end.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
 use go_compat::flags::{Flag, FlagSet, Values};
-use kruise_runtime::shutdown;
+use kruise_runtime::{
+    Client, Clock,
+    client::{self, Source},
+    shutdown,
+};
 use tokio::{runtime, sync::watch};
 
 use crate::{manager, output};
 
 /// How long a thread that waits for a disk may hold up the end.
 const LAST_THREADS: Duration = Duration::from_secs(1);
+
+/// A client for the command of this name, without a limit of requests. Each request ends after `timeout`.
+pub(crate) async fn connect(command: &str, source: &Source, timeout: Duration) -> anyhow::Result<Client> {
+    let settings = client::Settings {
+        user_agent: format!("kruise-{command}"),
+        timeout,
+        rate: None,
+        host: String::new(),
+        clock: Clock::SYSTEM,
+        observer: None,
+    };
+    Ok(client::connect(source, settings).await?)
+}
 
 /// Reads a command line. A request for help, and a line that cannot be read, are answered and give an exit code: upstream's.
 pub(crate) fn parse(flags: &'static [Flag], line: Vec<String>) -> Result<Values, ExitCode> {

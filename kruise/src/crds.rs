@@ -5,13 +5,13 @@ use std::{fmt::Write as _, path::PathBuf, time::Duration};
 use anyhow::Context;
 use clap::Args;
 use kruise_api::drift::{self, Advice, Difference};
-use kruise_runtime::{
-    Client,
-    client::{self, Source},
-};
+use kruise_runtime::{Client, client::Source};
 use serde_json::Value;
 
-use crate::manifests;
+use crate::{command, manifests};
+
+/// Path of all definitions.
+pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// The command that installs the definitions of this build.
 const APPLY: &str = "kruise crds | kubectl apply -f -";
@@ -80,15 +80,7 @@ pub fn run(options: &Options) -> anyhow::Result<Found> {
 
 /// Each of our definitions with the cluster's.
 async fn read_cluster(source: &Source, ours: Vec<Value>) -> anyhow::Result<Vec<(Value, Option<Value>)>> {
-    let settings = client::Settings {
-        user_agent: "kruise-crds".into(),
-        timeout: Duration::from_secs(30),
-        rate: None,
-        host: String::new(),
-        clock: kruise_runtime::Clock::SYSTEM,
-        observer: None,
-    };
-    let client = client::connect(source, settings).await?;
+    let client = command::connect("crds", source, Duration::from_secs(30)).await?;
     let mut pairs = Vec::with_capacity(ours.len());
     for ours in ours {
         let theirs = theirs(&client, name(&ours)).await?;
@@ -98,7 +90,7 @@ async fn read_cluster(source: &Source, ours: Vec<Value>) -> anyhow::Result<Vec<(
 }
 
 async fn theirs(client: &Client, name: &str) -> anyhow::Result<Option<Value>> {
-    let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
+    let path = format!("{DEFINITIONS}/{name}");
     match client.get(&path).await {
         Ok(definition) => Ok(Some(definition)),
         Err(error) if error.is_not_found() => Ok(None),

@@ -18,6 +18,7 @@ pub mod manager;
 pub mod manifests;
 pub mod migrate;
 pub mod output;
+mod pages;
 #[cfg(feature = "playground")]
 pub mod playground;
 pub mod preflight;

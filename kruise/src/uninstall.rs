@@ -14,14 +14,11 @@ use kruise_api::{
     names::{KRUISE_POD_READY, containerrecreaterequest, imagepulljob, podprobemarker},
     path::segment,
 };
-use kruise_runtime::{
-    ApiError, Client,
-    client::{self, Source},
-};
+use kruise_runtime::{ApiError, Client, client::Source};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use crate::output;
+use crate::{command, crds::DEFINITIONS, output};
 
 /// Where the cluster is.
 #[derive(Args, Debug, Default)]
@@ -51,7 +48,6 @@ const REQUESTS: &str = "containerrecreaterequests";
 /// Objects of one list request.
 const PAGE: u32 = 500;
 const MERGE: &str = "application/merge-patch+json";
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// Checks the cluster and releases what is being deleted. Returns a line for standard output.
 pub fn run(options: &Options) -> anyhow::Result<String> {
@@ -63,15 +59,7 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
 }
 
 async fn prepare(source: &Source) -> anyhow::Result<String> {
-    let settings = client::Settings {
-        user_agent: "kruise-uninstall".into(),
-        timeout: Duration::from_secs(30),
-        rate: None,
-        host: String::new(),
-        clock: kruise_runtime::Clock::SYSTEM,
-        observer: None,
-    };
-    let client = client::connect(source, settings).await?;
+    let client = command::connect("uninstall", source, Duration::from_secs(30)).await?;
     let mut in_use = Vec::new();
     for kind in kinds::ALL
         .into_iter()

@@ -28,17 +28,14 @@ use clap::Args;
 use futures::future::BoxFuture;
 use kruise_api::definition::Kind;
 use kruise_plan_kit::{Phase, Plan, Step};
-use kruise_runtime::{
-    Client,
-    client::{self, Source},
-};
+use kruise_runtime::{Client, client::Source};
 use kruise_views::PodView;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use self::pods::Facts;
 use crate::{
-    controllers,
+    command, controllers,
     gates::Gates,
     leader::{self, LeaderSettings},
 };
@@ -202,15 +199,7 @@ fn enumeration(items: &[String]) -> String {
 
 /// A client of the cluster.
 pub(crate) async fn connect(source: &Source) -> anyhow::Result<Client> {
-    let settings = client::Settings {
-        user_agent: "kruise-explain".into(),
-        timeout: Duration::from_secs(30),
-        rate: None,
-        host: String::new(),
-        clock: kruise_runtime::Clock::SYSTEM,
-        observer: None,
-    };
-    Ok(client::connect(source, settings).await?)
+    command::connect("explain", source, Duration::from_secs(30)).await
 }
 
 #[derive(Deserialize)]

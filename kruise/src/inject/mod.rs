@@ -13,14 +13,14 @@ use kruise_admission::{
     Lookups, Options as Gates, Request, Response,
     pod::{review, sidecars},
 };
-use kruise_runtime::{
-    Client,
-    client::{self, Source},
-};
+use kruise_runtime::{Client, client::Source};
 use serde_json::{Value, json};
 
 use self::files::Files;
-use crate::lookup::{Cache, LookupSource, NoCache, Server};
+use crate::{
+    command,
+    lookup::{Cache, LookupSource, NoCache, Server},
+};
 
 /// What to inject into, and what is known.
 #[derive(Args, Debug)]
@@ -95,16 +95,8 @@ impl Options {
 }
 
 async fn connect(options: &Options) -> anyhow::Result<Client> {
-    let settings = client::Settings {
-        user_agent: "kruise-inject".into(),
-        timeout: Duration::from_secs(30),
-        rate: None,
-        host: String::new(),
-        clock: kruise_runtime::Clock::SYSTEM,
-        observer: None,
-    };
     let source = options.kubeconfig.clone().map_or(Source::Inferred, Source::File);
-    Ok(client::connect(&source, settings).await?)
+    command::connect("inject", &source, Duration::from_secs(30)).await
 }
 
 /// `namespace` is for a pod that names none, where the options do not either.

@@ -8,6 +8,8 @@ mod flags;
 mod jitter;
 mod logging;
 mod narrow;
+#[cfg(test)]
+mod played;
 mod printed;
 mod process;
 mod registrar;

@@ -6,8 +6,7 @@ use kruise_server::webhook_controller::{Api, ApiError, Phase};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::Value;
 
-/// Path of the definitions.
-pub(super) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+use crate::crds::DEFINITIONS;
 
 const MERGE: &str = "application/merge-patch+json";
 

@@ -20,7 +20,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::{controllers, profile::Profile};
+use crate::{controllers, crds::DEFINITIONS, profile::Profile};
 
 use super::{
     config::Config,
@@ -28,7 +28,6 @@ use super::{
     jitter::jitter,
     printed::Printed,
     process::{Host, discover, lease_settings, process},
-    registrar::DEFINITIONS,
     registration::agent,
     sockets::Sockets,
     verbosity,

@@ -16,9 +16,11 @@ use tokio::{
     task::JoinSet,
 };
 
+use crate::crds::DEFINITIONS;
+
 use super::{
     jitter::jitter,
-    registrar::{DEFINITIONS, collection_of_configurations, secrets},
+    registrar::{collection_of_configurations, secrets},
 };
 
 /// The identity of an object; all else is skipped when it is read.

@@ -5,6 +5,8 @@ use kruise_api::path::segment;
 use kruise_runtime::Client;
 use serde_json::{Value, json};
 
+use crate::crds::DEFINITIONS;
+
 /// Groups of OpenKruise.
 const GROUPS: [&str; 2] = ["apps.kruise.io", "policy.kruise.io"];
 
@@ -148,17 +150,17 @@ impl Definition {
 
 /// All definitions of OpenKruise.
 pub(super) async fn all(client: &Client) -> anyhow::Result<Vec<Definition>> {
-    let list: Value = client.get(ALL).await.context("cannot list the definitions")?;
+    let list: Value = client
+        .get(DEFINITIONS)
+        .await
+        .context("cannot list the definitions")?;
     let items = list.get("items").and_then(Value::as_array);
     Ok(items.into_iter().flatten().filter_map(Definition::read).collect())
 }
 
-/// Path of all definitions.
-const ALL: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-
 /// Path of a definition.
 pub(super) fn path(name: &str) -> String {
-    format!("{ALL}/{}", segment(name))
+    format!("{DEFINITIONS}/{}", segment(name))
 }
 
 #[cfg(test)]

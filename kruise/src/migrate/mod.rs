@@ -3,7 +3,6 @@
 mod definition;
 mod owners;
 mod paced;
-mod pages;
 mod place;
 mod rewrite;
 mod storage;
@@ -13,9 +12,9 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
-use kruise_runtime::Client;
-use kruise_runtime::client::{self, Source};
+use kruise_runtime::{Client, client::Source};
 
+use crate::command;
 use definition::Definition;
 
 /// What to migrate.
@@ -44,16 +43,8 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
 
 /// Connects without a limit of requests: each command has its own.
 async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<Client> {
-    let settings = client::Settings {
-        user_agent: "kruise-migrate".into(),
-        timeout: Duration::from_mins(1),
-        rate: None,
-        host: String::new(),
-        clock: kruise_runtime::Clock::SYSTEM,
-        observer: None,
-    };
     let source = kubeconfig.map_or(Source::Inferred, |path| Source::File(path.to_owned()));
-    Ok(client::connect(&source, settings).await?)
+    command::connect("migrate", &source, Duration::from_mins(1)).await
 }
 
 /// The definition of this name.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::definition::{self, Definition};
 use super::paced::Paced;
-use super::pages::{self, Page};
+use crate::pages::{self, Page};
 
 /// Resources of Kubernetes whose objects our kinds own: path of their version, plural name, and the only kind that owns such;
 /// empty if several do. What no named kind owns is not listed: a list of Secrets is a matter of trust.

@@ -8,12 +8,14 @@ use kruise_runtime::Client;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 
-use crate::output;
+use crate::{
+    output,
+    pages::{self, Page},
+};
 
 use super::{
     definition::{self, Definition},
     paced::Paced,
-    pages::{self, Page},
     place::Places,
 };
 

@@ -1,30 +1,14 @@
 //! What is read of the cluster beside caches.
 
 use kruise_runtime::{ApiError, Client};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Objects of one list request.
-const PAGE: u32 = 250;
+use crate::pages::{self, Page};
 
 /// The cluster, read only.
 pub(super) struct Cluster {
     pub(super) client: Client,
-}
-
-#[derive(Deserialize)]
-struct Page {
-    #[serde(default)]
-    metadata: PageMetadata,
-    #[serde(default = "Vec::new")]
-    items: Vec<Value>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct PageMetadata {
-    #[serde(rename = "continue")]
-    next: String,
 }
 
 impl Cluster {
@@ -65,8 +49,7 @@ impl Pages<'_> {
         let Some(next) = self.next.take() else {
             return Ok(None);
         };
-        let path = format!("{}?limit={PAGE}&continue={next}", self.path);
-        let page = self.cluster.object::<Page>(&path).await?;
+        let page: Option<Page<Value>> = self.cluster.object(&pages::path(&self.path, &next)).await?;
         Ok(page.map(|page| {
             self.next = Some(page.metadata.next).filter(|next| !next.is_empty());
             page.items

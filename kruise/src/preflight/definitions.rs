@@ -11,9 +11,11 @@ use super::{
     Check, Finding,
     cluster::{Cluster, text},
 };
-use crate::{crds, manifests};
+use crate::{
+    crds::{self, DEFINITIONS},
+    manifests,
+};
 
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const SHOW: &str = "kruise crds --check";
 
 /// Compares them. Definitions of other programs of the project are named.

@@ -25,9 +25,9 @@ mod webhooks;
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
-use kruise_runtime::client::{self, Source};
+use kruise_runtime::client::Source;
 
-use crate::manifests;
+use crate::{command, manifests};
 use cluster::Cluster;
 pub(crate) use report::{Check, Finding, Report};
 
@@ -78,16 +78,8 @@ pub fn run(options: &Options) -> anyhow::Result<Found> {
         .enable_all()
         .build()?;
     let report = runtime.block_on(async {
-        let settings = client::Settings {
-            user_agent: "kruise-preflight".into(),
-            timeout: Duration::from_mins(1),
-            rate: None,
-            host: String::new(),
-            clock: kruise_runtime::Clock::SYSTEM,
-            observer: None,
-        };
         let source = options.kubeconfig.clone().map_or(Source::Inferred, Source::File);
-        let cluster = Cluster::new(client::connect(&source, settings).await?);
+        let cluster = Cluster::new(command::connect("preflight", &source, Duration::from_mins(1)).await?);
         check(&cluster, options).await
     })?;
     // A thread that waits for a connection does not hold up the end.

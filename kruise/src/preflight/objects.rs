@@ -100,6 +100,7 @@ async fn of_kind(
     };
     let mut pages = cluster.pages(path);
     let before = tally.objects;
+    let is_idle = controllers::kinds_without_controller().any(|other| other.kind == kind.kind);
     while let Some(page) = pages.next().await? {
         for mut object in page {
             // Items of a list have neither.
@@ -108,7 +109,7 @@ async fn of_kind(
                 object.insert("apiVersion".to_owned(), version.into());
                 object.insert("kind".to_owned(), kind.kind.into());
             }
-            tally.note(kind, &object);
+            tally.note(kind, is_idle, &object);
             if text(&object, "/metadata/deletionTimestamp").is_empty() {
                 tally.findings.extend(reviewer.findings(kind, &object).await);
             }
@@ -119,13 +120,14 @@ async fn of_kind(
 }
 
 impl Tally {
-    fn note(&mut self, kind: &'static Kind, object: &Value) {
+    /// Counts an object. Nothing acts on an object of an idle kind.
+    fn note(&mut self, kind: &'static Kind, is_idle: bool, object: &Value) {
         self.objects += 1;
         let about = named(kind.kind, object);
         if is_moving(kind.kind, object) {
             self.moving.insert(about.clone());
         }
-        if controllers::kinds_without_controller().any(|other| other.kind == kind.kind) {
+        if is_idle {
             self.idle.entry(kind.plural).or_default().add(&about);
         }
         let list = |pointer| {
@@ -158,7 +160,7 @@ impl Tally {
         }
         for (finalizer, counted) in &self.finalizers {
             let text = format!(
-                "is neither of OpenKruise nor of Kubernetes; whoever removes it has to stay: {}",
+                "belongs neither to OpenKruise nor to Kubernetes; keep the program that removes it running: {}",
                 counted.such_as()
             );
             self.findings

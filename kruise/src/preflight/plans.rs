@@ -193,25 +193,15 @@ fn finding(planned: &Planned, is_moving: bool) -> Option<Finding> {
 }
 
 /// What a write does to a pod; `None` if it leaves its containers alone.
-fn change(write: &Write) -> Option<(&'static str, &str)> {
-    let (Write::Create { intent, target, .. }
-    | Write::Patch { intent, target, .. }
-    | Write::Delete { intent, target, .. }) = write;
-    let what = match intent {
-        Intent::CreatePod => "is created",
-        Intent::DeletePod | Intent::RequestDelete => "is deleted",
-        Intent::ResizePod => "is resized",
-        Intent::UpdateInPlace | Intent::EmptyTwin | Intent::SwapImages => "is updated in place",
-        Intent::EndPod => "is ended",
-        _ => return None,
-    };
-    (target.resource == ResourceId::PODS).then_some((what, &*target.name))
-}
-
-/// True if a write is about a pod.
-fn is_of_pod(write: &Write) -> bool {
-    let (Write::Create { target, .. } | Write::Patch { target, .. } | Write::Delete { target, .. }) = write;
-    target.resource == ResourceId::PODS
+fn change(write: &Write) -> Option<&'static str> {
+    match write.intent() {
+        Intent::CreatePod => Some("is created"),
+        Intent::DeletePod | Intent::RequestDelete => Some("is deleted"),
+        Intent::ResizePod => Some("is resized"),
+        Intent::UpdateInPlace | Intent::EmptyTwin | Intent::SwapImages => Some("is updated in place"),
+        Intent::EndPod => Some("is ended"),
+        _ => None,
+    }
 }
 
 impl Planned {
@@ -226,16 +216,23 @@ impl Planned {
             ..Self::default()
         };
         for object in &plan.writes {
-            let mut is_changed = false;
-            for step in &object.steps {
-                if let Some((what, pod)) = change(&step.write) {
+            let of_pods = object
+                .steps
+                .iter()
+                .filter(|step| step.write.target().resource == ResourceId::PODS);
+            let (mut is_touched, mut is_changed) = (false, false);
+            for step in of_pods {
+                is_touched = true;
+                if let Some(what) = change(&step.write) {
                     is_changed = true;
                     let text = format!("{what} ({})", step.reason);
-                    planned.pods.entry(pod.to_owned()).or_insert(text);
+                    planned
+                        .pods
+                        .entry(step.write.target().name.clone())
+                        .or_insert(text);
                 }
             }
-            let touches = !is_changed && object.steps.iter().any(|step| is_of_pod(&step.write));
-            planned.touched += usize::from(touches);
+            planned.touched += usize::from(is_touched && !is_changed);
         }
         if let Some(stage) = &plan.stage {
             planned.is_rolling = stage.has_old && stage.course == Course::Moving;

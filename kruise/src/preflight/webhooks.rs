@@ -26,7 +26,9 @@ pub(super) async fn check(cluster: &Cluster, namespace: &str, config: &Config) -
             return Check::new("webhooks", "not compared", vec![finding]);
         }
     };
-    let mut findings: Vec<Finding> = entries.iter().filter_map(not_served).collect();
+    let served: BTreeSet<String> = table::webhooks().flat_map(|webhook| webhook.paths()).collect();
+    let not_served = entries.iter().filter_map(|entry| not_served(entry, &served));
+    let mut findings: Vec<Finding> = not_served.collect();
     let all_pods = config.gates.on("KruisePodReadinessGate") || config.gates.on("EnableExternalCerts");
     match reach(cluster, &entries).await {
         Ok(Some((reached, all))) => {
@@ -77,10 +79,9 @@ async fn entries(cluster: &Cluster, namespace: &str) -> Result<Vec<Entry>, ApiEr
 }
 
 /// A problem if this build does not serve the path, and the configuration is not one that it replaces.
-fn not_served(entry: &Entry) -> Option<Finding> {
+fn not_served(entry: &Entry, served: &BTreeSet<String>) -> Option<Finding> {
     let is_replaced = [manifests::MUTATING, manifests::VALIDATING].contains(&&*entry.configuration);
     let path = text(&entry.webhook, "/clientConfig/service/path");
-    let served: BTreeSet<String> = table::webhooks().flat_map(|webhook| webhook.paths()).collect();
     if is_replaced || served.contains(path) {
         return None;
     }
@@ -176,11 +177,12 @@ mod tests {
             configuration: configuration.into(),
             webhook: json!({"name": "w", "clientConfig": {"service": {"path": path}}}),
         };
-        assert!(not_served(&entry("mine", table::MUTATE_POD)).is_none());
+        let served = [table::MUTATE_POD.to_owned()].into();
+        assert!(not_served(&entry("mine", table::MUTATE_POD), &served).is_none());
         assert!(
-            not_served(&entry(manifests::MUTATING, "/no-such-path")).is_none(),
+            not_served(&entry(manifests::MUTATING, "/no-such-path"), &served).is_none(),
             "it is replaced"
         );
-        assert!(not_served(&entry("mine", "/no-such-path")).is_some());
+        assert!(not_served(&entry("mine", "/no-such-path"), &served).is_some());
     }
 }

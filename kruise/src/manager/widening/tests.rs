@@ -1,17 +1,13 @@
 use std::{
     collections::VecDeque,
-    io,
     sync::{Arc, Mutex},
 };
 
-use bytes::Bytes;
-use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode};
-use http_body_util::{BodyExt, Full};
+use http::Method;
 use kruise_admission::{Options, Request, table::webhooks};
-use kruise_runtime::{Clock, client::Settings, metrics::Metrics};
+use kruise_runtime::metrics::Metrics;
 use kruise_server::{review::Response, webhook::Decision};
 use kube_cache::SharedInformer;
-use kube_client::client::Body;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -20,7 +16,10 @@ use super::*;
 use crate::{
     charges::{Charges, Writer},
     controllers::webhook_caches::{ReviewCache, conditional_webhook, tests::filled, webhook_of_evictions},
-    manager::reviews::{Effects, Reviews},
+    manager::{
+        played,
+        reviews::{Effects, Reviews},
+    },
     refusals::Refusals,
 };
 
@@ -64,25 +63,10 @@ impl Server {
 
     fn client(&self) -> Client {
         let server = self.clone();
-        let service = tower::service_fn(move |request: HttpRequest<Body>| {
-            let server = server.clone();
-            async move {
-                let (head, body) = request.into_parts();
-                let body = body.collect().await.unwrap().to_bytes();
-                let (code, answer) = server.respond(&head.method, head.uri.path(), &body);
-                let response = HttpResponse::builder().status(StatusCode::from_u16(code).unwrap());
-                Ok::<_, io::Error>(response.body(Full::new(Bytes::from(answer.to_string()))).unwrap())
-            }
-        });
-        let settings = Settings {
-            user_agent: "kruise-manager/test".into(),
-            timeout: Duration::from_secs(30),
-            rate: None,
-            host: "here".into(),
-            observer: None,
-            clock: Clock::starting_at(jiff::Timestamp::UNIX_EPOCH),
-        };
-        Client::new(kube_client::Client::new(service, "default"), settings)
+        played::client(move |method, path, body| {
+            let answer = server.respond(&method, &path, &body);
+            std::future::ready(Ok(answer))
+        })
     }
 
     fn reviews(&self) -> Arc<Reviews> {

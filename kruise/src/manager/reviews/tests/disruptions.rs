@@ -7,7 +7,6 @@ use std::{
 
 use futures::future::join_all;
 use http::Method;
-use http_body_util::BodyExt;
 use kruise_admission::lookup::ObjectName;
 use kruise_plan_kit::ledger::Gates;
 use kruise_runtime::events::EventSink;
@@ -15,7 +14,7 @@ use kruise_views::PodView;
 use prometheus_client::encoding::text::encode;
 
 use super::*;
-use crate::{controllers::webhook_caches::tests::fill, refusals::METRICS};
+use crate::{controllers::webhook_caches::tests::fill, manager::played, refusals::METRICS};
 
 const BUDGET: &str = "/apis/policy.kruise.io/v1beta1/namespaces/shop/podunavailablebudgets/web";
 const EXHAUSTED: &str =
@@ -155,25 +154,10 @@ impl Cluster {
 
     fn client(&self) -> Client {
         let cluster = self.clone();
-        let service = tower::service_fn(move |request: HttpRequest<Body>| {
+        played::client(move |method, path, body| {
             let cluster = cluster.clone();
-            async move {
-                let (head, body) = request.into_parts();
-                let body = body.collect().await.unwrap().to_bytes();
-                let (code, answer) = cluster.respond(&head.method, head.uri.path(), &body).await?;
-                let response = HttpResponse::builder().status(StatusCode::from_u16(code).unwrap());
-                Ok::<_, io::Error>(response.body(Full::new(Bytes::from(answer.to_string()))).unwrap())
-            }
-        });
-        let settings = Settings {
-            user_agent: "kruise-manager/test".into(),
-            timeout: Duration::from_secs(30),
-            rate: None,
-            host: "here".into(),
-            observer: None,
-            clock: Clock::starting_at(jiff::Timestamp::UNIX_EPOCH),
-        };
-        Client::new(kube_client::Client::new(service, "default"), settings)
+            async move { cluster.respond(&method, &path, &body).await }
+        })
     }
 
     /// A replica whose caches have the budget as it is now, and these pods.

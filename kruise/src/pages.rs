@@ -3,28 +3,28 @@
 use serde::Deserialize;
 
 /// Objects of one list request.
-pub(super) const SIZE: u32 = 100;
+pub(crate) const SIZE: u32 = 100;
 
 /// A page of a list, with what is read of its objects.
 #[derive(Deserialize)]
-pub(super) struct Page<T> {
-    pub(super) metadata: Metadata,
+pub(crate) struct Page<T> {
+    pub(crate) metadata: Metadata,
     #[serde(default = "Vec::new")]
-    pub(super) items: Vec<T>,
+    pub(crate) items: Vec<T>,
 }
 
 /// Where a page is in its list.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Metadata {
+pub(crate) struct Metadata {
     /// Where the next page begins; empty after the last one.
     #[serde(rename = "continue")]
-    pub(super) next: String,
+    pub(crate) next: String,
     /// Number of objects after this page.
-    pub(super) remaining_item_count: u64,
+    pub(crate) remaining_item_count: u64,
 }
 
 /// The path of the page of a list that begins there; at the beginning if `next` is empty.
-pub(super) fn path(list: &str, next: &str) -> String {
+pub(crate) fn path(list: &str, next: &str) -> String {
     format!("{list}?limit={SIZE}&continue={next}")
 }
