@@ -37,6 +37,8 @@ pub struct World {
     pub now: Timestamp,
     items: BTreeMap<(Timestamp, u64), Item>,
     count: u64,
+    /// When the watch of the NodeImage says what it said last.
+    last_watched: Timestamp,
     /// The stored NodeImage; null if there is none.
     pub node_image: Value,
     pub pods: BTreeMap<String, Value>,
@@ -121,6 +123,7 @@ impl World {
             now: time(START),
             items: BTreeMap::new(),
             count: 0,
+            last_watched: time(START),
             node_image: Value::Null,
             pods: BTreeMap::new(),
             requests: BTreeMap::new(),
@@ -219,14 +222,23 @@ impl World {
     pub fn delete_node_image(&mut self) {
         self.node_image = Value::Null;
         self.version += 1;
-        self.schedule(millis(10), Event::NodeImageDeleted, None);
+        self.watched(millis(10), Event::NodeImageDeleted);
+    }
+
+    /// The watch of the NodeImage says something. It keeps the order of the changes, however long each takes to arrive.
+    fn watched(&mut self, delay: Duration, event: Event) {
+        let arrival = self.later(delay).max(self.last_watched);
+        self.last_watched = arrival;
+        self.count += 1;
+        self.items
+            .insert((arrival, self.count), Item { event, image: None });
     }
 
     fn changed(&mut self, delay: Duration) {
         self.version += 1;
         self.node_image["metadata"]["resourceVersion"] = self.version.to_string().into();
         if let Some(view) = self.view() {
-            self.schedule(delay, Event::NodeImage(view), None);
+            self.watched(delay, Event::NodeImage(view));
         }
     }
 
@@ -649,7 +661,11 @@ impl World {
             // Watches never go back.
             let is_watch = matches!(
                 item.event,
-                Event::NodeImage(_) | Event::Pod { .. } | Event::NodeImageDeleted | Event::Request(_)
+                Event::NodeImage(_)
+                    | Event::NodeImageDeleted
+                    | Event::Pod { .. }
+                    | Event::Request(_)
+                    | Event::RequestDeleted { .. }
             );
             let delay = if is_watch { Duration::ZERO } else { delays(count) };
             let delayed = time
