@@ -77,7 +77,17 @@ impl History {
             Step::End(pod) if world.pods.contains_key(&name(pod)) => {
                 world.edit_pod(&name(pod), &json!({"status": {"phase": "Succeeded"}}));
             }
-            Step::Run(pod) if world.pods.contains_key(&name(pod)) => world.run(&name(pod), "a1"),
+            // A pod that has ended never runs again.
+            Step::Run(pod) => {
+                let pod = name(pod);
+                if world
+                    .pods
+                    .get(&pod)
+                    .is_some_and(|pod| pod["status"]["phase"] != "Succeeded")
+                {
+                    world.run(&pod, "a1");
+                }
+            }
             Step::Limit(a, b) => {
                 self.exceeds |= *a < self.limits[0] || *b < self.limits[1];
                 self.limits = [*a, *b];

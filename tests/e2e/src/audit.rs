@@ -33,6 +33,8 @@ pub struct Entry {
     pub uri: String,
     /// When the server received it, in RFC 3339.
     pub received: String,
+    /// When it had answered, in RFC 3339.
+    pub answered: String,
 }
 
 /// How a request counts.
@@ -143,6 +145,8 @@ struct Line {
     response_status: ResponseStatus,
     #[serde(default)]
     request_received_timestamp: String,
+    #[serde(default)]
+    stage_timestamp: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -181,6 +185,7 @@ fn parse(line: &str) -> Result<Entry> {
         user_agent: line.user_agent,
         uri: line.request_uri,
         received: line.request_received_timestamp,
+        answered: line.stage_timestamp,
     })
 }
 

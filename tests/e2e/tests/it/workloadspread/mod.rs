@@ -1,5 +1,7 @@
 //! WorkloadSpreads: pods of workloads in subsets of nodes.
 
+mod load;
+
 use kruise_e2e::{kubectl::Kubectl, wait};
 use serde_json::{Value, json};
 
@@ -12,8 +14,13 @@ const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
 /// Two nodes, one in zone `a` and one in zone `b`.
 fn zones(scenario: &Scenario) -> Nodes {
-    let nodes = Nodes::new(scenario, 2);
-    for (node, zone) in nodes.names.iter().zip(["a", "b"]) {
+    nodes_of(scenario, &["a", "b"])
+}
+
+/// A node in each of these zones.
+fn nodes_of(scenario: &Scenario, zones: &[&str]) -> Nodes {
+    let nodes = Nodes::new(scenario, zones.len());
+    for (node, zone) in nodes.names.iter().zip(zones) {
         let zone = json!({"metadata": {"labels": {(ZONE): zone}}});
         scenario.kubectl.patch("node", node, &zone).unwrap();
     }
