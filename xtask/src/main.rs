@@ -40,6 +40,8 @@ enum Task {
     BenchDaemonsets(bench::daemonsets::Options),
     /// Measure the start of a manager, compared with a plain list of the pods.
     BenchStart(bench::start::Options),
+    /// Measure `kruise preflight`, compared with plain lists of what it reads.
+    BenchPreflight(bench::preflight::Options),
     /// Build the image of the manager, without a daemon: a layout that any OCI tool can push.
     Image(image::Options),
     /// Check the rules of ARCHITECTURE.md.
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Task::Bench(options) => bench::cloneset::run(&options),
         Task::BenchDaemonsets(options) => bench::daemonsets::run(&options),
         Task::BenchStart(options) => bench::start::run(&options),
+        Task::BenchPreflight(options) => bench::preflight::run(&options),
         Task::Image(options) => image::run(&options),
         Task::Tidy => tidy::run(),
     };

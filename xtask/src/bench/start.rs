@@ -24,7 +24,7 @@ use crate::lab::binaries::Binaries;
 use crate::lab::folder;
 
 /// The CloneSet in the version that is stored: while no manager runs, nobody converts.
-const RESOURCE: &str = "clonesets.v1beta1.apps.kruise.io";
+pub(super) const RESOURCE: &str = "clonesets.v1beta1.apps.kruise.io";
 
 /// What is measured.
 #[derive(Args, Debug)]
@@ -86,7 +86,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     };
     let behind_a_service = best(Some(port), "at the same address")?;
     let at_a_new_address = best(None, "at a new address")?;
-    let list = plain_list(&kubectl)?;
+    let list = time_of(&kubectl, "/api/v1/pods")?;
     let bar = SECOND + list.mul_f64(LISTS);
     println!(
         "{} pods: plain list {:.2} s, bar {:.2} s; best start at the same address {:.2} s, at a new one {:.2} s",
@@ -153,8 +153,8 @@ fn first_write(
     since(&created)
 }
 
-/// The best time of three lists of all pods, without the time that kubectl takes to start.
-fn plain_list(kubectl: &Kubectl) -> Result<Duration> {
+/// The best time of three requests for a path, without the time that kubectl takes to start.
+pub(super) fn time_of(kubectl: &Kubectl, path: &str) -> Result<Duration> {
     let time = |path: &str| -> Result<Duration> {
         let mut best = Duration::MAX;
         for _ in 0..3 {
@@ -164,5 +164,5 @@ fn plain_list(kubectl: &Kubectl) -> Result<Duration> {
         }
         Ok(best)
     };
-    Ok(time("/api/v1/pods")?.saturating_sub(time("/readyz")?))
+    Ok(time(path)?.saturating_sub(time("/readyz")?))
 }

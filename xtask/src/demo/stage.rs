@@ -127,6 +127,7 @@ mod tests {
             user_agent: agent.into(),
             uri: String::new(),
             received: String::new(),
+            answered: String::new(),
         }
     }
 
