@@ -15,8 +15,8 @@ use std::{
 };
 
 use kruise_api::{
-    meta::StringMap, persistentpodstate::PersistentPodState, podunavailablebudget::PodUnavailableBudget,
-    workloadspread::WorkloadSpread,
+    meta::StringMap, persistentpodstate::PersistentPodState, podprobemarker::PodProbeMarker,
+    podunavailablebudget::PodUnavailableBudget, workloadspread::WorkloadSpread,
 };
 use kruise_plan_kit::ledger::Workload;
 use kruise_views::PodView;
@@ -97,6 +97,8 @@ pub enum Lookup {
     Budgets(String),
     /// All PersistentPodStates of a namespace: [`LookupResult::PodStates`].
     PodStates(String),
+    /// All PodProbeMarkers of a namespace: [`LookupResult::ProbeMarkers`].
+    ProbeMarkers(String),
     /// A WorkloadSpread: [`LookupResult::Spread`].
     Spread(ObjectName),
     /// All WorkloadSpreads of a namespace: [`LookupResult::Spreads`].
@@ -166,6 +168,8 @@ pub enum LookupResult {
     Budgets(Vec<Arc<PodUnavailableBudget>>),
     /// The PersistentPodStates of a namespace that can be read, sorted by name.
     PodStates(Vec<Arc<PersistentPodState>>),
+    /// The PodProbeMarkers of a namespace that can be read, sorted by name.
+    ProbeMarkers(Vec<Arc<PodProbeMarker>>),
     /// A WorkloadSpread, or why it cannot be read.
     Spread(Result<Arc<WorkloadSpread>, String>),
     /// The WorkloadSpreads of a namespace that can be read, sorted by name.
@@ -315,6 +319,16 @@ impl Lookups {
             _ => None,
         });
         states.map(Option::unwrap_or_default)
+    }
+
+    /// The PodProbeMarkers of a namespace.
+    pub(crate) fn probe_markers(&self, namespace: &str) -> Result<&[Arc<PodProbeMarker>], Lookup> {
+        let lookup = Lookup::ProbeMarkers(namespace.to_owned());
+        let markers = self.read(lookup, |result| match result {
+            LookupResult::ProbeMarkers(markers) => Some(markers.as_slice()),
+            _ => None,
+        });
+        markers.map(Option::unwrap_or_default)
     }
 
     /// A WorkloadSpread, or why it cannot be read; `None` if it does not exist.

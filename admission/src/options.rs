@@ -33,6 +33,9 @@ pub struct Options {
     pub distributions: bool,
     /// Probes may mark pods: gate `PodProbeMarkerGate`.
     pub probe_markers: bool,
+    /// New pods have their probes in annotations, for providers of serverless containers: gate
+    /// `EnablePodProbeMarkerOnServerless`, where probes may mark pods at all.
+    pub serverless_probes: bool,
     /// Without a whitelist SidecarSets may patch any annotation: gate `SidecarSetPatchPodMetadataDefaultsAllowed`.
     pub patch_metadata_by_default: bool,
     /// Workloads may be spread: gate `WorkloadSpread`.
@@ -63,6 +66,7 @@ impl Options {
         pull_jobs: false,
         distributions: false,
         probe_markers: true,
+        serverless_probes: false,
         patch_metadata_by_default: false,
         workload_spread: true,
         vertical_scaling: false,

@@ -15,7 +15,8 @@ use kruise_admission::{
 };
 use kruise_api::{
     meta::ObjectMeta, names::APPS_GROUP, path::segment, persistentpodstate::PersistentPodState,
-    podunavailablebudget::PodUnavailableBudget, workloadspread::WorkloadSpread,
+    podprobemarker::PodProbeMarker, podunavailablebudget::PodUnavailableBudget,
+    workloadspread::WorkloadSpread,
 };
 use kruise_plan_kit::{
     sidecars::names,
@@ -297,6 +298,12 @@ impl Server {
                 let read = PersistentPodState::from_value;
                 let all = listed(&self.client, "persistentpodstates", namespace, read);
                 Ok(LookupResult::PodStates(all.await?))
+            }
+            // A pod that is created without its probes is never probed: without an answer, it is not.
+            Lookup::ProbeMarkers(namespace) => {
+                let read = PodProbeMarker::from_value;
+                let all = listed(&self.client, "podprobemarkers", namespace, read);
+                Ok(LookupResult::ProbeMarkers(all.await?))
             }
             Lookup::Spread(name) => {
                 let object = newest_served(&self.client, "workloadspreads", name).await?;

@@ -11,6 +11,7 @@ mod budget;
 mod launch;
 mod patch;
 mod podstate;
+mod probes;
 mod readiness;
 pub mod sidecars;
 mod spread;
@@ -35,6 +36,7 @@ const CHAIN: &[Step] = &[
     ("launch", launch::apply),
     ("budget", budget::apply),
     ("persistent-pod-state", podstate::apply),
+    ("pod-probes", probes::apply),
 ];
 
 /// What a step may look at.
@@ -115,6 +117,7 @@ pub(crate) fn review_timed(
     let of_others = [
         budget::known(&request.object, &context).err(),
         podstate::known(&request.object, &context).err(),
+        probes::known(&context).err(),
     ]
     .into_iter()
     .flatten();

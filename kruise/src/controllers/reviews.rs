@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use kruise_admission::Options;
 use kruise_plan_kit::ledger;
 
-use super::kinds_without_controller;
+use super::{kinds_without_controller, podprobemarker::SERVERLESS};
 use crate::{
     gates::{BUDGET_DELETIONS, BUDGET_UPDATES, DEFINITIONS_PROTECTION, DELETION_PROTECTION, Gates},
     manager::Config,
@@ -32,6 +32,7 @@ pub fn options(config: &Config) -> Options {
         pull_jobs: config.gates.on("ImagePullJobGate"),
         distributions: config.gates.on("ResourceDistributionGate"),
         probe_markers: config.gates.on("PodProbeMarkerGate"),
+        serverless_probes: config.gates.on(SERVERLESS) && config.gates.on("PodProbeMarkerGate"),
         patch_metadata_by_default: config.gates.on("SidecarSetPatchPodMetadataDefaultsAllowed"),
         workload_spread: config.gates.on("WorkloadSpread"),
         vertical_scaling: config.gates.on("InPlaceWorkloadVerticalScaling"),

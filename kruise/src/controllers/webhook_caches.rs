@@ -1,5 +1,5 @@
 //! The caches that webhooks read: SidecarSets, labels of namespaces, revisions of SidecarSets, budgets, PersistentPodStates,
-//! WorkloadSpreads.
+//! PodProbeMarkers, WorkloadSpreads.
 //!
 //! Every replica serves webhooks, so every replica has these caches. They stay empty if their kind is not served.
 
@@ -12,6 +12,7 @@ use std::{
 
 use jiff::Timestamp;
 use kruise_admission::{
+    Options,
     deletion::dependants::Dependants,
     disruption::{self, EVICTIONS, Evictions},
     lookup::{Lookup, LookupResult, Pod},
@@ -20,8 +21,9 @@ use kruise_admission::{
     widening::StoredSoon,
 };
 use kruise_api::{
-    meta::StringMap, persistentpodstate::PersistentPodState, podunavailablebudget::PodUnavailableBudget,
-    sidecarset::KIND as SIDECARSET, workloadspread::WorkloadSpread,
+    meta::StringMap, persistentpodstate::PersistentPodState, podprobemarker::PodProbeMarker,
+    podunavailablebudget::PodUnavailableBudget, sidecarset::KIND as SIDECARSET,
+    workloadspread::WorkloadSpread,
 };
 use kruise_plan_kit::{ResourceId, sidecars::names, workloads::Workload};
 use kruise_runtime::{Served, caches::Caches};
@@ -43,6 +45,7 @@ use tokio::{
 use super::{
     caches::{BUDGETS, NAMESPACES, POD_STATES, SPREADS},
     parsed::Parsed,
+    probes::POD_PROBE_MARKERS,
     sidecarset::{CachedRevision, CachedSidecarSet, SET_REVISIONS, SIDECARSETS},
 };
 use crate::{
@@ -57,8 +60,8 @@ mod needed;
 use awaited::Awaited;
 use needed::Needed;
 
-/// The webhook for new pods whose match condition is derived from the SidecarSets, budgets, PersistentPodStates and
-/// WorkloadSpreads.
+/// The webhook for new pods whose match condition is derived from the SidecarSets, budgets, PersistentPodStates, PodProbeMarkers
+/// and WorkloadSpreads.
 pub fn conditional_webhook() -> ConditionalWebhook {
     ConditionalWebhook {
         name: PODS_OF_SETS.into(),
@@ -99,8 +102,25 @@ pub struct WebhookCaches {
     pub(crate) spreads: Newest<WorkloadSpread>,
     /// PersistentPodStates.
     pod_states: SharedInformer<Parsed<Arc<PersistentPodState>>>,
+    /// PodProbeMarkers; `None` unless new pods have their probes in annotations.
+    probe_markers: Option<SharedInformer<Parsed<Arc<PodProbeMarker>>>>,
     /// Match condition for evictions.
     evictions: watch::Sender<DesiredCondition>,
+}
+
+/// The objects that can be read, of one namespace or of all; `None` before the first list is complete.
+fn readable<T: Send + Sync + 'static>(
+    cache: &SharedInformer<Parsed<Arc<T>>>,
+    namespace: Option<&str>,
+) -> Option<Vec<Arc<T>>> {
+    cache.synced_version()?;
+    let snapshot = cache.snapshot();
+    let cached = match namespace {
+        Some(namespace) => snapshot.list(namespace),
+        None => snapshot.iter().cloned().collect(),
+    };
+    let readable = cached.iter().filter_map(|one| one.object.as_ref().ok());
+    Some(readable.cloned().collect())
 }
 
 /// All SidecarSets sorted by name. They are sorted again at the first read after a change.
@@ -110,12 +130,13 @@ struct SortedSets {
 }
 
 impl WebhookCaches {
-    /// Declares the caches. With `spreads`, pods are spread by WorkloadSpreads.
-    pub fn new(caches: &mut Caches, served: &Arc<Served>, spreads: bool) -> Self {
+    /// Declares the caches of the webhooks with these options.
+    pub fn new(caches: &mut Caches, served: &Arc<Served>, options: &Options) -> Self {
         let is_served = served.version(ResourceId::SIDECARSETS).is_some();
         let budgets = Newest::new(caches, served, true);
-        let spreads = Newest::new(caches, served, spreads);
+        let spreads = Newest::new(caches, served, options.workload_spread);
         let has_pod_states = served.version(ResourceId::PERSISTENT_POD_STATES).is_some();
+        let has_probes = options.serverless_probes && served.version(ResourceId::POD_PROBE_MARKERS).is_some();
         let webhook_caches = Self {
             served: served.clone(),
             sidecarsets: caches.informer_if(is_served, &SIDECARSETS),
@@ -126,7 +147,7 @@ impl WebhookCaches {
                 changed: watch::channel(()).0,
             }),
             desired: watch::channel(
-                if is_served || has_pod_states || budgets.are_served() || spreads.are_served() {
+                if is_served || has_pod_states || has_probes || budgets.are_served() || spreads.are_served() {
                     DesiredCondition::default()
                 } else {
                     // Nothing needs the webhook, and no pod may depend on it.
@@ -139,6 +160,7 @@ impl WebhookCaches {
             budgets,
             spreads,
             pod_states: caches.informer_if(has_pod_states, &POD_STATES),
+            probe_markers: has_probes.then(|| caches.informer_if(true, &POD_PROBE_MARKERS)),
             evictions: watch::channel(DesiredCondition::default()).0,
         };
         let sorted = webhook_caches.sorted.clone();
@@ -146,6 +168,13 @@ impl WebhookCaches {
         let sorted = webhook_caches.sorted.clone();
         caches.on_change(&POD_STATES, move |delta| {
             // Whose pods are meant does not change, and records change the status all the time.
+            if delta.old.is_none() || delta.new.is_none() {
+                sorted.changed.send_replace(());
+            }
+        });
+        let sorted = webhook_caches.sorted.clone();
+        caches.on_change(&POD_PROBE_MARKERS, move |delta| {
+            // Selectors do not change.
             if delta.old.is_none() || delta.new.is_none() {
                 sorted.changed.send_replace(());
             }
@@ -176,14 +205,15 @@ impl WebhookCaches {
         if self.served.version(ResourceId::PERSISTENT_POD_STATES).is_none() {
             return Some(Vec::new());
         }
-        self.pod_states.synced_version()?;
-        let snapshot = self.pod_states.snapshot();
-        let cached = match namespace {
-            Some(namespace) => snapshot.list(namespace),
-            None => snapshot.iter().cloned().collect(),
-        };
-        let readable = cached.iter().filter_map(|one| one.object.as_ref().ok());
-        Some(readable.cloned().collect())
+        readable(&self.pod_states, namespace)
+    }
+
+    /// The PodProbeMarkers that can be read, of one namespace or of all; `None` before the first list is complete.
+    fn probe_markers(&self, namespace: Option<&str>) -> Option<Vec<Arc<PodProbeMarker>>> {
+        match &self.probe_markers {
+            Some(markers) => readable(markers, namespace),
+            None => Some(Vec::new()),
+        }
     }
 
     /// All SidecarSets sorted by name; `None` before the first list is complete.
@@ -293,10 +323,11 @@ impl WebhookCaches {
             None if self.budgets.are_served() => return None,
             None => Vec::new(),
         };
-        let states = self.pod_states(None)?;
+        let (states, markers) = (self.pod_states(None)?, self.probe_markers(None)?);
         let spreads = self.spreads.all()?;
         let mut pods = Reach::of_all(&sets);
         pods.extend(states.iter().filter_map(|state| Reach::of_pod_state(state)));
+        pods.extend(markers.iter().filter_map(|marker| Reach::of_probe_marker(marker)));
         pods.extend(
             budgets
                 .iter()
@@ -388,6 +419,10 @@ impl Cache for ReviewCache {
             Lookup::Budgets(namespace) => self.webhook_caches.budgets.of_namespace(namespace),
             Lookup::PodStates(namespace) => match self.webhook_caches.pod_states(Some(namespace)) {
                 Some(states) => Cached::Found(LookupResult::PodStates(states)),
+                None => Cached::NotSynced,
+            },
+            Lookup::ProbeMarkers(namespace) => match self.webhook_caches.probe_markers(Some(namespace)) {
+                Some(markers) => Cached::Found(LookupResult::ProbeMarkers(markers)),
                 None => Cached::NotSynced,
             },
             Lookup::Spread(name) => self.webhook_caches.spreads.get(name),

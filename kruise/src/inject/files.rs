@@ -149,6 +149,7 @@ impl Cache for Files {
             | Lookup::Pod(_)
             | Lookup::LivePod(_)
             | Lookup::Budget(_)
+            | Lookup::ProbeMarkers(_)
             | Lookup::Spread(_)
             | Lookup::Spreads(_)
             | Lookup::Owner { .. }

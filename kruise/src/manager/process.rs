@@ -116,11 +116,7 @@ where
     let (server, before) = tokio::join!(server, before);
     let server = server?;
     let mut caches = Caches::default();
-    let webhook_caches = WebhookCaches::new(
-        &mut caches,
-        &served,
-        controllers::reviews::options(config).workload_spread,
-    );
+    let webhook_caches = WebhookCaches::new(&mut caches, &served, &controllers::reviews::options(config));
     let finds_workloads = find_workloads(&config.gates, &served, &config.profile.registrations());
     let own_namespace = &config.webhook.namespace;
     let workloads = Workloads::new(&mut caches, &served, finds_workloads, client, own_namespace);

@@ -11,8 +11,8 @@
 use std::collections::BTreeSet;
 
 use kruise_api::{
-    meta::LabelSelector, persistentpodstate::PersistentPodState, podunavailablebudget::PodUnavailableBudget,
-    workloadspread::WorkloadSpread,
+    meta::LabelSelector, persistentpodstate::PersistentPodState, podprobemarker::PodProbeMarker,
+    podunavailablebudget::PodUnavailableBudget, workloadspread::WorkloadSpread,
 };
 use kruise_plan_kit::sidecars::{Matcher, names::NAMESPACE_NAME};
 use kruise_plan_kit::spread::is_known;
@@ -39,6 +39,19 @@ pub struct Reach {
     by_key: String,
 }
 
+/// Holds of the pods of a namespace that a selector matches.
+fn in_namespace(pods: &LabelSelector, namespace: &str) -> Option<String> {
+    let name = (NAMESPACE_NAME.to_owned(), namespace.to_owned());
+    let namespace = LabelSelector {
+        match_labels: [name].into(),
+        ..LabelSelector::default()
+    };
+    alternative(&Matcher {
+        pods: pods.clone(),
+        namespaces: Some(namespace),
+    })
+}
+
 impl Reach {
     /// Of a set; `None` if it injects into no new pod.
     pub fn of(set: &Set) -> Option<Self> {
@@ -54,17 +67,7 @@ impl Reach {
     /// Of a budget: of the pods that it may cover. Which workload a pod belongs to does not say the pod alone, but one that a
     /// workload owns says that it has an owner.
     pub fn of_budget(budget: &PodUnavailableBudget) -> Option<Self> {
-        let name = (NAMESPACE_NAME.to_owned(), budget.metadata.namespace.clone());
-        let namespace = LabelSelector {
-            match_labels: [name].into(),
-            ..LabelSelector::default()
-        };
-        let in_namespace = |pods: &LabelSelector| {
-            alternative(&Matcher {
-                pods: pods.clone(),
-                namespaces: Some(namespace.clone()),
-            })
-        };
+        let in_namespace = |pods: &LabelSelector| in_namespace(pods, &budget.metadata.namespace);
         if budget.spec.target_ref.is_some() {
             let exact = format!("{} && {OWNED}", in_namespace(&LabelSelector::default())?);
             let by_key = exact.clone();
@@ -73,6 +76,15 @@ impl Reach {
         let selector = budget.spec.selector.as_ref().filter(|one| !one.is_empty())?;
         Some(Self {
             exact: in_namespace(selector)?,
+            by_key: by_key(selector),
+        })
+    }
+
+    /// Of a PodProbeMarker: of the pods that its selector matches. `None` if there can be none.
+    pub fn of_probe_marker(marker: &PodProbeMarker) -> Option<Self> {
+        let selector = Some(&marker.spec.selector).filter(|one| !one.is_empty())?;
+        Some(Self {
+            exact: in_namespace(selector, &marker.metadata.namespace)?,
             by_key: by_key(selector),
         })
     }

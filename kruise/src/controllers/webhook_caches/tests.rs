@@ -46,7 +46,7 @@ pub(crate) fn empty(version: Option<&'static str>) -> WebhookCaches {
     WebhookCaches::new(
         &mut Caches::default(),
         &Arc::new(served.into_iter().collect()),
-        true,
+        &kruise_admission::Options::DEFAULT,
     )
 }
 
@@ -78,12 +78,16 @@ fn before_the_first_list_there_is_no_result_and_an_unserved_kind_has_no_objects(
 
 #[test]
 fn a_spread_needs_its_new_pods_and_the_evictions_of_its_namespace_unless_its_gate_is_off() {
-    let caches = |gate| {
+    let caches = |workload_spread| {
         let served = [(ResourceId::WORKLOAD_SPREADS, "v1beta1")];
+        let options = kruise_admission::Options {
+            workload_spread,
+            ..kruise_admission::Options::DEFAULT
+        };
         WebhookCaches::new(
             &mut Caches::default(),
             &Arc::new(served.into_iter().collect()),
-            gate,
+            &options,
         )
     };
     let on = caches(true);
@@ -100,6 +104,41 @@ fn a_spread_needs_its_new_pods_and_the_evictions_of_its_namespace_unless_its_gat
     );
     let evictions = disruption::condition(&evictions);
     assert_eq!(evictions.as_deref(), Some("request.namespace == 'shop'"));
+    assert_eq!(caches(false).reaches(), Some((BTreeSet::new(), BTreeSet::new())));
+}
+
+#[test]
+fn a_marker_needs_its_new_pods_where_they_have_their_probes_in_annotations() {
+    let caches = |serverless_probes| {
+        let served = [(ResourceId::POD_PROBE_MARKERS, "v1alpha1")];
+        let options = kruise_admission::Options {
+            serverless_probes,
+            ..kruise_admission::Options::DEFAULT
+        };
+        WebhookCaches::new(
+            &mut Caches::default(),
+            &Arc::new(served.into_iter().collect()),
+            &options,
+        )
+    };
+    let on = caches(true);
+    assert_eq!(on.reaches(), None, "the first list is not complete");
+    let marker = |name: &str, selector: Value| {
+        json!({"apiVersion": "apps.kruise.io/v1alpha1", "metadata": {"name": name, "namespace": "shop"},
+            "spec": {"selector": selector, "probes": []}})
+    };
+    let markers = [
+        marker("web", json!({"matchLabels": {"app": "web"}})),
+        marker("none", json!({})),
+    ];
+    fill(on.probe_markers.as_ref().unwrap(), read_all(&markers));
+    let (pods, evictions) = on.reaches().unwrap();
+    let pods = condition(&pods).unwrap();
+    assert!(
+        pods.contains("request.namespace == 'shop'") && pods.contains("'web'"),
+        "{pods}"
+    );
+    assert_eq!(evictions, BTreeSet::new());
     assert_eq!(caches(false).reaches(), Some((BTreeSet::new(), BTreeSet::new())));
 }
 

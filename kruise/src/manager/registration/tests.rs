@@ -129,7 +129,7 @@ fn built(flag: &str, served: Served, client: &Client) -> (Built, Caches) {
     let values = FlagSet::new(&FLAGS).parse([flag]).unwrap();
     let config = Config::new(&values, &|_| None).unwrap();
     let (served, mut caches) = (Arc::new(served), Caches::default());
-    let webhook_caches = WebhookCaches::new(&mut caches, &served, true);
+    let webhook_caches = WebhookCaches::new(&mut caches, &served, &kruise_admission::Options::DEFAULT);
     let workloads = Workloads::new(&mut caches, &served, false, client, "kruise-system");
     let parts = Parts {
         workloads: &workloads,

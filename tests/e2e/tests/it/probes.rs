@@ -3,7 +3,7 @@
 use kruise_e2e::{kubectl::Kubectl, wait};
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, Scenario, explained, scenario, text};
+use crate::cluster::{Flagged, LIMIT, Scenario, explained, scenario, scenario_alone, text};
 use crate::own_nodes::{GROUP, Nodes};
 
 const IDLE: &str = "game.example/idle";
@@ -75,15 +75,19 @@ pub(crate) fn report(kubectl: &Kubectl, node: &str, state: &str, message: &str) 
         .unwrap();
 }
 
-/// A running pod of `game` on a node, with a named port.
-pub(crate) fn run_pod(kubectl: &Kubectl, nodes: &Nodes, name: &str, node: &str) {
-    let pod = json!({
+/// A pod of `game` on a node, with a named port.
+fn pod(nodes: &Nodes, name: &str, node: &str) -> Value {
+    json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": "game"}},
         "spec": {
             "nodeName": node, "tolerations": [{"key": GROUP, "value": nodes.group}],
             "containers": [{"name": "main", "image": "nginx:1", "ports": [{"name": "web", "containerPort": 8080}]}]},
-    });
-    kubectl.create(&pod).unwrap();
+    })
+}
+
+/// Creates such a pod, and waits until it runs.
+pub(crate) fn run_pod(kubectl: &Kubectl, nodes: &Nodes, name: &str, node: &str) {
+    kubectl.create(&pod(nodes, name, node)).unwrap();
     wait::until_true("the pod runs", LIMIT, || {
         let pod = kubectl.get("pods", name)?;
         Ok(pod["status"]["phase"] == "Running")
@@ -203,4 +207,44 @@ fn probes_follow_pods_and_markers_and_nothing_is_left() {
         Ok(probes_of(kubectl, second).is_none())
     })
     .unwrap();
+}
+
+#[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
+fn a_pod_says_its_probes_to_the_provider_of_a_virtual_node_and_is_marked_by_its_conditions() {
+    let scenario = scenario_alone("probes-virtual");
+    let kubectl = &scenario.kubectl;
+    let gate = "--feature-gates=EnablePodProbeMarkerOnServerless=true";
+    let _flagged = Flagged::shared(kubectl.kubeconfig(), &[gate]);
+    let nodes = Nodes::new(&scenario, 1);
+    let node = nodes.names[0].as_str();
+    nodes.run(&["label", "node", node, "type=virtual-kubelet", "--overwrite"]);
+    kubectl.create(&marker("idle")).unwrap();
+    let new = pod(&nodes, "g-0", node).to_string();
+    wait::until_true("new pods are reviewed", LIMIT, || {
+        let tried = ["create", "--dry-run=server", "--output=json", "-f", "-"];
+        let tried: Value = serde_json::from_str(&kubectl.run_with_input(&tried, &new)?)?;
+        Ok(tried["metadata"]["annotations"]["kruise.io/podprobemarker-list"] == "idle")
+    })
+    .unwrap();
+    run_pod(kubectl, &nodes, "g-0", node);
+    let annotations = kubectl.get("pods", "g-0").unwrap()["metadata"]["annotations"].clone();
+    let probes: Value = serde_json::from_str(&text(&annotations, "/kruise.io~1podprobe")).unwrap();
+    let wanted = json!([{"name": "idle", "containerName": "main", "podConditionType": IDLE,
+        "probe": {"httpGet": {"path": "/idle", "port": "web"}}}]);
+    assert_eq!(probes, wanted);
+    assert_eq!(marks(kubectl, "g-0"), <(String, String, String)>::default());
+    let condition = json!({"status": {"conditions": [{"type": IDLE, "status": "True"}]}}).to_string();
+    let patch = [
+        "patch",
+        "pod",
+        "g-0",
+        "--subresource=status",
+        "--type=strategic",
+        "-p",
+    ];
+    kubectl.run(&[&patch[..], &[&condition]].concat()).unwrap();
+    until_marked(kubectl, "g-0", ("True", "idle", "-10"));
+    let status = kubectl.get("podprobemarkers", "idle").unwrap()["status"].clone();
+    assert_eq!(status["matchedPods"], 1);
 }

@@ -170,7 +170,11 @@ impl Cluster {
         let served = [(ResourceId::POD_UNAVAILABLE_BUDGETS, "v1beta1")];
         let served = Arc::new(served.into_iter().collect());
         let mut caches = kruise_runtime::caches::Caches::default();
-        let mut cache = cache(controllers::WebhookCaches::new(&mut caches, &served, true));
+        let mut cache = cache(controllers::WebhookCaches::new(
+            &mut caches,
+            &served,
+            &Options::DEFAULT,
+        ));
         let budgets = cache.webhook_caches.budgets.clone();
         let listed = self.budget.lock().unwrap().clone();
         let listed = (!listed.is_null()).then(|| serde_json::from_value(listed).unwrap());

@@ -171,7 +171,11 @@ impl Cluster {
             .collect(),
         );
         let mut caches = kruise_runtime::caches::Caches::default();
-        let mut cache = cache(controllers::WebhookCaches::new(&mut caches, &served, true));
+        let mut cache = cache(controllers::WebhookCaches::new(
+            &mut caches,
+            &served,
+            &Options::DEFAULT,
+        ));
         let objects = self.objects.lock().unwrap();
         let of = |kind: &str| {
             let all = objects.values().filter(|one| one["kind"] == kind).cloned();
