@@ -306,8 +306,14 @@ fn every_kind_flag_and_gate_is_described_in_the_reference() {
 fn the_feature_matrix_says_what_acts_on_a_kind() {
     let page = features::page();
     let row = |name: &str| {
-        let row = page.lines().find(|line| line.starts_with(&format!("| [{name}](")));
-        let cells = row.unwrap().split(" | ").skip(1).map(|cell| cell.trim_end_matches(" |"));
+        let row = page
+            .lines()
+            .find(|line| line.starts_with(&format!("| [{name}](")));
+        let cells = row
+            .unwrap()
+            .split(" | ")
+            .skip(1)
+            .map(|cell| cell.trim_end_matches(" |"));
         cells.collect::<Vec<_>>()
     };
     let yes = "yes";
@@ -318,7 +324,17 @@ fn the_feature_matrix_says_what_acts_on_a_kind() {
     );
     assert_eq!(
         row("NodePodProbe"),
-        [old, "", "cluster", "`PodProbeMarkerGate` (on)", "", "", "", "", ""]
+        [
+            old,
+            "",
+            "cluster",
+            "`PodProbeMarkerGate` (on)",
+            "",
+            "",
+            "",
+            "",
+            ""
+        ]
     );
     let charges = "`podunavailablebudgets.policy.kruise.io/status` \
                    (`PodUnavailableBudgetDeleteGate` or `PodUnavailableBudgetUpdateGate`): patch";

@@ -36,7 +36,11 @@ fn contents(documents: &BTreeMap<&str, String>) -> Vec<String> {
     let text = documents.get(CONTENTS).map_or("", String::as_str);
     for link in links(text) {
         let (target, heading) = target(CONTENTS, link);
-        let target = if heading.is_empty() { target } else { link.to_owned() };
+        let target = if heading.is_empty() {
+            target
+        } else {
+            link.to_owned()
+        };
         *entries.entry(target).or_default() += 1;
     }
     let is_page = |path: &str| path.starts_with(BOOK) && path != CONTENTS;
@@ -131,7 +135,11 @@ mod tests {
             [web](https://example.com/x)\n```\n[code](nowhere.md)\n# no heading\n```\n";
         let contents = "- [Page](page.md)\n";
         let readme = "[docs](docs/page.md#a-page) [samples](samples)";
-        let fine = [(CONTENTS, contents), ("README.md", readme), ("docs/page.md", page)];
+        let fine = [
+            (CONTENTS, contents),
+            ("README.md", readme),
+            ("docs/page.md", page),
+        ];
         assert_eq!(check(&fine), [""; 0]);
         for (bad, wanted) in [
             ("[x](docs/pages.md)", "leads to no file"),

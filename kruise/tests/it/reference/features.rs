@@ -141,7 +141,11 @@ fn name(grant: &Grant) -> String {
     let slash = if grant.subresource.is_empty() { "" } else { "/" };
     let gates = grant.gates.iter().map(|gate| format!("`{gate}`"));
     let gates = gates.collect::<Vec<_>>().join(" or ");
-    let gates = if gates.is_empty() { gates } else { format!(" ({gates})") };
+    let gates = if gates.is_empty() {
+        gates
+    } else {
+        format!(" ({gates})")
+    };
     format!("`{plural}{dot}{group}{slash}{}`{gates}", grant.subresource)
 }
 
@@ -162,13 +166,18 @@ fn webhooks_of(kind: &Kind) -> Option<&'static KindWebhooks> {
 /// Without a validating webhook the mutating one refuses, too.
 fn steps(webhooks: &KindWebhooks) -> String {
     let defaults = webhooks.mutating.map(|_| "defaults");
-    defaults.into_iter().chain(["rules"]).collect::<Vec<_>>().join(", ")
+    defaults
+        .into_iter()
+        .chain(["rules"])
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Its own status is not what a budget's controller asks.
 fn asks_budgets(registration: &Registration) -> bool {
     let budgets = ResourceId::POD_UNAVAILABLE_BUDGETS;
-    let charges = |grant: &Grant| grant.resource == budgets && grant.subresource == "status" && !grant.verbs.is_empty();
+    let charges =
+        |grant: &Grant| grant.resource == budgets && grant.subresource == "status" && !grant.verbs.is_empty();
     registration.resource() != Some(budgets) && registration.grants.iter().any(charges)
 }
 
