@@ -21,13 +21,19 @@ pub(super) fn broken(documents: &BTreeMap<&str, String>, tracked: &BTreeSet<&str
                 found.push(format!("{path}: {link} leads to no file"));
             } else if !heading.is_empty() && !headings(documents.get(target.as_str())).contains(heading) {
                 found.push(format!("{path}: {link} leads to no heading"));
-            } else if path.starts_with(BOOK) && !(is_file && target.starts_with(BOOK)) {
+            } else if path.starts_with(BOOK) && !(is_file && is_in_book(path, &target)) {
                 found.push(format!("{path}: {link} leads to no file of the book"));
             }
         }
     }
     found.extend(contents(documents));
     found
+}
+
+/// Does a link of this page lead to the same file on the site? There a `README.md` is the index of its folder, and only the
+/// contents link it by that name.
+fn is_in_book(page: &str, target: &str) -> bool {
+    target.starts_with(BOOK) && (page == CONTENTS || !target.ends_with("/README.md"))
 }
 
 /// Pages that the table of contents does not have once, and entries of it that are no pages.
@@ -154,11 +160,18 @@ mod tests {
 
     #[test]
     fn a_page_links_files_of_the_book_only() {
-        for bad in ["../README.md", "../samples/a.yaml", "../samples", "dashboards"] {
+        for bad in [
+            "../README.md",
+            "../samples/a.yaml",
+            "../samples",
+            "dashboards",
+            "README.md",
+        ] {
             let page = format!("[x]({bad})");
             let found = check(&[
-                (CONTENTS, "- [Page](page.md)"),
+                (CONTENTS, "[Start](README.md)\n- [Page](page.md)"),
                 ("README.md", ""),
+                ("docs/README.md", ""),
                 ("docs/page.md", &page),
             ]);
             assert_eq!(
