@@ -1,4 +1,5 @@
-//! The pages `docs/first-*.md`, command by command with the stock kubectl: each command must print what the page says.
+//! The tutorials (`docs/first-*.md`, `docs/guestbook.md`, `docs/hot-upgrade.md`), command by command with the stock kubectl:
+//! each command must print what the page says.
 
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
@@ -247,4 +248,16 @@ fn sidecarset_in_ten_minutes_prints_what_the_page_says() {
         "first-sidecarset",
         include_str!("../../../docs/first-sidecarset.md"),
     );
+}
+
+#[test]
+#[ignore = "needs kubectl: cargo test -p kruise --test it -- --ignored"]
+fn the_guestbook_prints_what_the_page_says() {
+    walk("guestbook", include_str!("../../../docs/guestbook.md"));
+}
+
+#[test]
+#[ignore = "needs kubectl: cargo test -p kruise --test it -- --ignored"]
+fn a_sidecar_upgraded_without_a_gap_prints_what_the_page_says() {
+    walk("hot-upgrade", include_str!("../../../docs/hot-upgrade.md"));
 }

@@ -1,7 +1,9 @@
-//! docs/reference: kinds, flags, gates, metrics and events, generated from the program.
+//! docs/reference: kinds, what acts on them, flags, gates, metrics and events, generated from the program.
 //!
 //! The files are generated and compared with those in the repository;
 //! `UPDATE_EXPECT=1 cargo test -p kruise --test it reference` writes them.
+
+mod features;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -36,9 +38,10 @@ fn files() -> BTreeMap<String, String> {
         files.insert(name, HEAD.to_owned() + &of_kind(&definition));
     }
     let index = format!(
-        "{HEAD}# Reference\n\n[Flags, gates, metrics and events of the manager](manager.md). The fields of each kind:\n\n{index}"
+        "{HEAD}# Reference\n\n[Feature matrix](features.md): what acts on each kind. [Flags, gates, metrics and events of the manager](manager.md). The fields of each kind:\n\n{index}"
     );
     files.insert("README.md".to_owned(), index);
+    files.insert("features.md".to_owned(), HEAD.to_owned() + &features::page());
     files.insert("manager.md".to_owned(), HEAD.to_owned() + &of_manager());
     files
 }
@@ -296,5 +299,52 @@ fn every_kind_flag_and_gate_is_described_in_the_reference() {
         "| `LeaderElection` | Normal | Lease |",
     ] {
         assert!(manager.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn the_feature_matrix_says_what_acts_on_a_kind() {
+    let page = features::page();
+    let row = |name: &str| {
+        let row = page
+            .lines()
+            .find(|line| line.starts_with(&format!("| [{name}](")));
+        let cells = row
+            .unwrap()
+            .split(" | ")
+            .skip(1)
+            .map(|cell| cell.trim_end_matches(" |"));
+        cells.collect::<Vec<_>>()
+    };
+    let yes = "yes";
+    let (old, new) = ("`v1alpha1`", "`v1beta1`");
+    assert_eq!(
+        row("CloneSet"),
+        [new, old, "namespace", "", "defaults, rules", yes, yes, yes, yes]
+    );
+    assert_eq!(
+        row("NodePodProbe"),
+        [
+            old,
+            "",
+            "cluster",
+            "`PodProbeMarkerGate` (on)",
+            "",
+            "",
+            "",
+            "",
+            ""
+        ]
+    );
+    let charges = "`podunavailablebudgets.policy.kruise.io/status` \
+                   (`PodUnavailableBudgetDeleteGate` or `PodUnavailableBudgetUpdateGate`): patch";
+    for text in [
+        charges,
+        "| `sidecarterminator-controller` | `SidecarTerminator` (off) |",
+        "| `pod-readiness-controller` |  | `pods/status`: patch |",
+        "| webhook `mpod.kb.io` | `PodWebhook` (on) |",
+        "Deployment (`deployments`)",
+    ] {
+        assert!(page.contains(text), "{text}");
     }
 }
