@@ -2,6 +2,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod bundle;
 mod charges;
 pub mod chart;
 mod command;

@@ -1,4 +1,4 @@
-//! The executable: `kruise manager`, `daemon`, `manifests`, `chart`, `crds`, `explain`, `inject`, `migrate`, `preflight`, `restart`, `uninstall`, `version` and, with the
+//! The executable: `kruise manager`, `bundle`, `daemon`, `manifests`, `chart`, `crds`, `explain`, `inject`, `migrate`, `preflight`, `restart`, `uninstall`, `version` and, with the
 //! feature of that name, `playground`. Under the names of upstream's programs it does what they do: `manager`, `kruise-daemon` and `helm_hook`.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -9,8 +9,8 @@ use clap::{Parser, Subcommand};
 #[cfg(feature = "playground")]
 use kruise::playground;
 use kruise::{
-    chart, crds, daemon, explain, inject, manager, manifests, migrate, output, preflight, restart, uninstall,
-    version,
+    bundle, chart, crds, daemon, explain, inject, manager, manifests, migrate, output, preflight, restart,
+    uninstall, version,
 };
 
 #[global_allocator]
@@ -40,6 +40,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         flags: Vec<String>,
     },
+    /// Collect facts about an installation and its objects in an archive for those who help with it, without secrets.
+    Bundle(bundle::Options),
     /// Print everything an installation needs, for kubectl apply -f -.
     Manifests(manifests::Options),
     /// Write a Helm chart that installs the same.
@@ -77,6 +79,7 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Manager { flags } => manager::main(flags),
         Command::Daemon { flags } => daemon::main(flags),
+        Command::Bundle(options) => report(bundle::run(&options)),
         Command::Manifests(options) => report(manifests::render(&options)),
         Command::Chart(options) => report(chart::run(&options)),
         Command::Crds(options) => {

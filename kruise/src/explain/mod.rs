@@ -34,6 +34,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use self::pods::Facts;
+pub(crate) use self::pods::without_reports;
 use crate::{
     command, controllers,
     gates::Gates,

@@ -53,7 +53,8 @@ impl Facts {
         if wanted.is_empty() {
             return text;
         }
-        text.push_str("\nNot in service, or held:\n");
+        text.push_str("\n");
+        text.push_str(HEAD);
         for (name, facts) in wanted.iter().take(MOST) {
             let _ = writeln!(text, "  pods/{name}: {facts}");
         }
@@ -63,6 +64,21 @@ impl Facts {
         }
         text
     }
+}
+
+/// Heading of the section.
+const HEAD: &str = "Not in service, or held:\n";
+
+/// An explanation without the section in which pods report, because that quotes the programs that run in them.
+pub(crate) fn without_reports(explanation: &str) -> String {
+    let Some((before, after)) = explanation.split_once(HEAD) else {
+        return explanation.to_owned();
+    };
+    let rest: Vec<&str> = after
+        .split_inclusive('\n')
+        .skip_while(|line| line.starts_with("  "))
+        .collect();
+    format!("{before}{HEAD}  see the pods\n{}", rest.concat())
 }
 
 /// Is it so far from being in service that warnings of its events matter?

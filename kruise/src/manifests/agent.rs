@@ -4,7 +4,7 @@
 
 use kruise_api::names::AGENT_NAMESPACE;
 use kruise_api::names::containerrecreaterequest::{NODE_NAME, NODE_TYPE, VIRTUAL_KUBELET};
-use kruise_api::names::nodeimage::AGENT as NAME;
+pub(crate) use kruise_api::names::nodeimage::AGENT as NAME;
 use serde_json::{Value, json};
 
 use super::rbac::{self, Place, Role};

@@ -1,7 +1,9 @@
 //! The storage versions of a CustomResourceDefinition.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, bail};
-use kruise_api::path::segment;
+use kruise_api::{kinds, path::segment};
 use kruise_runtime::Client;
 use serde_json::{Value, json};
 
@@ -30,7 +32,11 @@ pub(super) struct Definition {
     /// Group and kind of the objects.
     pub(super) group: String,
     pub(super) kind: String,
-    plural: String,
+    /// Name of the objects in paths.
+    pub(super) plural: String,
+    /// Names by which clients ask for the objects, in lower case: plural, singular, kind and short names. The short names are
+    /// those of the definition and those of this build.
+    pub(super) names: BTreeSet<String>,
     served: Vec<String>,
 }
 
@@ -49,6 +55,19 @@ impl Definition {
                 .collect()
         };
         let stored = object.pointer("/status/storedVersions").and_then(Value::as_array);
+        let (kind, plural) = (text("/spec/names/kind")?, text("/spec/names/plural")?);
+        let short = object.pointer("/spec/names/shortNames").and_then(Value::as_array);
+        let short = short.into_iter().flatten().filter_map(Value::as_str);
+        let ours = kinds::of_resource(&group, &plural).map_or(&[][..], |kind| kind.short_names);
+        let singular = text("/spec/names/singular");
+        let names = [&kind, &plural]
+            .into_iter()
+            .chain(&singular)
+            .map(String::as_str)
+            .chain(short)
+            .chain(ours.iter().copied())
+            .map(str::to_lowercase)
+            .collect();
         Some(Self {
             name: text("/metadata/name")?,
             uid: text("/metadata/uid")?,
@@ -65,8 +84,9 @@ impl Definition {
                 .filter_map(|version| version.as_str().map(str::to_owned))
                 .collect(),
             group,
-            kind: text("/spec/names/kind")?,
-            plural: text("/spec/names/plural")?,
+            kind,
+            plural,
+            names,
             served: named("served"),
         })
     }
@@ -93,8 +113,14 @@ impl Definition {
         (&self.uid, &self.storage, self.generation) == (&before.uid, &before.storage, before.generation)
     }
 
+    /// Versions that no object is stored in any more once all are rewritten.
+    pub(super) fn outdated(&self) -> impl Iterator<Item = &str> {
+        let stored = self.stored.iter().map(String::as_str);
+        stored.filter(|version| *version != self.storage)
+    }
+
     /// The version for requests: the stored one, if it is served, or else any served one.
-    fn request_version(&self) -> Option<&str> {
+    pub(super) fn request_version(&self) -> Option<&str> {
         let stored = self.served.iter().find(|version| **version == self.storage);
         stored.or(self.served.first()).map(String::as_str)
     }

@@ -1,21 +1,22 @@
 //! `kruise migrate`: one-time changes of an installation between versions.
 
+mod cluster;
 mod definition;
+mod names;
 mod owners;
 mod paced;
 mod place;
+mod preview;
 mod rewrite;
 mod storage;
 
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::bail;
 use clap::{Args, Subcommand};
 use kruise_runtime::{Client, client::Source};
 
 use crate::command;
-use definition::Definition;
 
 /// What to migrate.
 #[derive(Args, Debug)]
@@ -45,15 +46,6 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
 async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<Client> {
     let source = kubeconfig.map_or(Source::Inferred, |path| Source::File(path.to_owned()));
     command::connect("migrate", &source, Duration::from_mins(1)).await
-}
-
-/// The definition of this name.
-fn named<'d>(definitions: &'d [Definition], name: &str) -> anyhow::Result<&'d Definition> {
-    let found = definitions.iter().find(|definition| definition.name == name);
-    let Some(found) = found else {
-        bail!("the cluster has no definition {name} of OpenKruise");
-    };
-    Ok(found)
 }
 
 /// Reads a number of requests in a second.

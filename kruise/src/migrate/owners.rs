@@ -38,7 +38,7 @@ const JSON: &str = "application/json-patch+json";
 /// Whose dependents, and which version they are to name.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// Definitions, such as clonesets.apps.kruise.io.
+    /// Kinds, such as clonesets, clone or clonesets.apps.kruise.io.
     #[arg(required = true)]
     names: Vec<String>,
     /// The version that dependents are to name.
@@ -121,7 +121,7 @@ async fn migrate(options: &Options) -> anyhow::Result<String> {
 /// The kinds of the named definitions.
 fn owners(options: &Options, definitions: &[Definition]) -> anyhow::Result<Owners> {
     let kinds = options.names.iter().map(|name| {
-        let definition = super::named(definitions, name)?;
+        let definition = super::names::find(definitions, name)?;
         definition.check_version(&options.to)?;
         Ok((definition.group.clone(), definition.kind.clone()))
     });

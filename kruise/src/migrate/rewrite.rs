@@ -40,26 +40,33 @@ pub(super) struct Rewritten {
     pub(super) refused: Vec<String>,
 }
 
+/// An object of a list.
 #[derive(Deserialize)]
-struct Item {
-    metadata: ItemMetadata,
+pub(super) struct Item {
+    pub(super) metadata: ItemMetadata,
 }
 
 #[derive(Deserialize)]
-struct ItemMetadata {
+pub(super) struct ItemMetadata {
     #[serde(default)]
     namespace: String,
     name: String,
 }
 
 impl ItemMetadata {
-    fn key(&self) -> String {
+    /// Namespace and name: lists are in the order of these.
+    pub(super) fn key(&self) -> String {
         if self.namespace.is_empty() {
             self.name.clone()
         } else {
             format!("{}/{}", self.namespace, self.name)
         }
     }
+}
+
+/// True if a run that came as far as `after` has written the object.
+pub(super) fn is_done(key: &str, after: &str) -> bool {
+    key <= after
 }
 
 impl<'a> Rewriter<'a> {
@@ -123,7 +130,7 @@ impl<'a> Rewriter<'a> {
         done: &mut Rewritten,
     ) -> anyhow::Result<()> {
         let key = object.key();
-        if *key <= *after {
+        if is_done(&key, after) {
             done.passed += 1;
             return Ok(());
         }

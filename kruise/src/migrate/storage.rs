@@ -1,16 +1,20 @@
 //! `kruise migrate storage`: rewrites every object in the storage version of its definition.
 //!
 //! The server never removes a version from a definition's `storedVersions`. This command does, and only if every object was
-//! rewritten while the definition did not change.
+//! rewritten while the definition did not change. Where the cluster can migrate by itself, it does that.
 
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use anyhow::bail;
-use clap::Args;
+use clap::{Args, ValueEnum};
+use kruise_runtime::Client;
 
 use super::{
+    cluster::{self, End, Served},
     definition::{self, Definition},
+    names,
     place::Places,
+    preview,
     rewrite::Rewriter,
 };
 use crate::output;
@@ -24,23 +28,57 @@ const ROUNDS: usize = 5;
 /// fields of that version.
 const ALWAYS_NEWER: &str = "statefulsets.apps.kruise.io";
 
+/// Objects rewritten in a second, unless a flag says otherwise.
+const RATE: f64 = 20.0;
+
 /// What to rewrite, and how fast.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// Definitions, such as clonesets.apps.kruise.io; without one all of OpenKruise.
+    /// Kinds, such as clonesets, clone or clonesets.apps.kruise.io; without one all of OpenKruise.
     names: Vec<String>,
     /// Make this the stored version of the named definitions first: for the way back.
     #[arg(long, value_name = "VERSION", requires = "names")]
     to: Option<String>,
-    /// Objects rewritten in a second, at most.
-    #[arg(long, default_value_t = 20.0, value_parser = super::positive)]
-    rate: f64,
-    /// Keep in this file how far the migration is, and go on from there.
+    /// Say how many objects would be rewritten, and which stored versions would be dropped. Writes nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Who rewrites the objects.
+    #[arg(long, value_enum, default_value_t = By::Auto)]
+    by: By,
+    /// Objects rewritten in a second by this command, at most; 20 without it.
+    #[arg(long, value_parser = super::positive)]
+    rate: Option<f64>,
+    /// Keep in this file how far the migration by this command is, and go on from there.
     #[arg(long, value_name = "FILE")]
     progress: Option<PathBuf>,
     /// Kubeconfig; without it `KUBECONFIG`, then the cluster's own.
     #[arg(long)]
     kubeconfig: Option<PathBuf>,
+}
+
+/// Who rewrites the objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// The cluster if it can, and this command otherwise, or with --rate or --progress.
+    Auto,
+    /// The cluster, by StorageVersionMigrations.
+    Cluster,
+    /// This command.
+    Command,
+}
+
+impl Options {
+    /// Who rewrites the objects.
+    fn writer(&self) -> anyhow::Result<By> {
+        let is_paced = self.rate.is_some() || self.progress.is_some();
+        match self.by {
+            By::Cluster if is_paced => {
+                bail!("--rate and --progress are for objects that this command rewrites, not the cluster")
+            }
+            By::Auto if is_paced => Ok(By::Command),
+            by => Ok(by),
+        }
+    }
 }
 
 /// Migrates, and returns a line for each definition.
@@ -52,14 +90,32 @@ pub(super) fn run(options: &Options) -> anyhow::Result<String> {
 }
 
 async fn migrate(options: &Options) -> anyhow::Result<String> {
+    let by = options.writer()?;
     let client = super::connect(options.kubeconfig.as_deref()).await?;
     let mut places = Places::load(options.progress.as_deref())?;
-    let mut rewriter = Rewriter::new(&client, options.rate);
     let definitions = chosen(options, definition::all(&client).await?)?;
+    let served = match by {
+        By::Command => None,
+        By::Auto | By::Cluster => cluster::served(&client).await?,
+    };
+    if by == By::Cluster && served.is_none() {
+        bail!(
+            "the cluster serves no StorageVersionMigrations; without --by=cluster this command rewrites the objects"
+        );
+    }
+    if options.dry_run {
+        return preview::lines(&client, &definitions, options.to.as_deref(), &places, served).await;
+    }
+    let mut rewriter = Rewriter::new(&client, options.rate.unwrap_or(RATE));
     store_in(options, &rewriter, &definitions).await?;
+    let mut through = Through {
+        client: &client,
+        served,
+        is_required: by == By::Cluster,
+    };
     let (mut text, mut refused) = (String::new(), Vec::new());
     for definition in &definitions {
-        let (line, failures) = one(&mut rewriter, &mut places, &definition.name).await?;
+        let (line, failures) = one(&mut rewriter, &mut places, &mut through, &definition.name).await?;
         text.push_str(&line);
         refused.extend(failures);
     }
@@ -83,19 +139,23 @@ async fn migrate(options: &Options) -> anyhow::Result<String> {
 
 /// The named definitions; all if none is named.
 fn chosen(options: &Options, definitions: Vec<Definition>) -> anyhow::Result<Vec<Definition>> {
-    for name in &options.names {
-        let definition = super::named(&definitions, name)?;
-        if let Some(version) = &options.to {
-            check_version(definition, version)?;
-        }
-    }
     if definitions.is_empty() {
         bail!("the cluster has no definitions of OpenKruise");
     }
-    let is_chosen = |name: &String| options.names.is_empty() || options.names.contains(name);
+    if options.names.is_empty() {
+        return Ok(definitions);
+    }
+    let mut chosen = BTreeSet::new();
+    for name in &options.names {
+        let definition = names::find(&definitions, name)?;
+        if let Some(version) = &options.to {
+            check_version(definition, version)?;
+        }
+        chosen.insert(definition.name.clone());
+    }
     Ok(definitions
         .into_iter()
-        .filter(|definition| is_chosen(&definition.name))
+        .filter(|definition| chosen.contains(&definition.name))
         .collect())
 }
 
@@ -139,10 +199,45 @@ async fn store_in(
     Ok(())
 }
 
+/// The cluster's own migration.
+struct Through<'c> {
+    client: &'c Client,
+    /// `None` if this command rewrites the objects.
+    served: Option<Served>,
+    /// Whether this command must not rewrite them.
+    is_required: bool,
+}
+
+impl Through<'_> {
+    /// Whether the cluster has rewritten the objects of a definition. If nobody there begins, it is not tried again.
+    async fn rewrites(&mut self, definition: &Definition) -> anyhow::Result<bool> {
+        let Some(served) = self.served else {
+            return Ok(false);
+        };
+        let why = match cluster::migrate(self.client, served, definition).await? {
+            End::Succeeded => return Ok(true),
+            End::Idle(why) => {
+                self.served = None;
+                why
+            }
+            End::Not(why) => why,
+        };
+        let name = &definition.name;
+        if self.is_required {
+            bail!("the cluster does not rewrite the objects of {name}: {why}");
+        }
+        output::report(format_args!(
+            "{name}: the cluster does not rewrite the objects, so this command does: {why}"
+        ));
+        Ok(false)
+    }
+}
+
 /// Rewrites the objects of one definition. Returns a line about it, and the refused objects.
 async fn one(
     rewriter: &mut Rewriter<'_>,
     places: &mut Places,
+    through: &mut Through<'_>,
     name: &str,
 ) -> anyhow::Result<(String, Vec<String>)> {
     for _ in 0..ROUNDS {
@@ -154,21 +249,27 @@ async fn one(
                 Vec::new(),
             ));
         }
-        let done = rewriter.all(&before, places).await?;
-        if !done.refused.is_empty() {
-            let refused = done.refused.iter().map(|why| format!("{name} {why}"));
-            return Ok((
-                format!("{name}: {} objects rewritten\n", done.objects),
-                refused.collect(),
-            ));
-        }
+        let who = if through.rewrites(&before).await? {
+            "rewritten by the cluster".to_owned()
+        } else {
+            let done = rewriter.all(&before, places).await?;
+            if !done.refused.is_empty() {
+                let refused = done.refused.iter().map(|why| format!("{name} {why}"));
+                return Ok((
+                    format!("{name}: {} objects rewritten\n", done.objects),
+                    refused.collect(),
+                ));
+            }
+            format!(
+                "{} objects rewritten, {} by a run before",
+                done.objects, done.passed
+            )
+        };
         let now = rewriter.definition(name).await?;
-        if now.is_unchanged_since(&before) && rewriter.settle(&now).await? {
+        // Where the cluster rewrites, its controller may have written the status already.
+        if now.is_unchanged_since(&before) && (now.is_settled() || rewriter.settle(&now).await?) {
             places.forget(&now)?;
-            let line = format!(
-                "{name}: {} objects rewritten, {} by a run before; all are stored as {}\n",
-                done.objects, done.passed, now.storage
-            );
+            let line = format!("{name}: {who}; all are stored as {}\n", now.storage);
             return Ok((line, Vec::new()));
         }
         output::report(format_args!(

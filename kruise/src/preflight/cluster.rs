@@ -58,7 +58,7 @@ impl Pages<'_> {
 }
 
 /// The text at a JSON pointer; empty if there is none.
-pub(super) fn text<'o>(object: &'o Value, pointer: &str) -> &'o str {
+pub(crate) fn text<'o>(object: &'o Value, pointer: &str) -> &'o str {
     object
         .pointer(pointer)
         .and_then(Value::as_str)

@@ -29,7 +29,9 @@ use kruise_runtime::client::Source;
 
 use crate::{command, manifests};
 use cluster::Cluster;
+pub(crate) use cluster::text;
 pub(crate) use report::{Check, Finding, Report};
+pub(crate) use rest::is_moving;
 
 /// Which cluster, and how the result is printed.
 #[derive(Args, Debug)]

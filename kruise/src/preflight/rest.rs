@@ -15,7 +15,7 @@ const EQUAL: [(&str, &str); 6] = [
 ];
 
 /// Whether the stored object says that its controller has something left to do, or is being deleted.
-pub(super) fn is_moving(kind: &str, object: &Value) -> bool {
+pub(crate) fn is_moving(kind: &str, object: &Value) -> bool {
     let number = |pointer| object.pointer(pointer).and_then(Value::as_i64);
     let differs = |(one, other)| match (number(one), number(other)) {
         (Some(one), Some(other)) => one != other,

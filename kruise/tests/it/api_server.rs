@@ -12,7 +12,7 @@ pub(crate) type Answers = fn(&str) -> Option<(u16, Value)>;
 /// A server. It runs as long as the test binary.
 pub(crate) struct ApiServer {
     address: SocketAddr,
-    paths: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl ApiServer {
@@ -20,15 +20,15 @@ impl ApiServer {
     pub(crate) fn start(answers: Answers) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let paths = Arc::<Mutex<Vec<String>>>::default();
-        let seen = paths.clone();
+        let requests = Arc::<Mutex<Vec<String>>>::default();
+        let seen = requests.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let seen = seen.clone();
                 std::thread::spawn(move || serve(stream, answers, &seen));
             }
         });
-        Self { address, paths }
+        Self { address, requests }
     }
 
     /// The address.
@@ -38,7 +38,14 @@ impl ApiServer {
 
     /// Paths of all requests so far, without their queries.
     pub(crate) fn paths(&self) -> Vec<String> {
-        self.paths.lock().unwrap().clone()
+        let requests = self.requests();
+        let path = |request: &String| request.split(' ').nth(1).map(str::to_owned);
+        requests.iter().filter_map(path).collect()
+    }
+
+    /// All requests so far, such as `GET /api/v1/pods`, without their queries.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
@@ -47,8 +54,8 @@ fn serve(stream: TcpStream, answers: Answers, seen: &Mutex<Vec<String>>) -> Opti
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut stream = stream;
     loop {
-        let path = request(&mut reader)?;
-        seen.lock().unwrap().push(path.clone());
+        let (method, path) = request(&mut reader)?;
+        seen.lock().unwrap().push(format!("{method} {path}"));
         let not_found = || {
             (
                 404,
@@ -66,8 +73,8 @@ fn serve(stream: TcpStream, answers: Answers, seen: &Mutex<Vec<String>>) -> Opti
     }
 }
 
-/// Reads one request to its end and returns its path.
-fn request(reader: &mut impl BufRead) -> Option<String> {
+/// Reads one request to its end and returns its method and path.
+fn request(reader: &mut impl BufRead) -> Option<(String, String)> {
     let mut first = String::new();
     reader.read_line(&mut first).ok().filter(|length| *length > 0)?;
     let mut length = 0;
@@ -83,8 +90,9 @@ fn request(reader: &mut impl BufRead) -> Option<String> {
         }
     }
     std::io::copy(&mut reader.take(length), &mut std::io::sink()).ok()?;
-    let path = first.split(' ').nth(1)?;
-    Some(path.split('?').next()?.to_owned())
+    let mut words = first.split(' ');
+    let (method, path) = (words.next()?, words.next()?);
+    Some((method.to_owned(), path.split('?').next()?.to_owned()))
 }
 
 /// The resources of `apps.kruise.io` in one version.

@@ -10,6 +10,7 @@
 #[cfg(feature = "playground")]
 mod admission;
 mod api_server;
+mod bundle;
 mod certificates;
 mod chart;
 mod closed_pipe;

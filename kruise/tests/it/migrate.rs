@@ -154,10 +154,159 @@ fn objects_stored_in_one_version_are_not_written() {
 #[test]
 fn an_unknown_name_or_version_is_an_error() {
     let (folder, server) = (Folder::new(), ApiServer::start(answers));
-    migrate(&folder, &server, &["widgets.apps.kruise.io"])
-        .assert(1, &["no definition widgets.apps.kruise.io"]);
+    migrate(&folder, &server, &["widgets.apps.kruise.io"]).assert(
+        1,
+        &[
+            "no definition widgets.apps.kruise.io",
+            "clonesets.apps.kruise.io: clone, cloneset",
+        ],
+    );
     migrate(&folder, &server, &[NAME, "--to=v2"]).assert(1, &["has no version v2, only v1alpha1, v1beta1"]);
     assert_eq!(written(&server), (Vec::new(), false));
+}
+
+#[test]
+fn a_dry_run_counts_the_objects_and_writes_nothing() {
+    let (folder, server) = (Folder::new(), ApiServer::start(answers));
+    let all = "clonesets.apps.kruise.io: 3 objects would be rewritten as v1beta1; v1alpha1 would be dropped from \
+               status.storedVersions\nthis command would rewrite them\n";
+    for kinds in [&["--dry-run"][..], &["--dry-run", "clone"]] {
+        let ended = migrate(&folder, &server, kinds);
+        assert_eq!((ended.code, ended.output.as_str()), (Some(0), all));
+    }
+    migrate(&folder, &server, &["--dry-run", "CloneSet", "--to=v1alpha1"]).assert(
+        0,
+        &[
+            "v1alpha1 would be stored from then on",
+            "3 objects would be rewritten as v1alpha1; v1beta1 would be dropped",
+        ],
+    );
+    let file = folder.path().join("progress");
+    let place = json!({NAME: {"uid": "u", "storage": "v1beta1", "generation": 3, "after": "shop/b"}});
+    std::fs::write(&file, place.to_string()).unwrap();
+    let flag = format!("--progress={}", file.display());
+    migrate(&folder, &server, &["--dry-run", &flag]).assert(
+        0,
+        &["1 objects would be rewritten as v1beta1, 2 were by a run before"],
+    );
+    let writes: Vec<String> = server.requests();
+    assert!(
+        writes.iter().all(|request| request.starts_with("GET ")),
+        "{writes:?}"
+    );
+
+    let server = ApiServer::start(settled);
+    let ended = migrate(&folder, &server, &["--dry-run"]);
+    assert_eq!(
+        ended.output,
+        "clonesets.apps.kruise.io: all objects are stored as v1beta1, nothing would be written\n"
+    );
+}
+
+const MIGRATIONS: &str = "/apis/storagemigration.k8s.io/v1/storageversionmigrations";
+
+/// As [`answers`], with migrations by the cluster, which end at once with this condition.
+fn with_migrations(path: &str, condition: &str) -> Option<(u16, Value)> {
+    match path.strip_prefix("/apis/storagemigration.k8s.io") {
+        Some("") => {
+            let versions = ["v1beta1", "v1"].map(|version| json!({"version": version}));
+            Some((200, json!({"versions": versions})))
+        }
+        Some(_) if condition == "Forbidden" => Some((
+            403,
+            json!({"kind": "Status", "code": 403, "message": "not yours"}),
+        )),
+        Some(_) => {
+            let condition = json!({"type": condition, "status": "True", "message": "why"});
+            Some((
+                200,
+                json!({"metadata": {"uid": "m"}, "status": {"conditions": [condition]}}),
+            ))
+        }
+        None => answers(path),
+    }
+}
+
+fn that_succeed(path: &str) -> Option<(u16, Value)> {
+    with_migrations(path, "Succeeded")
+}
+
+fn that_fail(path: &str) -> Option<(u16, Value)> {
+    with_migrations(path, "Failed")
+}
+
+fn that_are_forbidden(path: &str) -> Option<(u16, Value)> {
+    with_migrations(path, "Forbidden")
+}
+
+/// `kruise migrate storage` without a rate.
+fn migrate_by_any(folder: &Folder, server: &ApiServer, more: &[&str]) -> Ended {
+    let kubeconfig = folder.kubeconfig(server.address());
+    let mut line = vec!["migrate", "storage", &kubeconfig];
+    line.extend(more);
+    folder.kruise(&line)
+}
+
+#[test]
+fn a_cluster_that_can_migrates_by_itself_and_the_definition_is_trimmed_afterwards() {
+    let (folder, server) = (Folder::new(), ApiServer::start(that_succeed));
+    migrate_by_any(&folder, &server, &["--dry-run"]).assert(
+        0,
+        &["the cluster would rewrite them, by a StorageVersionMigration of storagemigration.k8s.io/v1"],
+    );
+    migrate_by_any(&folder, &server, &[]).assert(0, &["rewritten by the cluster; all are stored as v1beta1"]);
+    assert_eq!(written(&server), (Vec::new(), true));
+    let writes: Vec<String> = server
+        .requests()
+        .into_iter()
+        .filter(|one| !one.starts_with("GET "))
+        .collect();
+    assert_eq!(
+        writes,
+        [
+            format!("POST {MIGRATIONS}"),
+            format!("DELETE {MIGRATIONS}/kruise-clonesets-3-u"),
+            format!("PATCH {DEFINITIONS}/{NAME}/status"),
+        ]
+    );
+}
+
+#[test]
+fn this_command_rewrites_what_the_cluster_does_not() {
+    for (answers, why) in [
+        (that_fail as fn(&str) -> _, "it failed: why"),
+        (that_are_forbidden, "cannot be created: not yours"),
+    ] {
+        let (folder, server) = (Folder::new(), ApiServer::start(answers));
+        migrate_by_any(&folder, &server, &["--by=cluster"]).assert(
+            1,
+            &[
+                "the cluster does not rewrite the objects of clonesets.apps.kruise.io",
+                why,
+            ],
+        );
+        assert_eq!(written(&server), (Vec::new(), false));
+        migrate_by_any(&folder, &server, &[])
+            .assert(0, &[why, "2 objects rewritten", "all are stored as v1beta1"]);
+        assert_eq!(written(&server).0.len(), 3);
+    }
+}
+
+#[test]
+fn the_pace_of_the_cluster_is_its_own() {
+    let (folder, server) = (Folder::new(), ApiServer::start(that_succeed));
+    migrate(&folder, &server, &[]).assert(0, &["2 objects rewritten"]);
+    migrate(&folder, &server, &["--by=cluster"])
+        .assert(1, &["--rate and --progress are for objects that this"]);
+    migrate_by_any(&folder, &server, &["--by=command"]).assert(0, &["2 objects rewritten"]);
+    assert!(
+        server
+            .paths()
+            .iter()
+            .all(|path| !path.contains("storagemigration"))
+    );
+    let server = ApiServer::start(answers);
+    migrate_by_any(&folder, &server, &["--by=cluster"]).assert(1, &["serves no StorageVersionMigrations"]);
 }
 
 /// A cluster with StatefulSets.

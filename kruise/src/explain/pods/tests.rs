@@ -250,3 +250,25 @@ fn pods_in_service_are_not_mentioned_and_many_are_counted() {
     assert_eq!(facts.section(|name| name == "web-22").lines().count(), 3);
     assert_eq!(facts.section(|_| false), "");
 }
+
+#[test]
+fn what_pods_report_can_be_left_out_and_the_rest_stays() {
+    let ended = json!({"name": "web", "state": {"terminated": {"reason": "Error", "exitCode": 1, "message": "hunter2\nhunter2"}}});
+    let pod = pod(json!({"containerStatuses": [ended]}));
+    let facts = Facts::of(
+        [("web-1".to_owned(), &pod)].into_iter(),
+        None,
+        &Warnings::default(),
+        Timestamp::UNIX_EPOCH,
+    );
+    let section = facts.section(|_| true);
+    assert!(section.contains("hunter2"), "{section}");
+    let text = format!("clonesets/web\n{section}\n  wants 3 pods\n\nPods:\n  pods/web-1: held\n");
+    let left = without_reports(&text);
+    assert!(!left.contains("hunter2"), "{left}");
+    assert!(
+        left.ends_with("\n  wants 3 pods\n\nPods:\n  pods/web-1: held\n"),
+        "{left}"
+    );
+    assert_eq!(without_reports("clonesets/web\n"), "clonesets/web\n");
+}

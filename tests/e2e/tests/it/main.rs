@@ -13,6 +13,7 @@ mod admission_other_kinds;
 mod advancedcronjob;
 mod broadcastjob;
 mod budgets;
+mod bundle;
 mod claims;
 mod cloneset;
 mod cluster;

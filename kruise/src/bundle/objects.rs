@@ -1,0 +1,244 @@
+//! The objects of our kinds, and what belongs to them: pods, revisions, events, explanations.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use kruise_api::{
+    definition::{Kind, Scope},
+    kinds,
+    names::conditions::{FAILED_SCALE, FAILED_UPDATE, STALLED},
+    path::segment,
+};
+use kruise_plan_kit::ResourceId;
+use kruise_runtime::{client::Form, discovery};
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::{
+    archive::{Archive, file_name},
+    reader::Reader,
+    redact,
+};
+use crate::{
+    controllers,
+    explain::{self, SettingsSource, without_reports},
+    preflight::{is_moving, text},
+};
+
+/// Explanations, at most: each reads what its plan needs.
+const MOST_EXPLANATIONS: usize = 50;
+/// Time of an explanation.
+const EXPLANATION: Duration = Duration::from_secs(60);
+
+/// Conditions of objects with which something is wrong.
+const TROUBLE: [&str; 3] = [STALLED, FAILED_SCALE, FAILED_UPDATE];
+
+/// What was found.
+#[derive(Default)]
+pub(super) struct Objects {
+    /// By kind: how many, and how many of them are not settled.
+    pub(super) counts: BTreeMap<&'static str, (usize, usize)>,
+    /// Pods that they own.
+    pub(super) pods: usize,
+    /// Objects whose controller has something left to do.
+    unsettled: Vec<(&'static Kind, String, String)>,
+}
+
+/// Adds the objects of all namespaces, or of one; those of the cluster always.
+pub(super) async fn collect(
+    reader: &mut Reader<'_>,
+    archive: &mut Archive,
+    namespace: Option<&str>,
+) -> anyhow::Result<Objects> {
+    let mut found = Objects::default();
+    let served = match discovery::discover(reader.client, &controllers::kinds()).await {
+        Ok(served) => served,
+        Err(error) => {
+            reader.note("objects of all kinds", error);
+            return Ok(found);
+        }
+    };
+    for kind in kinds::ALL {
+        let resource = ResourceId::of(kind);
+        let place = namespace.filter(|_| kind.scope == Scope::Namespaced);
+        let (Ok(list), Ok(version)) = (served.collection(resource, place), served.api_version(resource))
+        else {
+            continue;
+        };
+        let unsettled = &mut found.unsettled;
+        let before = unsettled.len();
+        let objects = reader.list(&list, Form::Whole, |mut object| {
+            // Items of a list have neither.
+            if let Some(members) = object.as_object_mut() {
+                members.insert("apiVersion".to_owned(), version.as_str().into());
+                members.insert("kind".to_owned(), kind.kind.into());
+            }
+            if is_unsettled(kind, &object) {
+                let name = |pointer| text(&object, pointer).to_owned();
+                unsettled.push((kind, name("/metadata/namespace"), name("/metadata/name")));
+            }
+            Some(redact::object(&object))
+        });
+        let objects = objects.await;
+        if !objects.is_empty() {
+            found
+                .counts
+                .insert(kind.plural, (objects.len(), found.unsettled.len() - before));
+            archive.json(&format!("objects/{}.json", kind.plural), &objects)?;
+        }
+    }
+    let pods = dependents(reader, archive, namespace).await?;
+    found.pods = pods.len();
+    events(reader, archive, namespace, &pods).await?;
+    Ok(found)
+}
+
+/// Whether its controller has something left to do, or a condition says that something is wrong.
+fn is_unsettled(kind: &Kind, object: &Value) -> bool {
+    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+    let mut conditions = conditions.into_iter().flatten();
+    is_moving(kind.kind, object)
+        || conditions.any(|one| TROUBLE.contains(&text(one, "/type")) && text(one, "/status") == "True")
+}
+
+/// Whether a group is one of ours.
+fn is_of_ours(api_version: &str) -> bool {
+    let group = api_version.split('/').next().unwrap_or_default();
+    kinds::ALL.into_iter().any(|kind| kind.group == group)
+}
+
+/// Whether an object of our kinds owns it.
+fn is_owned(object: &Value) -> bool {
+    let owners = object
+        .pointer("/metadata/ownerReferences")
+        .and_then(Value::as_array);
+    let mut owners = owners.into_iter().flatten();
+    owners.any(|owner| is_of_ours(text(owner, "/apiVersion")))
+}
+
+fn list_of(group_version: &str, namespace: Option<&str>, plural: &str) -> String {
+    match namespace {
+        Some(namespace) => format!("{group_version}/namespaces/{}/{plural}", segment(namespace)),
+        None => format!("{group_version}/{plural}"),
+    }
+}
+
+/// Adds pods and revisions that our kinds own. Returns namespaces and names of the pods.
+async fn dependents(
+    reader: &mut Reader<'_>,
+    archive: &mut Archive,
+    namespace: Option<&str>,
+) -> anyhow::Result<BTreeSet<(String, String)>> {
+    let list = list_of("/api/v1", namespace, "pods");
+    let pods = reader
+        .list(&list, Form::Whole, |pod| {
+            is_owned(&pod).then(|| redact::pod(&pod))
+        })
+        .await;
+    archive.json("objects/pods.json", &pods)?;
+    let list = list_of("/apis/apps/v1", namespace, "controllerrevisions");
+    let keep = |one: Value| is_owned(&one).then(|| redact::object(&one));
+    let revisions = reader.list(&list, Form::Metadata, keep).await;
+    archive.json("objects/controllerrevisions.json", &revisions)?;
+    let name = |pod: &Value, pointer| text(pod, pointer).to_owned();
+    Ok(pods
+        .iter()
+        .map(|pod| (name(pod, "/metadata/namespace"), name(pod, "/metadata/name")))
+        .collect())
+}
+
+/// Adds the newest events about our kinds and their pods.
+async fn events(
+    reader: &mut Reader<'_>,
+    archive: &mut Archive,
+    namespace: Option<&str>,
+    pods: &BTreeSet<(String, String)>,
+) -> anyhow::Result<()> {
+    let most = reader.most();
+    let mut newest: BTreeMap<(String, String), Value> = BTreeMap::new();
+    let mut has_dropped = false;
+    let list = list_of("/api/v1", namespace, "events");
+    let read = reader.list(&list, Form::Whole, |event| {
+        let about = |field: &str| text(&event, &format!("/involvedObject/{field}")).to_owned();
+        let is_wanted = is_of_ours(&about("apiVersion"))
+            || (about("kind") == "Pod" && pods.contains(&(about("namespace"), about("name"))));
+        if is_wanted {
+            let key = (time(&event).to_owned(), text(&event, "/metadata/name").to_owned());
+            newest.insert(key, redact::event(&event));
+            if newest.len() > most {
+                newest.pop_first();
+                has_dropped = true;
+            }
+        }
+        None::<Value>
+    });
+    read.await;
+    if has_dropped {
+        reader.note(
+            &list,
+            format_args!("only the newest {most} events are here: --max-objects"),
+        );
+    }
+    archive.json("objects/events.json", &newest.into_values().collect::<Vec<_>>())
+}
+
+/// When an event was seen last.
+fn time(event: &Value) -> &str {
+    let times = ["/lastTimestamp", "/eventTime", "/firstTimestamp"];
+    times
+        .into_iter()
+        .map(|pointer| text(event, pointer))
+        .find(|time| !time.is_empty())
+        .unwrap_or_default()
+}
+
+/// Adds what `kruise explain` says of the objects that are not settled.
+pub(super) async fn explain(
+    reader: &mut Reader<'_>,
+    archive: &mut Archive,
+    found: &Objects,
+    manager_namespace: &str,
+) -> anyhow::Result<()> {
+    let settings = SettingsSource::Leader {
+        namespace: manager_namespace.to_owned(),
+        lease: super::LEASE.to_owned(),
+    };
+    let explained = found.unsettled.iter().filter_map(|(kind, namespace, name)| {
+        let explain = explain::explainer(kind.plural)?;
+        Some((kind, namespace, name, explain))
+    });
+    let mut number = 0;
+    for (kind, namespace, name, explain) in explained {
+        number += 1;
+        if number > MOST_EXPLANATIONS {
+            reader.note(
+                "explain",
+                format_args!("only the first {MOST_EXPLANATIONS} objects are explained"),
+            );
+            break;
+        }
+        let about = format!("{} {namespace}/{name}", kind.plural);
+        let request = explain::Request {
+            client: reader.client,
+            namespace,
+            name,
+            pod: None,
+            manager_namespace,
+            settings: &settings,
+        };
+        match timeout(EXPLANATION, explain(&request)).await {
+            Ok(Ok(text)) => {
+                let file = file_name(&format!("{namespace}.{name}.txt"));
+                archive.text(
+                    &format!("explain/{}/{file}", kind.plural),
+                    without_reports(&text).as_bytes(),
+                )?;
+            }
+            Ok(Err(error)) => reader.note(&format!("explain {about}"), format_args!("{error:#}")),
+            Err(_) => reader.note(&format!("explain {about}"), "no end within its time"),
+        }
+    }
+    Ok(())
+}
