@@ -118,8 +118,10 @@ pub(super) fn record(
     for (purpose, results) in purposes.iter().zip(&report.steps) {
         remember_name(memory, purpose, results);
     }
-    let steps = purposes.iter().flat_map(|purpose| &purpose.steps);
-    for ((intent, uid), result) in steps.zip(report.steps.iter().flatten()) {
+    let steps = purposes
+        .iter()
+        .flat_map(|purpose| purpose.steps.iter().map(|step| (&purpose.created, step)));
+    for ((name, (intent, uid)), result) in steps.zip(report.steps.iter().flatten()) {
         if let (StepResult::Done | StepResult::Gone, Some(uid)) = (result, uid) {
             memory.refused.remove(uid);
         }
@@ -131,12 +133,16 @@ pub(super) fn record(
             if let Some(uid) = uid.as_ref().filter(has_room).filter(|uid| is_pod(uid)) {
                 *memory.refused.entry(uid.clone()).or_default() += 1;
             }
+            let said =
+                |before: Option<&String>| same_but_for_name(before, failure.message(), name.as_deref());
             if matches!(intent, Intent::CreatePod | Intent::CreateClaim) {
-                create_error.get_or_insert_with(|| failure.message().to_owned());
+                create_error.get_or_insert_with(|| said(memory.create_error.as_ref()));
             }
-            let slot = condition_of(*intent).and_then(|index| errors.get_mut(index));
-            if let Some(slot) = slot {
-                slot.get_or_insert_with(|| failure.message().to_owned());
+            if let Some(index) = condition_of(*intent)
+                && let Some(slot) = errors.get_mut(index)
+            {
+                let before = [&memory.scale_error, &memory.update_error][index].as_ref();
+                slot.get_or_insert_with(|| said(before));
             }
         }
     }
@@ -145,6 +151,32 @@ pub(super) fn record(
     memory.known.versions.extend(report.copied.iter().cloned());
     memory.failed_copies = failed_copies(&memory.failed_copies, report, purposes);
     before != errors_of(memory)
+}
+
+/// An error that differs from the one before only by the generated name of its object is the one before. A status that
+/// reports each of them would be written at every attempt, and each write would lead to the next attempt.
+fn same_but_for_name(before: Option<&String>, now: &str, name: Option<&str>) -> String {
+    let is_same = |before: &&String| {
+        let Some(name) = name.filter(|name| !name.is_empty()) else {
+            return false;
+        };
+        let mut rest = before.as_str();
+        let mut parts = now.split(name);
+        let first = parts.next().unwrap_or_default();
+        let Some(after) = rest.strip_prefix(first) else {
+            return false;
+        };
+        rest = after;
+        for part in parts {
+            // Generated names have the same length.
+            match rest.get(name.len()..).and_then(|rest| rest.strip_prefix(part)) {
+                Some(after) => rest = after,
+                None => return false,
+            }
+        }
+        rest.is_empty()
+    };
+    before.filter(is_same).cloned().unwrap_or_else(|| now.to_owned())
 }
 
 /// The writes of copies that failed now, and those that failed before and were not tried now.
@@ -264,6 +296,34 @@ mod tests {
             (names(&["web-0", "web-2"]), error)
         );
         assert_eq!(run([skipped, done.clone(), done]), (names(&["web-0"]), None));
+    }
+
+    #[test]
+    fn an_error_with_another_generated_name_is_the_error_before() {
+        let mut memory = Memory::default();
+        let mut refuse = |name: &str, message: &str| {
+            let failure = Failure::Refused(message.into());
+            let purpose = Purpose {
+                created: Some(name.to_owned()),
+                ..of(Intent::CreatePod, None)
+            };
+            let news = record(&mut memory, &failed(failure), &[purpose], &|_| true);
+            (news, memory.scale_error.clone().unwrap())
+        };
+        let first = r#"Pod "web-abcde" is invalid: pods "web-abcde" want more"#;
+        let second = r#"Pod "web-fghij" is invalid: pods "web-fghij" want more"#;
+        assert_eq!(refuse("web-abcde", first), (true, first.to_owned()));
+        assert_eq!(refuse("web-fghij", second), (false, first.to_owned()));
+        for other in [
+            r#"Pod "web-klmno" is invalid: pods "web-klmno" want less"#,
+            r#"Pod "web-klmno" is invalid: pods "web-klmno" want"#,
+            "web-klmno",
+            "no pod has a name",
+            "",
+        ] {
+            assert_eq!(refuse("web-klmno", other), (true, other.to_owned()));
+        }
+        assert_eq!(refuse("web-pqrst", ""), (false, String::new()));
     }
 
     #[test]

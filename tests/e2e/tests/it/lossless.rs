@@ -229,8 +229,7 @@ fn what_no_schema_knows_yet_stays_in_the_template_and_in_its_revision() {
     let spec = &mut set["spec"]["template"]["spec"];
     spec["futureField"] = json!({"a": [1, {"b": null}], "quantity": "0.5Gi"});
     spec["hostnameOverride"] = json!("web.example.com");
-    let rules = json!([{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}]);
-    spec["containers"][0]["restartPolicyRules"] = rules;
+    spec["containers"][0]["futureRules"] = json!([{"action": "Later", "codes": {"values": [42]}}]);
     let template = set["spec"]["template"].clone();
     let set = scenario.kubectl.create(&set).unwrap();
     keeps_the_template(&scenario, &template, &set);
