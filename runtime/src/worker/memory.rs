@@ -138,10 +138,9 @@ pub(super) fn record(
             if matches!(intent, Intent::CreatePod | Intent::CreateClaim) {
                 create_error.get_or_insert_with(|| said(memory.create_error.as_ref()));
             }
-            if let Some(index) = condition_of(*intent)
-                && let Some(slot) = errors.get_mut(index)
-            {
-                let before = [&memory.scale_error, &memory.update_error][index].as_ref();
+            let before = [memory.scale_error.as_ref(), memory.update_error.as_ref()];
+            let mut slots = errors.iter_mut().zip(before);
+            if let Some((slot, before)) = condition_of(*intent).and_then(|index| slots.nth(index)) {
                 slot.get_or_insert_with(|| said(before));
             }
         }
