@@ -3,7 +3,7 @@
 use kruise_admission::manifests as webhooks;
 use kruise_api::{kinds, path::segment};
 use kruise_runtime::client::Form;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{archive::Archive, reader::Reader, redact};
 use crate::{
@@ -125,9 +125,13 @@ fn configuration(object: &Value, namespace: &str) -> Option<Value> {
     let ours: Vec<Value> = ours
         .map(|webhook| {
             let mut kept = fields(webhook, &FIELDS);
-            kept["path"] = text(webhook, "/clientConfig/service/path").into();
-            kept["hasCaBundle"] = (!text(webhook, "/clientConfig/caBundle").is_empty()).into();
-            kept
+            let has_bundle = !text(webhook, "/clientConfig/caBundle").is_empty();
+            kept.insert(
+                "path".to_owned(),
+                text(webhook, "/clientConfig/service/path").into(),
+            );
+            kept.insert("hasCaBundle".to_owned(), has_bundle.into());
+            Value::Object(kept)
         })
         .collect();
     (!ours.is_empty()).then(|| json!({"name": text(object, "/metadata/name"), "webhooks": ours}))
@@ -140,7 +144,7 @@ fn definition(object: &Value) -> Option<Value> {
     }
     let versions = object.pointer("/spec/versions").and_then(Value::as_array);
     let versions = versions.into_iter().flatten();
-    let versions: Vec<Value> = versions
+    let versions: Vec<Map<String, Value>> = versions
         .map(|one| fields(one, &["name", "served", "storage", "deprecated"]))
         .collect();
     Some(json!({
@@ -161,11 +165,11 @@ fn definition(object: &Value) -> Option<Value> {
 }
 
 /// These fields of an object, as far as it has them.
-fn fields(object: &Value, names: &[&str]) -> Value {
+fn fields(object: &Value, names: &[&str]) -> Map<String, Value> {
     let found = names
         .iter()
         .filter_map(|name| Some(((*name).to_owned(), object.get(*name)?.clone())));
-    Value::Object(found.collect())
+    found.collect()
 }
 
 /// What is unusual about the definitions.

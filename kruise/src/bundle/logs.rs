@@ -112,15 +112,13 @@ fn metrics_port(pod: &Value) -> u64 {
 
 /// The last bytes of a log, beginning with a whole line.
 fn tail(log: &[u8], most: usize) -> &[u8] {
-    let Some(cut) = log.len().checked_sub(most).filter(|cut| *cut > 0) else {
-        return log;
-    };
-    let rest = &log[cut..];
-    if log[cut - 1] == b'\n' {
+    let cut = log.len().saturating_sub(most);
+    let (left_out, rest) = log.split_at(cut);
+    if left_out.last().is_none_or(|last| *last == b'\n') {
         return rest;
     }
     let end = rest.iter().position(|byte| *byte == b'\n');
-    end.map_or(rest, |end| &rest[end + 1..])
+    end.and_then(|end| rest.get(end + 1..)).unwrap_or(rest)
 }
 
 #[cfg(test)]

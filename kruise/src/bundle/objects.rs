@@ -30,7 +30,7 @@ use crate::{
 /// Explanations, at most: each reads what its plan needs.
 const MOST_EXPLANATIONS: usize = 50;
 /// Time of an explanation.
-const EXPLANATION: Duration = Duration::from_secs(60);
+const EXPLANATION: Duration = Duration::from_mins(1);
 
 /// Conditions of objects with which something is wrong.
 const TROUBLE: [&str; 3] = [STALLED, FAILED_SCALE, FAILED_UPDATE];

@@ -30,6 +30,7 @@ const KEPT: &[&str] = &[
     "uid",
     "resourceVersion",
     "fieldPath",
+    "reportingComponent",
     "group",
     "groups",
     "finalizers",
@@ -340,9 +341,15 @@ pub(super) fn pod(pod: &Value) -> Value {
 
 /// An event: about what, why, when and how often. A message that quotes a program is left out.
 pub(super) fn event(event: &Value) -> Value {
+    let text = |pointer| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let reporter = [text("/reportingComponent"), text("/source/component")]
+        .into_iter()
+        .find(|name| !name.is_empty())
+        .unwrap_or_default();
     let mut kept = object(&json!({
         "metadata": {"namespace": event.pointer("/metadata/namespace"), "name": event.pointer("/metadata/name")},
         "involvedObject": event.get("involvedObject"),
+        "reportingComponent": reporter,
         "type": event.get("type"),
         "reason": event.get("reason"),
         "message": event.get("message"),
@@ -351,12 +358,6 @@ pub(super) fn event(event: &Value) -> Value {
         "lastTimestamp": event.get("lastTimestamp"),
         "eventTime": event.get("eventTime"),
     }));
-    let text = |pointer| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let reporter = [text("/reportingComponent"), text("/source/component")]
-        .into_iter()
-        .find(|name| !name.is_empty())
-        .unwrap_or_default();
-    kept["reportingComponent"] = reporter.into();
     let is_of_kubelet = text("/involvedObject/kind") == "Pod" && matches!(reporter, "kubelet" | "");
     if is_of_kubelet && !KUBELET_EVENTS.contains(&text("/reason")) {
         hide(&mut kept, "message");

@@ -53,7 +53,7 @@ impl Facts {
         if wanted.is_empty() {
             return text;
         }
-        text.push_str("\n");
+        text.push('\n');
         text.push_str(HEAD);
         for (name, facts) in wanted.iter().take(MOST) {
             let _ = writeln!(text, "  pods/{name}: {facts}");

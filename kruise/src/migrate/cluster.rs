@@ -28,9 +28,9 @@ const KIND: &str = "StorageVersionMigration";
 /// Between two reads of a migration.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Until the controller has begun.
-const BEGIN: Duration = Duration::from_secs(60);
+const BEGIN: Duration = Duration::from_mins(1);
 /// Until it has ended. It says nothing while it writes objects.
-const END: Duration = Duration::from_secs(30 * 60);
+const END: Duration = Duration::from_mins(30);
 /// Until the controller has cleaned up after a migration that has ended.
 const CLEANING: Duration = Duration::from_secs(30);
 /// Times that a request is sent, if server or network fail.
@@ -62,10 +62,13 @@ impl Served {
     /// A migration of the objects of a definition.
     fn object(self, definition: &Definition, name: &str) -> Value {
         let Definition { group, plural, .. } = definition;
-        let mut resource = json!({"group": group, "resource": plural});
-        if self == Self::V1Alpha1 {
-            resource["version"] = definition.request_version().unwrap_or_default().into();
-        }
+        let resource = match self {
+            Self::V1Alpha1 => {
+                let version = definition.request_version();
+                json!({"group": group, "version": version, "resource": plural})
+            }
+            Self::V1Beta1 | Self::V1 => json!({"group": group, "resource": plural}),
+        };
         json!({
             "apiVersion": format!("{GROUP}/{}", self.version()),
             "kind": KIND,

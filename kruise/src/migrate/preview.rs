@@ -1,5 +1,7 @@
 //! What `kruise migrate storage` would do, without a write.
 
+use std::fmt::Write as _;
+
 use anyhow::Context;
 use kruise_runtime::Client;
 
@@ -29,7 +31,8 @@ pub(super) async fn lines(
         if let Some(to) = to
             && later.storage != to
         {
-            text += &format!("{}: {to} would be stored from then on\n", later.name);
+            // Writing to a string cannot fail.
+            let _infallible = writeln!(text, "{}: {to} would be stored from then on", later.name);
             to.clone_into(&mut later.storage);
             // The server adds the version when it becomes the stored one.
             later.stored.push(to.to_owned());
@@ -45,9 +48,9 @@ pub(super) async fn lines(
         text += &line(&later, number.as_ref());
     }
     if writes {
-        text += &match through {
-            Some(served) => format!("the cluster would rewrite them, by a {served}\n"),
-            None => "this command would rewrite them\n".to_owned(),
+        let _infallible = match through {
+            Some(served) => writeln!(text, "the cluster would rewrite them, by a {served}"),
+            None => writeln!(text, "this command would rewrite them"),
         };
     }
     Ok(text)

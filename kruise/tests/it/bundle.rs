@@ -40,8 +40,8 @@ fn template() -> Value {
 }
 
 /// The objects of a list.
-fn items(objects: &[Value]) -> Option<(u16, Value)> {
-    Some((200, json!({"metadata": {}, "items": objects})))
+fn items(objects: &[Value]) -> (u16, Value) {
+    (200, json!({"metadata": {}, "items": objects}))
 }
 
 fn pod(namespace: &str, name: &str, labels: &Value) -> Value {
@@ -70,7 +70,6 @@ fn webhooks() -> Value {
 
 /// An installation with objects. The daemonsets of its namespace may not be read.
 fn answers(path: &str) -> Option<(u16, Value)> {
-    const SYSTEM: &str = "/namespaces/kruise-system/";
     match path {
         "/version" => return Some((200, json!({"gitVersion": "v1.34.2"}))),
         "/apis" => return Some((200, json!({"groups": [{"name": "apps.kruise.io"}]}))),
@@ -91,33 +90,41 @@ fn answers(path: &str) -> Option<(u16, Value)> {
                 definition["metadata"]["annotations"] = json!({LAST_APPLIED: SECRET});
                 definition["status"] = json!({"storedVersions": ["v1alpha1", "v1beta1"]});
             }
-            return items(&all);
+            return Some(items(&all));
         }
         "/apis/apps.kruise.io/v1beta1/clonesets" => {
             let spec = json!({"replicas": 3, "template": template(), "volumeClaimTemplates": []});
             let status = json!({"replicas": 1, "updateRevision": "web-1"});
-            return items(&[json!({"metadata": metadata("shop", "web"), "spec": spec, "status": status})]);
+            return Some(items(&[
+                json!({"metadata": metadata("shop", "web"), "spec": spec, "status": status}),
+            ]));
         }
         "/apis/apps.kruise.io/v1beta1/sidecarsets" => {
             let patch = json!([{"annotations": {"note": SECRET}, "patchPolicy": "Retain"}]);
             let spec = json!({"containers": [container()], "patchPodMetadata": patch});
-            return items(&[json!({"metadata": metadata("", "logs"), "spec": spec})]);
+            return Some(items(&[json!({"metadata": metadata("", "logs"), "spec": spec})]));
         }
         "/apis/apps.kruise.io/v1beta1/resourcedistributions" => {
             let resource = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "copied"},
                 "data": {"name": ENCODED}, "stringData": {"name": SECRET}});
-            return items(&[json!({"metadata": metadata("", "copies"), "spec": {"resource": resource}})]);
+            return Some(items(&[
+                json!({"metadata": metadata("", "copies"), "spec": {"resource": resource}}),
+            ]));
         }
         "/apis/apps.kruise.io/v1beta1/uniteddeployments" => {
             let subset = json!({"name": "zone-a", "patch": {"spec": {"containers": [container()]}}});
             let spec = json!({"template": {"cloneSetTemplate": {"spec": {"template": template()}}},
                 "topology": {"subsets": [subset]}});
-            return items(&[json!({"metadata": metadata("shop", "zones"), "spec": spec})]);
+            return Some(items(&[
+                json!({"metadata": metadata("shop", "zones"), "spec": spec}),
+            ]));
         }
-        "/api/v1/pods" => return items(&[pod("shop", "web-1", &json!({"app": "web"}))]),
+        "/api/v1/pods" => return Some(items(&[pod("shop", "web-1", &json!({"app": "web"}))])),
         "/apis/apps/v1/controllerrevisions" => {
             let data = json!({"spec": {"template": template()}});
-            return items(&[json!({"metadata": metadata("shop", "web-1"), "data": data})]);
+            return Some(items(&[
+                json!({"metadata": metadata("shop", "web-1"), "data": data}),
+            ]));
         }
         "/api/v1/events" => {
             let event = |reason: &str, message: &str| {
@@ -126,18 +133,23 @@ fn answers(path: &str) -> Option<(u16, Value)> {
                     "involvedObject": about, "source": {"component": "kubelet"}})
             };
             let foreign = json!({"metadata": {"name": "f"}, "involvedObject": {"kind": "Pod", "name": "other"}, "message": SECRET});
-            return items(&[
+            return Some(items(&[
                 event("Unhealthy", SECRET),
                 event("Pulled", "pulled the image"),
                 foreign,
-            ]);
+            ]));
         }
         _ => {}
     }
     if path.ends_with("webhookconfigurations") {
-        return items(&[webhooks()]);
+        return Some(items(&[webhooks()]));
     }
-    let (_, name) = path.split_once(SYSTEM)?;
+    let (_, name) = path.split_once("/namespaces/kruise-system/")?;
+    in_its_namespace(name)
+}
+
+/// The namespace of the installation.
+fn in_its_namespace(name: &str) -> Option<(u16, Value)> {
     let manager = pod(
         "kruise-system",
         "kruise-controller-manager-1",
@@ -149,19 +161,21 @@ fn answers(path: &str) -> Option<(u16, Value)> {
             let settings =
                 json!({"args": ["--v=4"], "name": "manager", "env": [{"name": "A", "value": SECRET}]});
             let ours = json!({"template": {"spec": {"containers": [settings]}}});
-            items(&[
+            Some(items(&[
                 json!({"metadata": metadata("kruise-system", "kruise-controller-manager"), "spec": ours}),
                 json!({"metadata": metadata("kruise-system", "other"), "spec": spec}),
-            ])
+            ]))
         }
         "daemonsets" => Some((
             403,
             json!({"kind": "Status", "code": 403, "message": "daemonsets are forbidden"}),
         )),
-        "pods" => items(&[manager]),
+        "pods" => Some(items(&[manager])),
         "leases" => {
             let spec = json!({"holderIdentity": "kruise-controller-manager-1"});
-            items(&[json!({"metadata": metadata("kruise-system", "kruise-manager"), "spec": spec})])
+            Some(items(&[
+                json!({"metadata": metadata("kruise-system", "kruise-manager"), "spec": spec}),
+            ]))
         }
         "configmaps/kruise-configuration" => Some((
             200,

@@ -92,6 +92,7 @@ const WRITERS: &[&str] = &[
     // Certificates, and the configurations that name their CA.
     "kruise/src/manager/registrar.rs",
     // Stored objects, written as they are.
+    "kruise/src/migrate/cluster.rs",
     "kruise/src/migrate/paced.rs",
     "kruise/src/migrate/rewrite.rs",
     // Requests to restart containers, for the user who asks for them.
