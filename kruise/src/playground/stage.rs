@@ -283,7 +283,9 @@ impl Embedded {
             ..View::default()
         };
         if of.scope == Scope::Cluster {
-            list(SECRETS).await?.iter().for_each(|secret| view.copy(secret));
+            for secret in &list(SECRETS).await? {
+                view.copy(secret);
+            }
             return Ok(view);
         }
         view.budget = self.found(&format!("{BUDGETS}/{}", of.name)).await?;
@@ -291,14 +293,18 @@ impl Embedded {
         for pod in &list(PODS).await? {
             view.pod(pod)?;
         }
-        list(CLAIMS).await?.iter().for_each(|claim| view.claim(claim));
+        for claim in &list(CLAIMS).await? {
+            view.claim(claim);
+        }
         if of.zoned {
             view.spread = self.found(&format!("{SPREADS}/{}", of.name)).await?;
             if of.plural != CLONESETS {
                 view.children = list(&format!("{GROUP}/namespaces/default/{CLONESETS}")).await?;
             }
             let nodes: List = self.client.get(NODES).await?;
-            nodes.items.iter().for_each(|node| view.node(node));
+            for node in &nodes.items {
+                view.node(node);
+            }
         }
         Ok(view)
     }

@@ -48,9 +48,8 @@ impl Token {
             Act::Explain => {
                 let said = if fault == Fault::MissesCopy { 1 } else { 2 };
                 let namespaces = self.copies.keys().take(said);
-                return namespaces
-                    .map(|name| format!("  {name}: has its copy\n"))
-                    .collect();
+                let line = |name: &String| format!("  {name}: has its copy\n");
+                return namespaces.map(line).collect();
             }
             _ => panic!("not of this one: {act:?}"),
         }

@@ -103,7 +103,9 @@ impl Stage for Live {
                 .get("items")
                 .and_then(Value::as_array)
                 .context("not a list")?;
-            nodes.iter().for_each(|node| view.node(node));
+            for node in nodes {
+                view.node(node);
+            }
         }
         Ok(view)
     }
