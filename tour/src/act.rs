@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::subject::{Addition, Subject};
 
-/// A change or a question about a workload. All of it in the namespace `default`.
+/// A change or a question about a workload.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Act {
     /// Create what is in the manifest.
@@ -38,12 +38,20 @@ pub enum Act {
     },
     /// Let pods onto all nodes again.
     Uncordon,
+    /// A zone fails: pods leave its nodes at once, and no node of it takes new ones.
+    FailZone(&'static str),
+    /// Its nodes take pods again.
+    RepairZone(&'static str),
     /// Ask why its pods are as they are.
     Explain,
 }
 
 /// A label that every node has.
 const OF_NODES: &str = "kubernetes.io/hostname";
+/// The label of nodes with their zone.
+pub const ZONE: &str = "topology.kubernetes.io/zone";
+/// Key, value and effect of the taint that stands for the failure of a zone.
+pub const FAILURE: [&str; 3] = ["zone", "failed", "NoExecute"];
 
 /// How a patch is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,9 +95,23 @@ impl Act {
             Self::Add(what) => Line::kubectl(["apply", "-f", &beside(manifest, what.file)]),
             Self::Drain { node, label } => Line::kubectl(["drain", node, &format!("--pod-selector={label}")]),
             Self::Uncordon => Line::kubectl(["uncordon", &format!("--selector={OF_NODES}")]),
-            Self::Explain => Line::kruise(["explain", &format!("{}/{}", of.short, of.name)]),
+            Self::FailZone(zone) => taint(zone, ""),
+            Self::RepairZone(zone) => taint(zone, "-"),
+            Self::Explain => Line::kruise(["explain", of.explained]),
         }
     }
+}
+
+/// Taints the nodes of a zone, or with `-` as suffix takes the taint away.
+fn taint(zone: &str, suffix: &str) -> Line {
+    let [key, value, effect] = FAILURE;
+    let nodes = format!("--selector={ZONE}={zone}");
+    Line::kubectl([
+        "taint",
+        "nodes",
+        &nodes,
+        &format!("{key}={value}:{effect}{suffix}"),
+    ])
 }
 
 /// A file in the folder of another.
@@ -160,7 +182,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::subject::{BUDGET, DB, WEB};
+    use crate::subject::{API, BUDGET, DB, TOKEN, WEB};
 
     #[test]
     fn a_shell_reads_back_what_is_printed() {
@@ -216,6 +238,8 @@ mod tests {
             Act::Add(&BUDGET),
             drain,
             Act::Uncordon,
+            Act::FailZone("z"),
+            Act::RepairZone("z"),
             Act::Explain,
         ];
         let lines = acts.map(|act| act.line(&WEB, "web.yaml").to_string());
@@ -228,12 +252,21 @@ mod tests {
                 "kubectl apply -f web-budget.yaml",
                 "kubectl drain n1 --pod-selector=app=web",
                 "kubectl uncordon --selector=kubernetes.io/hostname",
+                "kubectl taint nodes --selector=topology.kubernetes.io/zone=z zone=failed:NoExecute",
+                "kubectl taint nodes --selector=topology.kubernetes.io/zone=z zone=failed:NoExecute-",
                 "kruise explain clone/web",
             ]
         );
         let elsewhere = Act::Add(&BUDGET).line(&WEB, "a/b/web.yaml").to_string();
         assert_eq!(elsewhere, "kubectl apply -f a/b/web-budget.yaml");
-        let of_db = Act::Explain.line(&DB, "db.yaml").to_string();
-        assert_eq!(of_db, "kruise explain asts/db");
+        let explained = [&DB, &API, &TOKEN].map(|of| Act::Explain.line(of, of.file).to_string());
+        assert_eq!(
+            explained,
+            [
+                "kruise explain asts/db",
+                "kruise explain ws/api",
+                "kruise explain distributor/token"
+            ]
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! A guided tour of what a CloneSet, a PodUnavailableBudget and a StatefulSet do, on any cluster.
+//! A guided tour of what workloads, their budget and their zones do, and a ResourceDistribution, on any cluster.
 //!
 //! Everything that is shown happened: what is printed was done, tables are what the API server answers, seconds and
 //! requests are measured. Every step ends in claims about the pods; one that does not hold fails the tour. A

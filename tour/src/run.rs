@@ -85,7 +85,10 @@ fn play(
 ) -> Result<Record> {
     let of = step.of;
     let View {
-        pods: before, disks, ..
+        pods: before,
+        disks,
+        copies,
+        ..
     } = stage.view(of)?;
     let before = before.as_slice();
     images.note(before);
@@ -119,6 +122,7 @@ fn play(
     let outcome = Outcome {
         before,
         disks: &disks,
+        copies: &copies,
         after: &after,
         change: &record.change,
         answer: &answer,

@@ -10,7 +10,11 @@ use crate::run::{costs, run};
 use crate::screen::Screen;
 use crate::stage::{Requests, Stage, View};
 use crate::story::steps;
-use crate::subject::{DB, Subject, WEB};
+use crate::subject::{API, DB, FLEET, Subject, TOKEN, WEB};
+
+mod fleet;
+mod token;
+mod zones;
 
 /// What the miniature does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +60,30 @@ enum Fault {
     DebugRestarts,
     /// The job says that one pod failed.
     DebugFails,
+    /// All pods are in the second zone.
+    FillsSecondZone,
+    /// Pods of the other zone are replaced, too, when one fails.
+    MovesAll,
+    /// The subset of the failed zone stays open.
+    LeavesOpen,
+    /// Pods move back when the zone is back.
+    MovesBack,
+    /// Workloads of two zones are in the wrong ones.
+    MixesZones,
+    /// A workload belongs to somebody else.
+    DisownsChild,
+    /// Another zone is updated.
+    UpdatesOtherZone,
+    /// Says of every subset that it is held.
+    HoldsAll,
+    /// The excluded namespace has a copy.
+    CopiesToSandbox,
+    /// Copies are deleted and created.
+    CopiesAnew,
+    /// Copies stay as they were.
+    KeepsOldCopies,
+    /// Says of a namespace that it has no copy.
+    MissesCopy,
 }
 
 /// A CloneSet and a StatefulSet in miniature: what the tour's commands do to them, at once, without a cluster.
@@ -68,6 +96,9 @@ struct Miniature {
     pods: Vec<Pod>,
     born: u32,
     db: Numbered,
+    zones: zones::Zones,
+    fleet: fleet::Fleet,
+    token: token::Token,
 }
 
 /// The StatefulSet.
@@ -90,6 +121,9 @@ impl Miniature {
             pods: Vec::new(),
             born: 0,
             db: Numbered::default(),
+            zones: zones::Zones::default(),
+            fleet: fleet::Fleet::default(),
+            token: token::Token::default(),
         }
     }
 
@@ -317,14 +351,12 @@ impl Numbered {
                 }});
             }
             Act::Patch { kind, body } => patched(&mut self.set, *kind, body),
-            Act::Label { .. } | Act::Add(_) | Act::Drain { .. } | Act::Uncordon => {
-                panic!("not of this one: {act:?}")
-            }
             Act::Explain => {
                 let held = self.pods.iter().filter(|pod| pod.image == "nginx:3");
                 let line = |pod: &Pod| format!("  pods/{}: stays: the partition holds it\n", pod.name);
                 return held.map(line).collect();
             }
+            _ => panic!("not of this one: {act:?}"),
         }
         self.reconcile(fault);
         String::new()
@@ -360,8 +392,12 @@ impl Stage for Miniature {
     }
 
     fn run(&mut self, of: &Subject, act: &Act) -> Result<String> {
-        if *of == DB {
-            return Ok(self.db.run(self.fault, act));
+        match *of {
+            DB => return Ok(self.db.run(self.fault, act)),
+            API => return Ok(self.zones.run(self.fault, act)),
+            FLEET => return Ok(self.fleet.run(self.fault, act)),
+            TOKEN => return Ok(self.token.run(self.fault, act)),
+            _ => {}
         }
         match act {
             Act::Apply => {
@@ -392,13 +428,18 @@ impl Stage for Miniature {
             Act::Drain { node, .. } => self.drain(node),
             Act::Uncordon => {}
             Act::Explain => return Ok(self.explain()),
+            Act::FailZone(_) | Act::RepairZone(_) => panic!("not of this one: {act:?}"),
         }
         Ok(String::new())
     }
 
     fn view(&mut self, of: &Subject) -> Result<View> {
-        if *of == DB {
-            return Ok(self.db.view());
+        match *of {
+            DB => return Ok(self.db.view()),
+            API => return Ok(self.zones.view()),
+            FLEET => return Ok(self.fleet.view()),
+            TOKEN => return Ok(self.token.view()),
+            _ => {}
         }
         let mut set = self.set.clone();
         if set.is_object() {
@@ -418,7 +459,7 @@ impl Stage for Miniature {
             job: self.job.clone(),
             with_debugger: self.with_debugger.clone(),
             pods: self.pods.clone(),
-            disks: BTreeMap::new(),
+            ..View::default()
         })
     }
 
@@ -534,7 +575,73 @@ fn whatever_goes_wrong_fails_the_step_that_shows_it() {
             "ended well in two pods",
         ),
     ];
-    for (fault, step, claim) in wrong {
+    all_fail(&wrong);
+}
+
+#[test]
+fn whatever_goes_wrong_with_zones_and_copies_fails_the_step_that_shows_it() {
+    all_fail(&[
+        (
+            Fault::FillsSecondZone,
+            "step 15: Two zones",
+            "2 pods run in zone-a",
+        ),
+        (
+            Fault::MovesAll,
+            "step 16: A zone fails",
+            "zone-b had were not touched",
+        ),
+        (
+            Fault::LeavesOpen,
+            "step 16: A zone fails",
+            "takes no new pods because",
+        ),
+        (
+            Fault::MovesBack,
+            "step 17: The zone is back",
+            "no pod was touched",
+        ),
+        (
+            Fault::MixesZones,
+            "step 18: One workload for each zone",
+            "in the zones of their subsets",
+        ),
+        (
+            Fault::DisownsChild,
+            "step 18: One workload for each zone",
+            "the UnitedDeployment owns it",
+        ),
+        (
+            Fault::UpdatesOtherZone,
+            "step 19: A canary in one zone",
+            "the pod in zone-a runs",
+        ),
+        (
+            Fault::HoldsAll,
+            "step 19: A canary in one zone",
+            "all subsets but zone-a",
+        ),
+        (
+            Fault::CopiesToSandbox,
+            "step 20: A Secret in many namespaces",
+            "tour-sandbox has none",
+        ),
+        (
+            Fault::CopiesAnew,
+            "step 21: Rotate it",
+            "the copies are the same ones",
+        ),
+        (
+            Fault::KeepsOldCopies,
+            "step 21: Rotate it",
+            "have the Secret as it is now",
+        ),
+        (Fault::MissesCopy, "step 21: Rotate it", "names the namespaces"),
+    ]);
+}
+
+fn all_fail(wrong: &[(Fault, &str, &str)]) {
+    for (fault, step, claim) in wrong.iter().copied() {
         let (steps, text) = run_with(fault);
         let error = format!("{:#}", steps.context("the tour").unwrap_err());
         assert!(
@@ -591,7 +698,8 @@ fn the_summary_has_one_row_per_step() {
     assert_eq!(
         sizes,
         [
-            "5", "5", "5", "2", "2", "1", "1", "0", "2", "3", "1", "1", "1", "0"
+            "5", "5", "5", "2", "2", "1", "1", "0", "2", "3", "1", "1", "1", "0", "4", "2", "0", "4", "1",
+            "0", "0"
         ]
     );
     let kept: Vec<&str> = table
@@ -609,7 +717,8 @@ fn the_summary_has_one_row_per_step() {
         kept,
         [
             "0 of 0", "5 of 5", "0 of 5", "5 of 5", "5 of 5", "4 of 5", "3 of 4", "4 of 4", "2 of 4",
-            "0 of 0", "3 of 3", "2 of 3", "2 of 2", "4 of 4"
+            "0 of 0", "3 of 3", "2 of 3", "2 of 2", "4 of 4", "0 of 0", "2 of 4", "4 of 4", "0 of 0",
+            "4 of 4", "0 of 0", "0 of 0"
         ]
     );
 }

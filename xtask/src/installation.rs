@@ -25,19 +25,34 @@ pub(crate) struct Installation {
 impl Installation {
     /// Starts a cluster in `dir` with its requests logged, and the manager of this workspace on it.
     pub(crate) fn up(binaries: &Binaries, kruise: &Path, dir: PathBuf, nodes: u32) -> Result<Self> {
+        Self::up_with(binaries, kruise, dir, nodes, &[])
+    }
+
+    /// As [`Installation::up`], with more flags for the manager.
+    pub(crate) fn up_with(
+        binaries: &Binaries,
+        kruise: &Path,
+        dir: PathBuf,
+        nodes: u32,
+        flags: &[&str],
+    ) -> Result<Self> {
         let cluster = Cluster::up(binaries, &settings(dir, nodes))?;
-        Self::on(cluster, kruise)
+        Self::on(cluster, kruise, flags)
     }
 
     /// As [`Installation::up`], on the embedded API of `kruise playground`.
     pub(crate) fn up_embedded(binaries: &Binaries, kruise: &Path, dir: PathBuf, nodes: u32) -> Result<Self> {
         let cluster = Cluster::up_embedded(binaries, kruise, &settings(dir, nodes))?;
-        Self::on(cluster, kruise)
+        Self::on(cluster, kruise, &[])
     }
 
-    fn on(cluster: Cluster, kruise: &Path) -> Result<Self> {
+    fn on(cluster: Cluster, kruise: &Path, flags: &[&str]) -> Result<Self> {
         install(&cluster, kruise)?;
-        let mut manager = Self::launch(&cluster, kruise).start_detached()?;
+        let launch = Launch {
+            flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
+            ..Self::launch(&cluster, kruise)
+        };
+        let mut manager = launch.start_detached()?;
         manager.wait_ready(Duration::from_mins(5))?;
         interrupt::check()?;
         Ok(Self { manager, cluster })

@@ -11,6 +11,7 @@ use super::stage::{Embedded, Place};
 
 const OPENING: &str = "
 A tour of CloneSet and StatefulSet, OpenKruise's workloads that update pods in place, and of a budget for their pods.
+Then a zone fails, a workload runs in three zones, and a Secret is copied to namespaces.
 
 Each step shows the command line that makes its request; here the request is sent without it, so kubectl is not needed.
 Seconds are wall time from the request to the status that says it is done, simulated pulls, starts and stops included;

@@ -75,6 +75,8 @@ impl Manager {
         let flags = [
             format!("--kubeconfig={}", kubeconfig.display()),
             format!("--protection-log-path={}", folder.path().display()),
+            // Off elsewhere because of the rights that it needs, which have no effect here.
+            "--feature-gates=ResourceDistributionGate=true".to_owned(),
             "--leader-election-lease-duration=8760h".to_owned(),
             "--leader-election-renew-deadline=8000h".to_owned(),
             "--leader-election-retry-period=1m".to_owned(),

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use kruise_runtime::client::{self, Source};
 use kruise_runtime::{ApiError, Client};
+use kruise_tour::act::{FAILURE, ZONE};
 use kruise_tour::pods::{Pod, Ready};
+use kruise_tour::subject::Scope;
 use kruise_tour::{Act, Requests, Stage, Subject, View};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -23,7 +25,8 @@ use crate::{
     manifests::NAMESPACE,
 };
 
-const SETS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default";
+const GROUP: &str = "/apis/apps.kruise.io/v1beta1";
+const SPREADS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/workloadspreads";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 const NODES: &str = "/api/v1/nodes";
@@ -31,6 +34,9 @@ const BUDGETS: &str = "/apis/policy.kruise.io/v1beta1/namespaces/default/podunav
 const JOBS: &str = "/apis/apps.kruise.io/v1alpha1/namespaces/default/ephemeraljobs";
 /// How soon `kubectl drain` tries an eviction again.
 const AGAIN: Duration = Duration::from_secs(5);
+const NAMESPACES: &str = "/api/v1/namespaces";
+const SECRETS: &str = "/api/v1/secrets";
+const CLONESETS: &str = "clonesets";
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 /// The manager is at rest when it wrote nothing for so long: longer than it ever waits between two writes of its own
 /// accord, which is a second between two plans of one owner, and half of one between two statuses.
@@ -112,20 +118,15 @@ impl Embedded {
                 let objects: Vec<Value> = serde_saphyr::from_multiple(of.manifest)?;
                 let mut printed = Vec::new();
                 for object in &objects {
-                    let (path, name) = if object["kind"] == of.kind {
-                        (format!("{SETS}/{}", of.plural), of.printed())
-                    } else {
-                        let name = object.pointer("/metadata/name").and_then(Value::as_str);
-                        let name = name.unwrap_or_default();
-                        (CLASSES.to_owned(), format!("storageclass.storage.k8s.io/{name}"))
-                    };
+                    let (path, resource) = destination(of, object)?;
                     self.client.create::<IgnoredAny>(&path, object).await?;
-                    printed.push(format!("{name} created"));
+                    let name = object.pointer("/metadata/name").and_then(Value::as_str);
+                    printed.push(format!("{resource}/{} created", name.unwrap_or_default()));
                 }
                 Ok(printed.join("\n"))
             }
             Act::Patch { kind, body } => {
-                let path = format!("{SETS}/{}/{}", of.plural, of.name);
+                let path = format!("{}/{}", collection(of), of.name);
                 let patch = self.client.patch::<IgnoredAny>(&path, kind.media_type(), body);
                 patch.await?;
                 Ok(format!("{} patched", of.printed()))
@@ -145,14 +146,17 @@ impl Embedded {
             }
             Act::Drain { node, label } => self.drain(node, label).await,
             Act::Uncordon => self.uncordon().await,
+            Act::FailZone(zone) => self.taint(zone, true).await,
+            Act::RepairZone(zone) => self.taint(zone, false).await,
             Act::Explain => {
-                let explain = explainer(of.short).context("nothing explains it")?;
+                let (kind, name) = of.explained.split_once('/').context("nothing to explain")?;
+                let explain = explainer(kind).context("nothing explains it")?;
                 let settings = SettingsSource::Gates(Gates::parse("", "")?);
                 let source = Source::File(self.place.kubeconfig.clone());
                 explain(&Request {
                     client: &connect(&source).await?,
                     namespace: "default",
-                    name: of.name,
+                    name,
                     pod: None,
                     manager_namespace: NAMESPACE,
                     settings: &settings,
@@ -214,6 +218,41 @@ impl Embedded {
         Ok(printed.join("\n"))
     }
 
+    /// Gives all nodes of a zone the taint of its failure, or takes it away.
+    async fn taint(&self, zone: &str, on: bool) -> Result<String> {
+        let [key, value, effect] = FAILURE;
+        let nodes: List = self.client.get(NODES).await?;
+        let mut printed = Vec::new();
+        for node in &nodes.items {
+            let labels = node.pointer("/metadata/labels");
+            if labels.and_then(|labels| labels.get(ZONE)) != Some(&zone.into()) {
+                continue;
+            }
+            let taints = node.pointer("/spec/taints").and_then(Value::as_array);
+            let mut taints = taints.cloned().unwrap_or_default();
+            taints.retain(|taint| taint.get("key") != Some(&key.into()));
+            if on {
+                taints.push(json!({"key": key, "value": value, "effect": effect}));
+            }
+            let name = node.pointer("/metadata/name").and_then(Value::as_str);
+            let name = name.unwrap_or_default();
+            // Nobody else may have changed the list meanwhile.
+            let version = node.pointer("/metadata/resourceVersion");
+            let patch = json!({"metadata": {"resourceVersion": version}, "spec": {"taints": taints}});
+            let merge = "application/merge-patch+json";
+            let path = format!("{NODES}/{name}");
+            self.client.patch::<IgnoredAny>(&path, merge, &patch).await?;
+            printed.push(format!(
+                "node/{name} {}",
+                if on { "tainted" } else { "untainted" }
+            ));
+        }
+        if printed.is_empty() {
+            bail!("no node is in {zone}: the tour needs one in each of three zones");
+        }
+        Ok(printed.join("\n"))
+    }
+
     async fn cordon(&self, node: &str, on: bool) -> Result<()> {
         let patch = json!({"spec": {"unschedulable": on}});
         let merge = "application/merge-patch+json";
@@ -222,39 +261,50 @@ impl Embedded {
         Ok(())
     }
 
+    /// An object; null if it is not there.
+    async fn found(&self, path: &str) -> Result<Value> {
+        match self.client.get(path).await {
+            Err(error) if ApiError::is_not_found(&error) => Ok(Value::Null),
+            answer => Ok(answer?),
+        }
+    }
+
     async fn read(&self, of: &Subject) -> Result<View> {
-        let set = match self
-            .client
-            .get(&format!("{SETS}/{}/{}", of.plural, of.name))
-            .await
-        {
-            Err(error) if ApiError::is_not_found(&error) => Value::Null,
-            answer => answer?,
-        };
         let selector = of.label.replace('=', "%3D");
-        let list = async |path: &str| -> Result<List> {
-            let path = format!("{path}?labelSelector={selector}");
-            Ok(self.client.get(&path).await?)
-        };
-        let pods = list(PODS).await?.items;
-        let beside = async |path: &str| -> Result<Value> {
-            match self.client.get(&format!("{path}/{}", of.name)).await {
-                Err(error) if ApiError::is_not_found(&error) => Ok(Value::Null),
-                answer => Ok(answer?),
-            }
+        let list = async |path: &str| -> Result<Vec<Value>> {
+            let found: List = self
+                .client
+                .get(&format!("{path}?labelSelector={selector}"))
+                .await?;
+            Ok(found.items)
         };
         let mut view = View {
-            set,
-            budget: beside(BUDGETS).await?,
-            job: beside(JOBS).await?,
+            set: self.found(&format!("{}/{}", collection(of), of.name)).await?,
             ..View::default()
         };
-        for pod in &pods {
+        if of.scope == Scope::Cluster {
+            for secret in &list(SECRETS).await? {
+                view.copy(secret);
+            }
+            return Ok(view);
+        }
+        view.budget = self.found(&format!("{BUDGETS}/{}", of.name)).await?;
+        view.job = self.found(&format!("{JOBS}/{}", of.name)).await?;
+        for pod in &list(PODS).await? {
             view.pod(pod)?;
         }
-        let claims = list(CLAIMS).await?.items;
-        for claim in &claims {
+        for claim in &list(CLAIMS).await? {
             view.claim(claim);
+        }
+        if of.zoned {
+            view.spread = self.found(&format!("{SPREADS}/{}", of.name)).await?;
+            if of.plural != CLONESETS {
+                view.children = list(&format!("{GROUP}/namespaces/default/{CLONESETS}")).await?;
+            }
+            let nodes: List = self.client.get(NODES).await?;
+            for node in &nodes.items {
+                view.node(node);
+            }
         }
         Ok(view)
     }
@@ -331,6 +381,25 @@ impl Stage for Embedded {
             others: None,
         })
     }
+}
+
+/// The path of the collection that a subject is in.
+fn collection(of: &Subject) -> String {
+    match of.scope {
+        Scope::Default => format!("{GROUP}/namespaces/default/{}", of.plural),
+        Scope::Cluster => format!("{GROUP}/{}", of.plural),
+    }
+}
+
+/// The collection that an object of a manifest is created in, and its resource as kubectl prints it.
+fn destination(of: &Subject, object: &Value) -> Result<(String, String)> {
+    Ok(match object.get("kind").and_then(Value::as_str) {
+        Some(kind) if kind == of.kind => (collection(of), format!("{}.apps.kruise.io", kind.to_lowercase())),
+        Some("StorageClass") => (CLASSES.to_owned(), "storageclass.storage.k8s.io".to_owned()),
+        Some("Namespace") => (NAMESPACES.to_owned(), "namespace".to_owned()),
+        Some("WorkloadSpread") => (SPREADS.to_owned(), "workloadspread.apps.kruise.io".to_owned()),
+        _ => bail!("no place for {object}"),
+    })
 }
 
 /// Writes in a text of metrics.

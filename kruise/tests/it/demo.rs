@@ -15,7 +15,7 @@ fn the_tour_runs_to_its_end_and_all_its_claims_hold() {
     assert_eq!(errors, "", "only the tour is printed");
     assert!(!story.contains('\x1b'), "a file gets no control characters");
     for part in [
-        "1/14  Create a CloneSet",
+        "1/21  Create a CloneSet",
         "they are the same pods: uid, name, address and node did not change",
         "The difference: ",
         "stays on its revision: the partition holds it",
@@ -25,6 +25,12 @@ fn the_tour_runs_to_its_end_and_all_its_claims_hold() {
         "each was created after the one before was in service",
         "db-2 is back with nginx:4, the others were not touched",
         "the job reports that the container ended well in two pods",
+        "2 pods run in zone-a and 2 in zone-b",
+        "all pods run in zone-b and are in service",
+        "; it takes no new pods since ",
+        "its pods run in the zones of their subsets: 1 in zone-a, 1 in zone-b, 2 in zone-c",
+        "the pod in zone-a runs nginx:4, updated in place; the others were not touched",
+        "the copies are the same ones, with new data",
         "What it took",
         "The first pod was ready ",
     ] {
@@ -42,7 +48,7 @@ fn a_tour_that_is_interrupted_is_no_success_and_leaves_nothing() {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap().starts_with("2/14")));
+    assert!(lines.any(|line| line.unwrap().starts_with("2/21")));
     std::thread::spawn(move || lines.for_each(drop));
     send(child.id(), "INT");
     assert_eq!(wait_for_exit(&mut child), Some(130));

@@ -1,4 +1,4 @@
-//! Which nodes a pod requires: its node selector, and the required terms of its node affinity.
+//! Which nodes a pod requires and prefers: its node selector, and the terms of its node affinity.
 
 use serde_json::Value;
 
@@ -18,17 +18,35 @@ pub(super) fn matches(pod: &Value, name: &str, labels: &Labels) -> bool {
     selected && required.is_none_or(|required| terms(required, name, labels))
 }
 
-/// One term must hold; a term without requirements does not.
+/// How much a pod prefers a node: the sum of the weights of its preferred terms that hold.
+pub(super) fn preference(pod: &Value, name: &str, labels: &Labels) -> i64 {
+    let affinity = at(pod, "/spec/affinity/nodeAffinity");
+    let preferred =
+        affinity.map(|affinity| items(affinity, "preferredDuringSchedulingIgnoredDuringExecution"));
+    let weights = preferred.into_iter().flatten().map(|one| {
+        let holds = one
+            .get("preference")
+            .is_some_and(|term| term_holds(term, name, labels));
+        let weight = one.get("weight").and_then(Value::as_i64);
+        weight.filter(|_| holds).unwrap_or_default()
+    });
+    weights.fold(0, i64::saturating_add)
+}
+
+/// One term must hold.
 fn terms(required: &Value, name: &str, labels: &Labels) -> bool {
-    items(required, "nodeSelectorTerms").any(|term| {
-        let empty = items(term, "matchExpressions")
-            .chain(items(term, "matchFields"))
-            .next()
-            .is_none();
-        let by_label = |one: &Value| holds(one, labels.get(text(one, "key")).map(String::as_str));
-        let by_field = |one: &Value| text(one, "key") == "metadata.name" && holds(one, Some(name));
-        !empty && items(term, "matchExpressions").all(by_label) && items(term, "matchFields").all(by_field)
-    })
+    items(required, "nodeSelectorTerms").any(|term| term_holds(term, name, labels))
+}
+
+/// A term without requirements does not hold.
+fn term_holds(term: &Value, name: &str, labels: &Labels) -> bool {
+    let empty = items(term, "matchExpressions")
+        .chain(items(term, "matchFields"))
+        .next()
+        .is_none();
+    let by_label = |one: &Value| holds(one, labels.get(text(one, "key")).map(String::as_str));
+    let by_field = |one: &Value| text(one, "key") == "metadata.name" && holds(one, Some(name));
+    !empty && items(term, "matchExpressions").all(by_label) && items(term, "matchFields").all(by_field)
 }
 
 fn holds(requirement: &Value, found: Option<&str>) -> bool {

@@ -1,13 +1,14 @@
 //! A small scheduler: pods without a node get one.
 //!
 //! A node takes a pod if its resources suffice, its labels and name match, its taints are tolerated, the ports that the pod
-//! takes of it are free and hard spread constraints stay within their skew. Of those that do, the one is taken where soft spread constraints, then the number of pods,
-//! are least; ties are broken by name. Pods are ordered by priority, then age, then name. A pod that fits nowhere has
+//! takes of it are free and hard spread constraints stay within their skew. Of those that do, the one is taken that the
+//! preferred terms of the pod's node affinity weigh most; of equals the one where soft spread constraints, then the number
+//! of pods, are least; ties are broken by name. (kube-scheduler adds these up; here the first that differs decides.) Pods are ordered by priority, then age, then name. A pod that fits nowhere has
 //! the reason in its condition, and is tried again when nodes change or pods leave.
 //!
 //! A pod whose claims wait for their first consumer is promised a node, and has it once they are bound.
 //!
-//! Not there: preemption, affinity between pods, preferred node affinity, topology of volumes.
+//! Not there: preemption, affinity between pods, topology of volumes.
 
 mod affinity;
 mod node;
@@ -18,6 +19,7 @@ mod spread;
 pub(crate) mod taints;
 mod volumes;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
@@ -35,7 +37,7 @@ const USER: &str = "system:kube-scheduler";
 const PROFILE: &str = "default-scheduler";
 
 /// The order of the queue: priority (highest first), age, key.
-type Turn = (std::cmp::Reverse<i64>, String, Key);
+type Turn = (Reverse<i64>, String, Key);
 
 /// Gives pods their nodes.
 #[derive(Clone, Debug)]
@@ -182,13 +184,14 @@ impl Scheduler {
         for (name, node) in &nodes {
             let failed = node.refuses(name, pod, &wanted, &spread);
             if failed.is_empty() {
-                fitting.push((spread.cost(node), node.pods, *name));
+                let preference = affinity::preference(pod, name, &node.labels);
+                fitting.push((Reverse(preference), spread.cost(node), node.pods, *name));
             }
             for reason in failed {
                 *reasons.entry(reason).or_default() += 1;
             }
         }
-        if let Some((_, _, name)) = fitting.into_iter().min() {
+        if let Some((_, _, _, name)) = fitting.into_iter().min() {
             return Ok(name.clone());
         }
         let mut reasons: Vec<String> = reasons
@@ -298,7 +301,7 @@ fn turn(pod: &Value, key: &Key) -> (Turn, i64) {
         .unwrap_or_default();
     let created = metadata_text(pod, "creationTimestamp").to_owned();
     let generation = get_metadata(pod, "generation").as_i64().unwrap_or_default();
-    ((std::cmp::Reverse(priority), created, key.clone()), generation)
+    ((Reverse(priority), created, key.clone()), generation)
 }
 
 /// Whether a pod waits for this scheduler.

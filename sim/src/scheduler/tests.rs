@@ -1,5 +1,7 @@
 //! Where pods go, by table and by play.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::nodes::Options;
@@ -344,4 +346,98 @@ fn a_pod_that_requests_more_than_its_node_can_ever_give_leaves_room_for_others()
         "",
         "what it has counts"
     );
+}
+
+#[test]
+fn of_the_nodes_that_fit_the_one_is_taken_that_the_pod_prefers_most() {
+    let term = |weight: i64, key: &str, value: &str| {
+        json!({"weight": weight, "preference":
+            {"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}})
+    };
+    let field = json!({"weight": 7, "preference":
+        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n2"]}]}});
+    let all = json!({"weight": 9, "preference": {}});
+    let cases = [
+        (json!([]), "n1"),
+        (json!([term(1, "size", "2")]), "n2"),
+        // weights add up: 6 against 5
+        (
+            json!([term(5, "size", "1"), term(4, "zone", "a"), term(6, "size", "2")]),
+            "n2",
+        ),
+        (json!([term(8, "size", "1"), field]), "n1"),
+        (json!([field, term(6, "size", "1")]), "n2"),
+        // the preferred one refuses it, and so the others are as good
+        (json!([term(100, "zone", "b")]), "n1"),
+        (json!([all, term(1, "size", "2")]), "n2"),
+    ];
+    for (preferred, expected) in cases {
+        let spec = json!({"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}});
+        assert_eq!(node(&create(&mut play(), "p", &spec)), expected, "{preferred}");
+    }
+}
+
+#[test]
+fn what_a_pod_prefers_comes_before_how_full_nodes_are_but_not_before_what_they_have() {
+    let mut play = play();
+    let preferred = json!([{"weight": 1, "preference":
+        {"matchExpressions": [{"key": "size", "operator": "In", "values": ["2"]}]}}]);
+    let mut spec = cpu("2");
+    spec["affinity"] =
+        json!({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}});
+    let nodes = ["p1", "p2", "p3"].map(|name| node(&create(&mut play, name, &spec)).to_owned());
+    assert_eq!(nodes, ["n2", "n2", "n1"]);
+}
+
+#[test]
+fn pods_of_a_zone_that_fails_wait_since_then_and_start_when_it_is_back() {
+    let mut play = play();
+    let in_a = json!({"nodeSelector": {"zone": "a"}});
+    for name in ["p1", "p2"] {
+        create(&mut play, name, &in_a);
+    }
+    let taint = |play: &mut Play, taints: Value| {
+        for name in ["n1", "n2"] {
+            play.merge(
+                &format!("/api/v1/nodes/{name}"),
+                &json!({"spec": {"taints": taints}}),
+            );
+        }
+        play.rest();
+    };
+    taint(
+        &mut play,
+        json!([{"key": "zone", "value": "failed", "effect": "NoExecute"}]),
+    );
+    for name in ["p1", "p2"] {
+        assert_eq!(play.get(&format!("{PODS}/{name}")), None, "{name} has left");
+    }
+    let waits = create(&mut play, "p3", &in_a);
+    let message = "0/3 nodes are available: 1 node(s) had untolerated taint {gpu: yes}, 2 node(s) had untolerated taint \
+                   {zone: failed}.";
+    let [status, reason] = ["False", "Unschedulable"].map(String::from);
+    assert_eq!(
+        condition(&waits, "PodScheduled"),
+        (status, reason, message.to_owned())
+    );
+    // The reason changes, and the pod has waited since it was created.
+    play.pass(Duration::from_mins(1));
+    taint(
+        &mut play,
+        json!([{"key": "zone", "value": "slow", "effect": "NoSchedule"}]),
+    );
+    let still_waits = play.pod("p3");
+    let (_, _, message) = condition(&still_waits, "PodScheduled");
+    assert!(message.contains("{zone: slow}"), "{message}");
+    assert_eq!(waiting_since(&still_waits), waiting_since(&waits));
+    assert_eq!(waiting_since(&waits), waits["metadata"]["creationTimestamp"]);
+    taint(&mut play, json!([]));
+    assert!(is_ready(&play.pod("p3")));
+}
+
+/// Since when a pod has no node.
+fn waiting_since(pod: &Value) -> Value {
+    let conditions = pod["status"]["conditions"].as_array().unwrap();
+    let mut of_scheduler = conditions.iter().filter(|one| one["type"] == "PodScheduled");
+    of_scheduler.next().unwrap()["lastTransitionTime"].clone()
 }

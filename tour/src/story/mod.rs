@@ -5,8 +5,11 @@
 
 mod db;
 mod debug;
+mod fleet;
 mod guard;
+mod token;
 mod web;
+mod zones;
 
 use std::collections::BTreeMap;
 
@@ -15,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::act::{Act, PatchKind};
 use crate::pods::{Change, Pod, Ready};
-use crate::stage::View;
+use crate::stage::{Copy, View};
 use crate::subject::Subject;
 
 /// One step of the tour.
@@ -55,6 +58,8 @@ pub struct Outcome<'a> {
     pub before: &'a [Pod],
     /// Uids of the volume claims that were there, by name.
     pub disks: &'a BTreeMap<String, String>,
+    /// Copies that were there, by namespace.
+    pub copies: &'a BTreeMap<String, Copy>,
     /// What is there now.
     pub after: &'a View,
     /// What became of the pods.
@@ -75,7 +80,12 @@ pub struct Claim {
 /// The whole story.
 pub fn steps() -> Vec<Step> {
     let of_web = web::STEPS.into_iter().chain(guard::STEPS);
-    of_web.chain(db::STEPS).chain(debug::STEPS).collect()
+    let of_pods = of_web.chain(db::STEPS).chain(debug::STEPS);
+    of_pods
+        .chain(zones::STEPS)
+        .chain(fleet::STEPS)
+        .chain(token::STEPS)
+        .collect()
 }
 
 fn patch(operations: &[Value]) -> Act {

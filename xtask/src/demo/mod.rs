@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: a guided tour of what a CloneSet and a StatefulSet do, on a real control plane.
+//! `cargo xtask demo`: a guided tour of what workloads, their budget and their zones do, on a real control plane.
 //!
 //! `kruise-tour` shows the steps; here the cluster is built, started and stopped. It is left running only on request.
 
@@ -21,6 +21,8 @@ use stage::Live;
 
 /// Simulated nodes: fewer than pods, so that one of them has several.
 const NODES: u32 = 3;
+/// What the manager of the tour has switched on.
+const FLAGS: [&str; 1] = ["--feature-gates=ResourceDistributionGate=true"];
 
 /// How the tour goes.
 #[derive(Args, Debug)]
@@ -37,6 +39,7 @@ pub(crate) struct Options {
 
 const OPENING: &str = "\
 A tour of CloneSet and StatefulSet, OpenKruise's workloads that update pods in place, and of a budget for their pods.
+Then a zone fails, a workload runs in three zones, and a Secret is copied to namespaces.
 
 etcd, kube-apiserver, kube-controller-manager and kube-scheduler are real and run on this machine; the manager is the
 one of this workspace. Nodes and kubelets are simulated by kwok: nothing is pulled, containers start and stop at once.
@@ -62,7 +65,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     screen.text("Building the manager …")?;
     let kruise = options.executable.path()?;
     screen.text("Starting the control plane and the manager …")?;
-    let installation = Installation::up(&binaries, &kruise, folder(None, "demo"), NODES)?;
+    let installation = Installation::up_with(&binaries, &kruise, folder(None, "demo"), NODES, &FLAGS)?;
     let mut live = Live {
         kubectl: binaries.program("kubectl"),
         kruise,
@@ -90,7 +93,7 @@ fn introduce(screen: &mut Screen<impl Write>, live: &Live, exports: &str) -> Res
     screen.text(&live.run_line(&nodes)?)?;
     screen.text(&format!(
         "\nThe tables below show what `kubectl get clone,pods,pub -l app=web -o json` answers, and later\n\
-         `kubectl get asts,pods,pvc -l app=db -o json`. To look on, or to repeat a command, in a second terminal:\n{exports}"
+         the same for other kinds and labels. To look on, or to repeat a command, in a second terminal:\n{exports}"
     ))?;
     screen.pause(&interrupt::check)
 }

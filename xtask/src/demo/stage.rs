@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use kruise_e2e::audit::{AuditLog, Class, Counts, Entry, MANAGER};
 use kruise_e2e::wait;
 use kruise_tour::act::{Line, Program};
+use kruise_tour::subject::Scope;
 use kruise_tour::{Act, Requests, Stage, Subject, View};
 use serde_json::Value;
 
@@ -40,6 +41,11 @@ impl Live {
     fn run_and_join(&self, line: &Line) -> Result<String> {
         let output = self.output(line)?;
         text(line, [output.stderr, output.stdout].concat())
+    }
+
+    /// What a command line prints as JSON.
+    fn read(&self, line: &Line) -> Result<Value> {
+        serde_json::from_str(&self.run_line(line)?).context("kubectl get did not print JSON")
     }
 
     fn output(&self, line: &Line) -> Result<Output> {
@@ -85,10 +91,23 @@ impl Stage for Live {
     }
 
     fn view(&mut self, of: &Subject) -> Result<View> {
-        let all = Line::kubectl(["get", of.shown, "-l", of.label, "-o", "json"]);
-        let list: Value =
-            serde_json::from_str(&self.run_line(&all)?).context("kubectl get did not print JSON")?;
-        View::of(&list)
+        let namespaces = match of.scope {
+            Scope::Default => "--namespace=default",
+            Scope::Cluster => "--all-namespaces",
+        };
+        let all = Line::kubectl(["get", of.shown, "-l", of.label, namespaces, "-o", "json"]);
+        let mut view = View::of(of, &self.read(&all)?)?;
+        if of.zoned {
+            let nodes = self.read(&Line::kubectl(["get", "nodes", "-o", "json"]))?;
+            let nodes = nodes
+                .get("items")
+                .and_then(Value::as_array)
+                .context("not a list")?;
+            for node in nodes {
+                view.node(node);
+            }
+        }
+        Ok(view)
     }
 
     fn requests(&mut self) -> Result<Requests> {

@@ -278,6 +278,11 @@ fn simulated(count: u32) -> Value {
 /// The simulated node with a number: in one of three zones, with room for every pod a bench makes.
 pub(crate) fn node(index: u32) -> Value {
     let room = json!({"cpu": "512", "memory": "2Ti", "pods": "5000"});
+    let zone = match index % 3 {
+        0 => "zone-a",
+        1 => "zone-b",
+        _ => "zone-c",
+    };
     json!({
         "apiVersion": "v1",
         "kind": "Node",
@@ -289,7 +294,7 @@ pub(crate) fn node(index: u32) -> Value {
                 "kubernetes.io/os": "linux",
                 "kubernetes.io/arch": "amd64",
                 "type": "kwok",
-                "topology.kubernetes.io/zone": format!("zone-{}", index % 3),
+                "topology.kubernetes.io/zone": zone,
             },
         },
         "status": {"allocatable": room, "capacity": room},
