@@ -103,7 +103,8 @@ fn workload(object: &Value, of_ours: &str) -> Value {
     kept
 }
 
-/// The webhooks of a configuration that call the manager; `None` if there are none.
+/// The webhooks of a configuration that call the manager: all of one with our name, which may call it by a URL, and those
+/// of another one that call its service. `None` if there are none.
 fn configuration(object: &Value, namespace: &str) -> Option<Value> {
     const FIELDS: [&str; 10] = [
         "name",
@@ -118,9 +119,10 @@ fn configuration(object: &Value, namespace: &str) -> Option<Value> {
         "matchConditions",
     ];
     let all = object.get("webhooks").and_then(Value::as_array);
+    let is_ours = [webhooks::MUTATING, webhooks::VALIDATING].contains(&text(object, "/metadata/name"));
     let ours = all.into_iter().flatten().filter(|webhook| {
         let service = |field: &str| text(webhook, &format!("/clientConfig/service/{field}")).to_owned();
-        service("name") == webhooks::SERVICE && service("namespace") == namespace
+        is_ours || (service("name") == webhooks::SERVICE && service("namespace") == namespace)
     });
     let ours: Vec<Value> = ours
         .map(|webhook| {
@@ -222,5 +224,9 @@ mod tests {
         assert_eq!(kept["webhooks"][0]["path"], "/mutate-pod");
         assert!(!kept.to_string().contains("aHVudGVyMg"), "{kept}");
         assert_eq!(configuration(&object, "elsewhere"), None);
+        let ours = json!({"metadata": {"name": webhooks::MUTATING}, "webhooks": object["webhooks"]});
+        let kept = configuration(&ours, "elsewhere").unwrap();
+        assert_eq!(kept["webhooks"].as_array().map(Vec::len), Some(2));
+        assert!(!kept.to_string().contains("hunter2"), "{kept}");
     }
 }

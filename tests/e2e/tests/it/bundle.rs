@@ -84,8 +84,9 @@ fn a_bundle_explains_a_rollout_that_waits_and_has_no_secret() {
     );
     assert!(!list("objects/controllerrevisions.json").is_empty());
     assert!(
-        file("explain/clonesets/bundle.web.txt").contains("clonesets/web"),
-        "{files:?}"
+        file("explain/clonesets/bundle.web.txt").contains("CloneSet bundle/web"),
+        "{}",
+        file("explain/clonesets/bundle.web.txt")
     );
     assert!(
         list("objects/events.json")

@@ -66,6 +66,9 @@ fn mask_pod(pod: &mut Value, revision: &str) {
         name,
         format!("{}{}", text(pod, "/metadata/generateName"), id.as_str().unwrap())
     );
+    // Servers of Kubernetes 1.35 and later copy them from the node that the pod is bound to.
+    let labels = pod["metadata"]["labels"].as_object_mut().unwrap();
+    labels.retain(|key, _| !key.starts_with("topology.kubernetes.io/"));
     let annotations = pod["metadata"]["annotations"].as_object_mut().unwrap();
     // Another controller's business, which the fixtures' cluster ran.
     annotations.retain(|key, _| !key.ends_with("kruise.io/related-pub"));

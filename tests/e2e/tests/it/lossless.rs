@@ -65,6 +65,42 @@ const EXCEPTIONS: &[(&str, &str)] = &[
         "gate PodCertificateRequest is off",
     ),
     ("PodCertificateProjection.", "gate PodCertificateRequest is off"),
+    (
+        "ConfigMapVolumeSource.defaultUser",
+        "gate AtomicWriteVolumeUserFields is off",
+    ),
+    (
+        "DownwardAPIVolumeSource.defaultUser",
+        "gate AtomicWriteVolumeUserFields is off",
+    ),
+    (
+        "ProjectedVolumeSource.defaultUser",
+        "gate AtomicWriteVolumeUserFields is off",
+    ),
+    (
+        "SecretVolumeSource.defaultUser",
+        "gate AtomicWriteVolumeUserFields is off",
+    ),
+    (
+        "DownwardAPIVolumeFile.user",
+        "gate AtomicWriteVolumeUserFields is off",
+    ),
+    ("KeyToPath.user", "gate AtomicWriteVolumeUserFields is off"),
+    (
+        "ServiceAccountTokenProjection.user",
+        "gate AtomicWriteVolumeUserFields is off",
+    ),
+    ("EmptyDirVolumeSource.mode", "gate EmptyDirVolumeMode is off"),
+    ("PodSpec.evictionResponders", "gate EvictionRequestAPI is off"),
+    ("EvictionResponder.", "gate EvictionRequestAPI is off"),
+    ("PodSpec.schedulingGroup", "gate GenericWorkload is off"),
+    ("PodSchedulingGroup.", "gate GenericWorkload is off"),
+    ("HTTPGetAction.protocol", "gate H2CContainerProbe is off"),
+    ("GRPCAction.mode", "gate GRPCContainerProbeTLS is off"),
+    (
+        "VolumeMount.bindMountOptions",
+        "gate VolumeBindMountOptions is off",
+    ),
 ];
 
 /// A field of the server that the templates were written for. Older servers lack it, and have gates off that are on there.
