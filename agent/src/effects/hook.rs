@@ -73,9 +73,10 @@ async fn exec(
     if output.exit_code == 0 {
         return Ok(());
     }
-    // More people may read events than what containers print.
+    // More people may read events and logs than what containers print.
+    tracing::info!(container, exit_code = output.exit_code, "a preStop hook failed");
     let errors = String::from_utf8_lossy(&output.stderr);
-    tracing::info!(container, errors = errors.trim(), "a preStop hook failed");
+    tracing::debug!(container, errors = errors.trim(), "what the preStop hook said");
     Err(format!("it ended with exit code {}", output.exit_code))
 }
 

@@ -19,7 +19,9 @@ const PROGRAMS: [(&str, &str, &str, usize); 2] = [
 ];
 
 /// Lines that are asked for, for each of these bytes of the limit.
-const BYTES_OF_A_LINE: usize = 64;
+const BYTES_OF_A_LINE: usize = 256;
+/// So many times the limit is asked for: the server cuts the end of what it answers with, which is what matters.
+const ROOM: usize = 16;
 
 /// Adds logs of at most so many bytes each, and metrics. Returns the number of managers that are ready, and of all.
 pub(super) async fn collect(
@@ -46,17 +48,18 @@ pub(super) async fn collect(
                 segment(namespace),
                 segment(name)
             );
-            let lines = bytes / BYTES_OF_A_LINE;
-            let query = format!(
-                "container={container}&tailLines={lines}&limitBytes={}",
-                bytes.saturating_mul(4)
-            );
+            let lines = (bytes / BYTES_OF_A_LINE).max(1);
+            let room = bytes.saturating_mul(ROOM);
+            let query = format!("container={container}&tailLines={lines}&limitBytes={room}");
             for (suffix, previous) in [("", ""), (".previous", "&previous=true")] {
                 if !previous.is_empty() && restarts(pod, container) == 0 {
                     continue;
                 }
                 if let Some(log) = reader.text(&format!("{path}?{query}{previous}")).await {
                     let file = file_name(&format!("{name}{suffix}.log"));
+                    if log.len() >= room {
+                        reader.note(&file, "the lines are long: the newest ones are missing");
+                    }
                     archive.text(&format!("logs/{folder}/{file}"), tail(&log, bytes))?;
                 }
             }

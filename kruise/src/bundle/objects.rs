@@ -27,8 +27,8 @@ use crate::{
     preflight::{is_moving, text},
 };
 
-/// Explanations, at most: each reads what its plan needs.
-const MOST_EXPLANATIONS: usize = 50;
+/// Most objects of each kind that are explained: some explanations read all pods of a namespace, or of the cluster.
+const MOST_EXPLANATIONS: usize = 3;
 /// Time of an explanation.
 const EXPLANATION: Duration = Duration::from_mins(1);
 
@@ -82,6 +82,14 @@ pub(super) async fn collect(
             Some(redact::object(&object))
         });
         let objects = objects.await;
+        // Of what the limit leaves out nothing is counted or explained.
+        let kept: BTreeSet<(&str, &str)> = objects
+            .iter()
+            .map(|one| (text(one, "/metadata/namespace"), text(one, "/metadata/name")))
+            .collect();
+        let of_kind = found.unsettled.split_off(before);
+        let is_kept = |(_, namespace, name): &(_, String, String)| kept.contains(&(&**namespace, &**name));
+        found.unsettled.extend(of_kind.into_iter().filter(is_kept));
         if !objects.is_empty() {
             found
                 .counts
@@ -194,6 +202,15 @@ fn time(event: &Value) -> &str {
         .unwrap_or_default()
 }
 
+/// Kinds that are not explained: to explain them, Secrets are read, or what probes, hooks and registries said is quoted.
+const UNEXPLAINED: [&str; 5] = [
+    "containerrecreaterequests",
+    "imagelistpulljobs",
+    "imagepulljobs",
+    "podprobemarkers",
+    "resourcedistributions",
+];
+
 /// Adds what `kruise explain` says of the objects that are not settled.
 pub(super) async fn explain(
     reader: &mut Reader<'_>,
@@ -206,18 +223,21 @@ pub(super) async fn explain(
         lease: super::LEASE.to_owned(),
     };
     let explained = found.unsettled.iter().filter_map(|(kind, namespace, name)| {
-        let explain = explain::explainer(kind.plural)?;
+        let explain = explain::explainer(kind.plural).filter(|_| !UNEXPLAINED.contains(&kind.plural))?;
         Some((kind, namespace, name, explain))
     });
-    let mut number = 0;
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     for (kind, namespace, name, explain) in explained {
-        number += 1;
-        if number > MOST_EXPLANATIONS {
-            reader.note(
-                "explain",
-                format_args!("only the first {MOST_EXPLANATIONS} objects are explained"),
-            );
-            break;
+        let number = numbers.entry(kind.plural).or_default();
+        *number += 1;
+        if *number > MOST_EXPLANATIONS {
+            if *number == MOST_EXPLANATIONS + 1 {
+                reader.note(
+                    &format!("explain {}", kind.plural),
+                    format_args!("only the first {MOST_EXPLANATIONS} objects are explained"),
+                );
+            }
+            continue;
         }
         let about = format!("{} {namespace}/{name}", kind.plural);
         let request = explain::Request {
@@ -230,7 +250,10 @@ pub(super) async fn explain(
         };
         match timeout(EXPLANATION, explain(&request)).await {
             Ok(Ok(text)) => {
-                let file = file_name(&format!("{namespace}.{name}.txt"));
+                let file = match namespace.as_str() {
+                    "" => file_name(&format!("{name}.txt")),
+                    namespace => file_name(&format!("{namespace}.{name}.txt")),
+                };
                 archive.text(
                     &format!("explain/{}/{file}", kind.plural),
                     without_reports(&text).as_bytes(),

@@ -16,6 +16,8 @@ use kruise_api::names::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::controllers;
+
 /// In the place of what is left out.
 pub(super) const REDACTED: &str = "<redacted>";
 
@@ -272,8 +274,6 @@ const KUBELET_EVENTS: &[&str] = &[
     "Started",
     "Killing",
     "BackOff",
-    "FailedMount",
-    "FailedAttachVolume",
     "FailedScheduling",
     "NodeNotReady",
     "Evicted",
@@ -281,6 +281,9 @@ const KUBELET_EVENTS: &[&str] = &[
     "ErrImageNeverPull",
     "ContainerGCFailed",
 ];
+
+/// Longest message that is kept, in bytes.
+const LONGEST_MESSAGE: usize = 512;
 
 /// The object without what must not leave the cluster.
 pub(super) fn object(object: &Value) -> Value {
@@ -304,7 +307,9 @@ pub(super) fn object(object: &Value) -> Value {
             .and_then(Value::as_array_mut);
         for condition in conditions.into_iter().flatten() {
             let is_known = |kind: &Value| kind.as_str().is_some_and(|kind| POD_CONDITIONS.contains(&kind));
-            if !condition.get("type").is_some_and(is_known) {
+            // Results of probes have no reason, whatever condition they are written to.
+            let has_reason = condition.get("reason").is_some_and(|reason| reason != "");
+            if !has_reason || !condition.get("type").is_some_and(is_known) {
                 hide(condition, "message");
             }
         }
@@ -339,7 +344,8 @@ pub(super) fn pod(pod: &Value) -> Value {
     }))
 }
 
-/// An event: about what, why, when and how often. A message that quotes a program is left out.
+/// An event: about what, why, when and how often. A message is left out if it quotes a program, or is of a reporter that is not
+/// known.
 pub(super) fn event(event: &Value) -> Value {
     let text = |pointer| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let reporter = [text("/reportingComponent"), text("/source/component")]
@@ -358,8 +364,12 @@ pub(super) fn event(event: &Value) -> Value {
         "lastTimestamp": event.get("lastTimestamp"),
         "eventTime": event.get("eventTime"),
     }));
-    let is_of_kubelet = text("/involvedObject/kind") == "Pod" && matches!(reporter, "kubelet" | "");
-    if is_of_kubelet && !KUBELET_EVENTS.contains(&text("/reason")) {
+    let is_known = match reporter {
+        "kubelet" => KUBELET_EVENTS.contains(&text("/reason")),
+        "default-scheduler" => true,
+        reporter => controllers::ALL.iter().any(|one| one.name == reporter),
+    };
+    if !is_known {
         hide(&mut kept, "message");
     }
     kept
@@ -380,11 +390,21 @@ fn value(field: &str, found: &Value) -> Value {
         Value::Object(members) if KEPT_MAPS.contains(&field) => flat(members),
         Value::Object(members) => fields(field, members),
         Value::Array(items) => items.iter().map(|item| value(field, item)).collect(),
+        Value::String(text) if field == "message" => first_line(text).into(),
         Value::String(_) if KEPT.contains(&field) => found.clone(),
         // An environment variable is a text in a valid object only.
         Value::Number(_) | Value::Bool(_) if field != "value" => found.clone(),
         Value::String(_) | Value::Number(_) | Value::Bool(_) => REDACTED.into(),
     }
+}
+
+/// The beginning of a message. API servers append the difference of two objects to some errors, in further lines.
+fn first_line(text: &str) -> &str {
+    let line = text.lines().next().unwrap_or_default();
+    let end = (0..=LONGEST_MESSAGE.min(line.len()))
+        .rev()
+        .find(|end| line.is_char_boundary(*end));
+    line.get(..end.unwrap_or_default()).unwrap_or_default()
 }
 
 fn fields(field: &str, members: &Map<String, Value>) -> Value {

@@ -327,7 +327,7 @@ impl WebhookCaches {
         let spreads = self.spreads.all()?;
         let mut pods = Reach::of_all(&sets);
         pods.extend(states.iter().filter_map(|state| Reach::of_pod_state(state)));
-        pods.extend(markers.iter().filter_map(|marker| Reach::of_probe_marker(marker)));
+        pods.extend(markers.iter().flat_map(|marker| Reach::of_probe_marker(marker)));
         pods.extend(
             budgets
                 .iter()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use go_compat::hash::SAFE_ALPHABET;
 use kruise_plan_kit::{FailedCopy, Intent, Memory, ObjectWrites, Step, Target};
 
 use crate::executor::{Report, StepResult};
@@ -152,25 +153,37 @@ pub(super) fn record(
     before != errors_of(memory)
 }
 
+/// Is it the generated end of a name? Those of StatefulSets end with numbers, which say which pod is meant.
+fn is_generated(ending: &str) -> bool {
+    let mut letters = ending.bytes();
+    ending.len() == 5 && letters.all(|letter| SAFE_ALPHABET.contains(&letter))
+}
+
 /// An error that differs from the one before only by the generated name of its object is the one before. A status that
 /// reports each of them would be written at every attempt, and each write would lead to the next attempt.
 fn same_but_for_name(before: Option<&String>, now: &str, name: Option<&str>) -> String {
     let is_same = |before: &&String| {
-        let Some(name) = name.filter(|name| !name.is_empty()) else {
+        let Some((stem, ending)) = name.and_then(|name| name.rsplit_once('-')) else {
             return false;
         };
+        if !is_generated(ending) {
+            return false;
+        }
+        let stem = format!("{stem}-");
         let mut rest = before.as_str();
-        let mut parts = now.split(name);
+        let mut parts = now.split(name.unwrap_or_default());
         let first = parts.next().unwrap_or_default();
         let Some(after) = rest.strip_prefix(first) else {
             return false;
         };
         rest = after;
         for part in parts {
-            // Generated names have the same length.
-            match rest.get(name.len()..).and_then(|rest| rest.strip_prefix(part)) {
-                Some(after) => rest = after,
-                None => return false,
+            let name = rest
+                .strip_prefix(&stem)
+                .and_then(|rest| rest.split_at_checked(ending.len()));
+            match name.map(|(ending, rest)| (is_generated(ending), rest.strip_prefix(part))) {
+                Some((true, Some(after))) => rest = after,
+                _ => return false,
             }
         }
         rest.is_empty()
@@ -309,20 +322,25 @@ mod tests {
             let news = record(&mut memory, &failed(failure), &[purpose], &|_| true);
             (news, memory.scale_error.clone().unwrap())
         };
-        let first = r#"Pod "web-abcde" is invalid: pods "web-abcde" want more"#;
-        let second = r#"Pod "web-fghij" is invalid: pods "web-fghij" want more"#;
-        assert_eq!(refuse("web-abcde", first), (true, first.to_owned()));
-        assert_eq!(refuse("web-fghij", second), (false, first.to_owned()));
+        let first = r#"Pod "web-bcdfg" is invalid: pods "web-bcdfg" want more"#;
+        let second = r#"Pod "web-hjklm" is invalid: pods "web-hjklm" want more"#;
+        assert_eq!(refuse("web-bcdfg", first), (true, first.to_owned()));
+        assert_eq!(refuse("web-hjklm", second), (false, first.to_owned()));
         for other in [
-            r#"Pod "web-klmno" is invalid: pods "web-klmno" want less"#,
-            r#"Pod "web-klmno" is invalid: pods "web-klmno" want"#,
-            "web-klmno",
+            r#"Pod "web-npqrs" is invalid: pods "web-npqrs" want less"#,
+            r#"Pod "web-npqrs" is invalid: pods "web-npqrs" want"#,
+            "web-npqrs",
             "no pod has a name",
             "",
         ] {
-            assert_eq!(refuse("web-klmno", other), (true, other.to_owned()));
+            assert_eq!(refuse("web-npqrs", other), (true, other.to_owned()));
         }
-        assert_eq!(refuse("web-pqrst", ""), (false, String::new()));
+        assert_eq!(refuse("web-tvwxz", ""), (false, String::new()));
+        // A name with a number is another pod.
+        let of = |name: &str| format!(r#"pods "{name}" is forbidden"#);
+        assert_eq!(refuse("web-0", &of("web-0")), (true, of("web-0")));
+        assert_eq!(refuse("web-1", &of("web-1")), (true, of("web-1")));
+        assert_eq!(refuse("web-bcdfg", &of("web-bcdfg")), (true, of("web-bcdfg")));
     }
 
     #[test]

@@ -11,8 +11,9 @@
 use std::collections::BTreeSet;
 
 use kruise_api::{
-    meta::LabelSelector, persistentpodstate::PersistentPodState, podprobemarker::PodProbeMarker,
-    podunavailablebudget::PodUnavailableBudget, workloadspread::WorkloadSpread,
+    meta::LabelSelector, names::podprobemarker::POD_MARKERS, persistentpodstate::PersistentPodState,
+    podprobemarker::PodProbeMarker, podunavailablebudget::PodUnavailableBudget,
+    workloadspread::WorkloadSpread,
 };
 use kruise_plan_kit::sidecars::{Matcher, names::NAMESPACE_NAME};
 use kruise_plan_kit::spread::is_known;
@@ -80,13 +81,24 @@ impl Reach {
         })
     }
 
-    /// Of a PodProbeMarker: of the pods that its selector matches. `None` if there can be none.
-    pub fn of_probe_marker(marker: &PodProbeMarker) -> Option<Self> {
-        let selector = Some(&marker.spec.selector).filter(|one| !one.is_empty())?;
-        Some(Self {
-            exact: in_namespace(selector, &marker.metadata.namespace)?,
-            by_key: by_key(selector),
-        })
+    /// Of a PodProbeMarker: of the pods that its selector matches, and of those of its namespace that name their markers.
+    pub fn of_probe_marker(marker: &PodProbeMarker) -> Vec<Self> {
+        let namespace = &marker.metadata.namespace;
+        let selector = Some(&marker.spec.selector).filter(|one| !one.is_empty());
+        let selected = selector.and_then(|selector| {
+            Some(Self {
+                exact: in_namespace(selector, namespace)?,
+                by_key: by_key(selector),
+            })
+        });
+        let named = quote(namespace).map(|namespace| {
+            let exact = format!(
+                "request.namespace == {namespace} && has(object.metadata.annotations) && '{POD_MARKERS}' in object.metadata.annotations"
+            );
+            let by_key = exact.clone();
+            Self { exact, by_key }
+        });
+        selected.into_iter().chain(named).collect()
     }
 
     /// Of a PersistentPodState: of pods that its target controls. `None` if there can be none.

@@ -123,7 +123,8 @@ fn of_a_pod_its_metadata_status_and_images_are_left() {
         "status": {
             "phase": "Running",
             "conditions": [
-                {"type": "Ready", "status": "False", "message": "containers with unready status: [main]"},
+                {"type": "Ready", "status": "False", "reason": "ContainersNotReady", "message": "containers with unready status: [main]"},
+                {"type": "InPlaceUpdateReady", "status": "False", "message": SECRET},
                 {"type": "example.com/ready", "status": "False", "message": SECRET},
             ],
             "containerStatuses": [
@@ -194,8 +195,31 @@ fn messages_of_events_are_left_unless_they_quote_a_program() {
         ("Unhealthy", "kubelet", false),
         ("Failed", "kubelet", false),
         ("Pulled", "kubelet", true),
+        ("FailedMount", "kubelet", false),
         ("FailedScheduling", "default-scheduler", true),
+        ("FailedCreate", "cloneset-controller", true),
+        ("FailedCreate", "controller-of-others", false),
+        ("Pulled", "", false),
     ] {
         assert_eq!(of(reason, component)["message"] == SECRET, is_left, "{reason}");
     }
+}
+
+#[test]
+fn of_a_message_the_first_line_is_left_up_to_a_length() {
+    let of = |message: &str| {
+        let status = json!({"conditions": [{"type": "FailedUpdate", "reason": "LastAttemptFailed", "message": message}]});
+        let kept = object(&json!({"kind": "CloneSet", "status": status}));
+        kept["status"]["conditions"][0]["message"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(of(&format!("may not change\n- {SECRET}")), "may not change");
+    assert_eq!(of(""), "");
+    assert_eq!(of(&"ü".repeat(300)), "ü".repeat(256));
+    assert_eq!(
+        of(&format!("x{}", "ü".repeat(300))),
+        format!("x{}", "ü".repeat(255))
+    );
 }

@@ -138,6 +138,10 @@ fn a_marker_needs_its_new_pods_where_they_have_their_probes_in_annotations() {
         pods.contains("request.namespace == 'shop'") && pods.contains("'web'"),
         "{pods}"
     );
+    assert!(
+        pods.contains("'kruise.io/podprobemarker-list' in object.metadata.annotations"),
+        "{pods}"
+    );
     assert_eq!(evictions, BTreeSet::new());
     assert_eq!(caches(false).reaches(), Some((BTreeSet::new(), BTreeSet::new())));
 }

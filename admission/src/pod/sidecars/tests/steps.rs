@@ -32,7 +32,8 @@ fn each_step_says_what_came_of_it() {
             ("sidecars", "unchanged"),
             ("launch", "unchanged"),
             ("budget", "unchanged"),
-            ("persistent-pod-state", "unchanged")
+            ("persistent-pod-state", "unchanged"),
+            ("pod-probes", "unchanged"),
         ]
     );
     let mut ordered = pod();
@@ -46,7 +47,8 @@ fn each_step_says_what_came_of_it() {
             ("sidecars", "changed"),
             ("launch", "changed"),
             ("budget", "unchanged"),
-            ("persistent-pod-state", "unchanged")
+            ("persistent-pod-state", "unchanged"),
+            ("pod-probes", "unchanged"),
         ]
     );
     assert_eq!(
