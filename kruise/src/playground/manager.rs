@@ -67,20 +67,24 @@ pub(super) struct Manager {
 impl Manager {
     /// Starts a manager of the API at an address. Its own kubeconfig and its certificates are in `folder`. `kruise explain`
     /// reads the settings of the manager from its lease, so it has one. It renews the lease rarely: there is no other
-    /// manager, and the requests that a reader counts are those for pods.
-    pub(super) fn start(api: SocketAddr, folder: &Folder, listeners: Listeners) -> anyhow::Result<Self> {
+    /// manager, and the requests that a reader counts are those for pods. `gates` are feature gates that are on.
+    pub(super) fn start(
+        api: SocketAddr,
+        folder: &Folder,
+        listeners: Listeners,
+        gates: &[&str],
+    ) -> anyhow::Result<Self> {
         let kubeconfig = folder.path().join(KUBECONFIG);
         std::fs::write(&kubeconfig, kubeconfig::text(api))
             .with_context(|| format!("{} cannot be written", kubeconfig.display()))?;
-        let flags = [
+        let mut flags = vec![
             format!("--kubeconfig={}", kubeconfig.display()),
             format!("--protection-log-path={}", folder.path().display()),
-            // Off elsewhere because of the rights that it needs, which have no effect here.
-            "--feature-gates=ResourceDistributionGate=true".to_owned(),
             "--leader-election-lease-duration=8760h".to_owned(),
             "--leader-election-renew-deadline=8000h".to_owned(),
             "--leader-election-retry-period=1m".to_owned(),
         ];
+        flags.extend(gates.iter().map(|gate| format!("--feature-gates={gate}=true")));
         let environment = |name: &str| match name {
             "WEBHOOK_HOST" => Some(HOST.to_string()),
             "WEBHOOK_PORT" => Some(listeners.webhooks.port().to_string()),

@@ -30,6 +30,9 @@ use super::stage::Place;
 use super::{Options, audit, bare, demo, text};
 use crate::manager::to_file;
 
+/// Feature gates of the tour. The feature is off elsewhere because of the rights that it needs, which have no effect here.
+const TOUR_GATES: [&str; 1] = ["ResourceDistributionGate"];
+
 /// A signal so much later than the first means: now.
 const IMPATIENT: Duration = Duration::from_secs(1);
 
@@ -146,7 +149,8 @@ impl<'a> Playground<'a> {
         };
         let live = Live::audited(world, audit);
         let server = tokio::spawn(serve(listener, live.clone()));
-        let mut manager = Manager::start(api, folder, listeners)?;
+        let gates: &[&str] = if options.demo { &TOUR_GATES } else { &[] };
+        let mut manager = Manager::start(api, folder, listeners, gates)?;
         if let Err(error) = manager.ready().await {
             return Err(explained(error, folder));
         }

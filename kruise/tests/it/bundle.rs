@@ -76,6 +76,7 @@ fn answers(path: &str) -> Option<(u16, Value)> {
         "/apis/apps.kruise.io/v1beta1" => {
             let names = [
                 "clonesets",
+                "imagepulljobs",
                 "sidecarsets",
                 "resourcedistributions",
                 "uniteddeployments",
@@ -97,6 +98,14 @@ fn answers(path: &str) -> Option<(u16, Value)> {
             let status = json!({"replicas": 1, "updateRevision": "web-1"});
             return Some(items(&[
                 json!({"metadata": metadata("shop", "web"), "spec": spec, "status": status}),
+            ]));
+        }
+        "/apis/apps.kruise.io/v1beta1/imagepulljobs" => {
+            // To explain it, its Secret would be read.
+            let spec = json!({"image": "registry.example.com/web:1", "pullSecrets": ["registry"]});
+            let status = json!({"desired": 1});
+            return Some(items(&[
+                json!({"metadata": metadata("shop", "images"), "spec": spec, "status": status}),
             ]));
         }
         "/apis/apps.kruise.io/v1beta1/sidecarsets" => {
@@ -215,7 +224,7 @@ fn unpacked(file: &Path) -> BTreeMap<String, String> {
 fn a_bundle_has_what_helps_and_no_secret() {
     let (folder, server) = (Folder::new(), ApiServer::start(answers));
     let file = folder.path().join("bundle.tar.gz");
-    bundle(&folder, &server, &file).assert(0, &["has 4 objects and 1 of their pods", "errors.txt"]);
+    bundle(&folder, &server, &file).assert(0, &["has 5 objects and 1 of their pods", "errors.txt"]);
     let files = unpacked(&file);
     for (path, text) in &files {
         for planted in [SECRET, ENCODED, LAST_APPLIED_TEXT] {
@@ -261,6 +270,7 @@ fn a_bundle_has_what_helps_and_no_secret() {
             "1 of 1 pods are ready; the leader is kruise-controller-manager-1",
         ),
         ("summary.txt", "clonesets: 1, of them 1 not settled"),
+        ("summary.txt", "imagepulljobs: 1, of them 1 not settled"),
         (
             "summary.txt",
             "clonesets.apps.kruise.io may be stored in 2 versions",

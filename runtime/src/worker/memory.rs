@@ -153,7 +153,7 @@ pub(super) fn record(
     before != errors_of(memory)
 }
 
-/// Is it the generated end of a name? Those of StatefulSets end with numbers, which say which pod is meant.
+/// Is it the generated end of a name? One that ends with a number says which pod is meant.
 fn is_generated(ending: &str) -> bool {
     let mut letters = ending.bytes();
     ending.len() == 5 && letters.all(|letter| SAFE_ALPHABET.contains(&letter))
