@@ -11,6 +11,9 @@ use serde_json::Value;
 
 use crate::{controllers::cloneset::EXCLUDE_PREPARING_DELETE, gates::Gates, manager::Config};
 
+/// Name of the leader lease, by default.
+pub(crate) const LEASE: &str = "kruise-manager";
+
 /// Gates and flags that plans depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaderSettings {

@@ -13,6 +13,7 @@ mod dependants;
 pub mod explain;
 pub mod gates;
 pub mod inject;
+mod json;
 pub mod leader;
 mod lookup;
 pub mod manager;

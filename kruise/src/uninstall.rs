@@ -18,7 +18,7 @@ use kruise_runtime::{ApiError, Client, client::Source};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use crate::{command, crds::DEFINITIONS, output};
+use crate::{command, crds::DEFINITIONS, json::text, output};
 
 /// Where the cluster is.
 #[derive(Args, Debug, Default)]
@@ -151,7 +151,7 @@ async fn listed(client: &Client, group_version: &str, plural: &str) -> Result<Ve
         let page: Value = client.get_metadata(&path).await?;
         let items = page.get("items").and_then(Value::as_array);
         objects.extend(items.into_iter().flatten().map(|item| read(item, group_version)));
-        next = text(&page, "/metadata/continue");
+        text(&page, "/metadata/continue").clone_into(&mut next);
         if next.is_empty() {
             return Ok(objects);
         }
@@ -162,18 +162,13 @@ fn read(item: &Value, group_version: &str) -> Object {
     let finalizers = item.pointer("/metadata/finalizers").and_then(Value::as_array);
     let finalizers = finalizers.into_iter().flatten().filter_map(Value::as_str);
     Object {
-        namespace: text(item, "/metadata/namespace"),
-        name: text(item, "/metadata/name"),
-        version: text(item, "/metadata/resourceVersion"),
+        namespace: text(item, "/metadata/namespace").to_owned(),
+        name: text(item, "/metadata/name").to_owned(),
+        version: text(item, "/metadata/resourceVersion").to_owned(),
         is_deleted: item.pointer("/metadata/deletionTimestamp").is_some(),
         finalizers: finalizers.map(str::to_owned).collect(),
         group_version: group_version.to_owned(),
     }
-}
-
-fn text(object: &Value, pointer: &str) -> String {
-    let found = object.pointer(pointer).and_then(Value::as_str);
-    found.unwrap_or_default().to_owned()
 }
 
 /// Removes a finalizer from the objects of a kind that are being deleted.
@@ -212,7 +207,7 @@ async fn keeps_a_pod_from_service(client: &Client, object: &Object, kind: &Kind)
         request => request.with_context(|| format!("cannot read {} {}", kind.plural, object.key()))?,
     };
     let (namespace, pod) = (&object.namespace, text(&request, "/spec/podName"));
-    let path = format!("/api/v1/namespaces/{}/pods/{}", segment(namespace), segment(&pod));
+    let path = format!("/api/v1/namespaces/{}/pods/{}", segment(namespace), segment(pod));
     let pod: Value = match client.get(&path).await {
         Err(error) if error.is_not_found() => return Ok(false),
         read => read.with_context(|| format!("cannot read the pod {namespace}/{pod}"))?,

@@ -8,8 +8,9 @@ use serde_json::{Map, Value, json};
 use super::{archive::Archive, reader::Reader, redact};
 use crate::{
     crds::DEFINITIONS,
+    json::text,
+    leader::LEASE,
     manifests::{DEPLOYMENT, agent},
-    preflight::text,
     settings::{self, CONFIGURATION},
 };
 
@@ -50,9 +51,7 @@ pub(super) async fn collect(
     let leases = reader
         .list(&list, Form::Whole, |lease| Some(redact::object(&lease)))
         .await;
-    let leader = leases
-        .iter()
-        .find(|lease| text(lease, "/metadata/name") == super::LEASE);
+    let leader = leases.iter().find(|lease| text(lease, "/metadata/name") == LEASE);
     let leader = leader
         .map_or("", |lease| text(lease, "/spec/holderIdentity"))
         .to_owned();

@@ -7,7 +7,7 @@ use super::{
     archive::{Archive, file_name},
     reader::Reader,
 };
-use crate::preflight::text;
+use crate::json::{condition, text};
 
 /// Label of the pods of an installation.
 const LABEL: &str = "/metadata/labels/control-plane";
@@ -86,9 +86,7 @@ pub(super) async fn collect(
 }
 
 fn is_ready(pod: &Value) -> bool {
-    let conditions = pod.pointer("/status/conditions").and_then(Value::as_array);
-    let mut conditions = conditions.into_iter().flatten();
-    conditions.any(|one| text(one, "/type") == "Ready" && text(one, "/status") == "True")
+    condition(pod, "Ready").is_some()
 }
 
 fn restarts(pod: &Value, container: &str) -> u64 {

@@ -27,14 +27,11 @@ use clap::Args;
 use kruise_runtime::{Client, client::Source};
 use serde_json::{Value, json};
 
-use crate::{command, manifests, output, preflight::text, version::Facts};
+use crate::{command, json::text, manifests, output, version::Facts};
 use archive::Archive;
 use installation::Installation;
 use objects::Objects;
 use reader::Reader;
-
-/// Name of the leader lease.
-const LEASE: &str = "kruise-manager";
 
 /// What to collect.
 #[derive(Args, Debug)]

@@ -24,7 +24,9 @@ use super::{
 use crate::{
     controllers,
     explain::{self, SettingsSource, without_reports},
-    preflight::{is_moving, text},
+    json::{condition, text},
+    leader::LEASE,
+    preflight::is_moving,
 };
 
 /// Most objects of each kind that are explained: some explanations read all pods of a namespace, or of the cluster.
@@ -105,10 +107,7 @@ pub(super) async fn collect(
 
 /// Whether its controller has something left to do, or a condition says that something is wrong.
 fn is_unsettled(kind: &Kind, object: &Value) -> bool {
-    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
-    let mut conditions = conditions.into_iter().flatten();
-    is_moving(kind.kind, object)
-        || conditions.any(|one| TROUBLE.contains(&text(one, "/type")) && text(one, "/status") == "True")
+    is_moving(kind.kind, object) || TROUBLE.into_iter().any(|kind| condition(object, kind).is_some())
 }
 
 /// Whether a group is one of ours.
@@ -220,7 +219,7 @@ pub(super) async fn explain(
 ) -> anyhow::Result<()> {
     let settings = SettingsSource::Leader {
         namespace: manager_namespace.to_owned(),
-        lease: super::LEASE.to_owned(),
+        lease: LEASE.to_owned(),
     };
     let explained = found.unsettled.iter().filter_map(|(kind, namespace, name)| {
         let explain = explain::explainer(kind.plural).filter(|_| !UNEXPLAINED.contains(&kind.plural))?;

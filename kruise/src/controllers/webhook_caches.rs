@@ -26,7 +26,10 @@ use kruise_api::{
     workloadspread::WorkloadSpread,
 };
 use kruise_plan_kit::{ResourceId, sidecars::names, workloads::Workload};
-use kruise_runtime::{Served, caches::Caches};
+use kruise_runtime::{
+    Served,
+    caches::{CacheId, Caches, Held},
+};
 use kruise_server::{
     configuration::{
         ConditionalWebhook, DesiredCondition,
@@ -100,19 +103,23 @@ pub struct WebhookCaches {
     pub(crate) budgets: Newest<PodUnavailableBudget>,
     /// WorkloadSpreads; none if their gate is off.
     pub(crate) spreads: Newest<WorkloadSpread>,
-    /// PersistentPodStates.
-    pod_states: SharedInformer<Parsed<Arc<PersistentPodState>>>,
+    /// PersistentPodStates; `None` if they are not served.
+    pod_states: Option<SharedInformer<Parsed<Arc<PersistentPodState>>>>,
     /// PodProbeMarkers; `None` unless new pods have their probes in annotations.
     probe_markers: Option<SharedInformer<Parsed<Arc<PodProbeMarker>>>>,
     /// Match condition for evictions.
     evictions: watch::Sender<DesiredCondition>,
 }
 
-/// The objects that can be read, of one namespace or of all; `None` before the first list is complete.
+/// The objects that can be read, of one namespace or of all; `None` before the first list is complete. Without a cache there
+/// are none.
 fn readable<T: Send + Sync + 'static>(
-    cache: &SharedInformer<Parsed<Arc<T>>>,
+    cache: Option<&SharedInformer<Parsed<Arc<T>>>>,
     namespace: Option<&str>,
 ) -> Option<Vec<Arc<T>>> {
+    let Some(cache) = cache else {
+        return Some(Vec::new());
+    };
     cache.synced_version()?;
     let snapshot = cache.snapshot();
     let cached = match namespace {
@@ -159,40 +166,16 @@ impl WebhookCaches {
             widened_until: watch::channel(None).0,
             budgets,
             spreads,
-            pod_states: caches.informer_if(has_pod_states, &POD_STATES),
-            probe_markers: has_probes.then(|| caches.informer_if(true, &POD_PROBE_MARKERS)),
+            pod_states: has_pod_states.then(|| caches.informer(&POD_STATES)),
+            probe_markers: has_probes.then(|| caches.informer(&POD_PROBE_MARKERS)),
             evictions: watch::channel(DesiredCondition::default()).0,
         };
         let sorted = webhook_caches.sorted.clone();
         caches.on_change(&SIDECARSETS, move |_| sorted.invalidate());
-        let sorted = webhook_caches.sorted.clone();
-        caches.on_change(&POD_STATES, move |delta| {
-            // Whose pods are meant does not change, and records change the status all the time.
-            if delta.old.is_none() || delta.new.is_none() {
-                sorted.changed.send_replace(());
-            }
-        });
-        let sorted = webhook_caches.sorted.clone();
-        caches.on_change(&POD_PROBE_MARKERS, move |delta| {
-            // Selectors do not change.
-            if delta.old.is_none() || delta.new.is_none() {
-                sorted.changed.send_replace(());
-            }
-        });
-        let sorted = webhook_caches.sorted.clone();
-        caches.on_change(&SPREADS, move |delta| {
-            // Whose pods are meant does not change, and counts change the status all the time.
-            if delta.old.is_none() || delta.new.is_none() {
-                sorted.changed.send_replace(());
-            }
-        });
-        let sorted = webhook_caches.sorted.clone();
-        caches.on_change(&BUDGETS, move |delta| {
-            // Which pods are meant does not change, and charges change the status all the time.
-            if delta.old.is_none() || delta.new.is_none() {
-                sorted.changed.send_replace(());
-            }
-        });
+        webhook_caches.sorted.follow(caches, &POD_STATES);
+        webhook_caches.sorted.follow(caches, &POD_PROBE_MARKERS);
+        webhook_caches.sorted.follow(caches, &SPREADS);
+        webhook_caches.sorted.follow(caches, &BUDGETS);
         webhook_caches
     }
 
@@ -200,20 +183,14 @@ impl WebhookCaches {
         self.served.version(ResourceId::SIDECARSETS).is_some()
     }
 
-    /// The PersistentPodStates that can be read, of one namespace or of all; `None` before the first list is complete.
+    /// The PersistentPodStates of one namespace or of all; see [`readable`].
     fn pod_states(&self, namespace: Option<&str>) -> Option<Vec<Arc<PersistentPodState>>> {
-        if self.served.version(ResourceId::PERSISTENT_POD_STATES).is_none() {
-            return Some(Vec::new());
-        }
-        readable(&self.pod_states, namespace)
+        readable(self.pod_states.as_ref(), namespace)
     }
 
-    /// The PodProbeMarkers that can be read, of one namespace or of all; `None` before the first list is complete.
+    /// The PodProbeMarkers of one namespace or of all; see [`readable`].
     fn probe_markers(&self, namespace: Option<&str>) -> Option<Vec<Arc<PodProbeMarker>>> {
-        match &self.probe_markers {
-            Some(markers) => readable(markers, namespace),
-            None => Some(Vec::new()),
-        }
+        readable(self.probe_markers.as_ref(), namespace)
     }
 
     /// All SidecarSets sorted by name; `None` before the first list is complete.
@@ -391,10 +368,10 @@ impl Cache for ReviewCache {
         let at = |name: &str| ObjectKey::new("", name);
         match lookup {
             Lookup::SidecarSets if self.webhook_caches.lacks_reviewed_sets() => Cached::Absent,
-            Lookup::SidecarSets => match self.webhook_caches.sorted_sets() {
-                Some(sets) => Cached::Found(LookupResult::SidecarSets(sets)),
-                None => Cached::NotSynced,
-            },
+            Lookup::SidecarSets => {
+                let sets = self.webhook_caches.sorted_sets();
+                listed(sets.map(LookupResult::SidecarSets))
+            }
             Lookup::NamespaceLabels(name) => {
                 let namespace = self.webhook_caches.namespaces.snapshot().get(&at(name));
                 cached(namespace.map(|namespace| labels(namespace.labels())))
@@ -417,14 +394,14 @@ impl Cache for ReviewCache {
             }
             Lookup::Budget(name) => self.webhook_caches.budgets.get(name),
             Lookup::Budgets(namespace) => self.webhook_caches.budgets.of_namespace(namespace),
-            Lookup::PodStates(namespace) => match self.webhook_caches.pod_states(Some(namespace)) {
-                Some(states) => Cached::Found(LookupResult::PodStates(states)),
-                None => Cached::NotSynced,
-            },
-            Lookup::ProbeMarkers(namespace) => match self.webhook_caches.probe_markers(Some(namespace)) {
-                Some(markers) => Cached::Found(LookupResult::ProbeMarkers(markers)),
-                None => Cached::NotSynced,
-            },
+            Lookup::PodStates(namespace) => {
+                let states = self.webhook_caches.pod_states(Some(namespace));
+                listed(states.map(LookupResult::PodStates))
+            }
+            Lookup::ProbeMarkers(namespace) => {
+                let markers = self.webhook_caches.probe_markers(Some(namespace));
+                listed(markers.map(LookupResult::ProbeMarkers))
+            }
             Lookup::Spread(name) => self.webhook_caches.spreads.get(name),
             Lookup::Spreads(namespace) => self.webhook_caches.spreads.of_namespace(namespace),
             Lookup::Owner { namespace, workload } => {
@@ -478,6 +455,11 @@ fn cached(result: Option<LookupResult>) -> Cached {
     result.map_or(Cached::Absent, Cached::Found)
 }
 
+/// What all of a kind is looked up in: there is an answer once the first list is complete.
+fn listed(result: Option<LookupResult>) -> Cached {
+    result.map_or(Cached::NotSynced, Cached::Found)
+}
+
 fn labels(labels: &Labels) -> LookupResult {
     let labels = labels
         .iter()
@@ -493,6 +475,17 @@ fn owner(pod: &PodView) -> Pod {
 }
 
 impl SortedSets {
+    /// Notes when an object comes or goes. Which pods it is about does not change meanwhile, and its status may change all the
+    /// time.
+    fn follow<T: Held>(self: &Arc<Self>, caches: &Caches, id: &CacheId<T>) {
+        let this = self.clone();
+        caches.on_change(id, move |delta| {
+            if delta.old.is_none() || delta.new.is_none() {
+                this.changed.send_replace(());
+            }
+        });
+    }
+
     fn invalidate(&self) {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.changed.send_replace(());

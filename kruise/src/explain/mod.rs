@@ -38,7 +38,7 @@ pub(crate) use self::pods::without_reports;
 use crate::{
     command, controllers,
     gates::Gates,
-    leader::{self, LeaderSettings},
+    leader::{self, LEASE, LeaderSettings},
 };
 
 /// What to explain.
@@ -58,7 +58,7 @@ pub struct Options {
     #[arg(long, default_value = "kruise-system")]
     manager_namespace: String,
     /// Name of the manager's lease, on which it tells how it decides.
-    #[arg(long, default_value = "kruise-manager")]
+    #[arg(long, default_value = LEASE)]
     manager_lease: String,
     /// Feature gates to decide by, as the manager's own flag takes them, whatever it runs with.
     #[arg(long)]

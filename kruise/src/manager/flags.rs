@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use go_compat::flags::{Flag, Kind, LOGGING};
 
-use crate::{controllers, profile::FLAG};
+use crate::{controllers, leader::LEASE, profile::FLAG};
 
 /// All flags of the manager: its own, those of its controllers, and those that are accepted and ignored.
 pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
@@ -52,12 +52,7 @@ const OWN: &[Flag] = &[
         "kruise-system",
         "namespace of the lease; empty means the manager's own",
     ),
-    flag(
-        "leader-election-id",
-        Kind::String,
-        "kruise-manager",
-        "name of the lease",
-    ),
+    flag("leader-election-id", Kind::String, LEASE, "name of the lease"),
     flag(
         "leader-election-resource-lock",
         Kind::String,

@@ -8,6 +8,7 @@ use http_body_util::{BodyExt, Full};
 use kruise_runtime::{Client, Clock, client::Settings};
 use kube_client::client::Body;
 use serde_json::Value;
+use tower::Service;
 
 /// The client. `respond` answers a request (method, path, body) with a status code and a body, or fails as a connection does.
 pub(super) fn client<Responding>(
@@ -28,6 +29,15 @@ where
             Ok::<_, io::Error>(response)
         }
     });
+    client_of(service)
+}
+
+/// The client of a service.
+pub(super) fn client_of<S>(service: S) -> Client
+where
+    S: Service<Request<Body>, Response = Response<Full<Bytes>>, Error = io::Error> + Send + 'static,
+    S::Future: Send + 'static,
+{
     let settings = Settings {
         user_agent: "kruise-manager/test".into(),
         timeout: Duration::from_secs(30),

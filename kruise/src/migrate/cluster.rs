@@ -2,7 +2,7 @@
 //!
 //! Source: `storagemigration.k8s.io`, `v1alpha1` since Kubernetes 1.30, `v1beta1` since 1.35, `v1` and on by default since 1.37.
 //! Since 1.37 the controller also trims `status.storedVersions` of the definition. Served does not mean that the controller
-//! runs: a migration that nobody begins is given up, and so is one that fails.
+//! runs: a migration that does not start in time, or fails, is given up.
 //!
 //! The object is named after the definition and its generation. A run that was interrupted leaves it, the controller goes on, and
 //! the next run finds it. It is deleted when it has ended.
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::definition::Definition;
-use crate::output;
+use crate::{json, output};
 
 const GROUP: &str = "storagemigration.k8s.io";
 const KIND: &str = "StorageVersionMigration";
@@ -206,11 +206,7 @@ fn state(object: &Value, waited: Duration) -> State {
 
 /// The message of a condition that is true.
 fn condition<'o>(object: &'o Value, kind: &str) -> Option<&'o str> {
-    let conditions = object.pointer("/status/conditions")?.as_array()?;
-    let found = conditions
-        .iter()
-        .find(|one| one["type"] == kind && one["status"] == "True")?;
-    Some(found.get("message").and_then(Value::as_str).unwrap_or_default())
+    json::condition(object, kind).map(|found| json::text(found, "/message"))
 }
 
 /// A StorageVersionMigration.

@@ -209,7 +209,7 @@ struct Through<'c> {
 }
 
 impl Through<'_> {
-    /// Whether the cluster has rewritten the objects of a definition. If nobody there begins, it is not tried again.
+    /// Whether the cluster has rewritten the objects of a definition. If the cluster does not start, it is not tried again.
     async fn rewrites(&mut self, definition: &Definition) -> anyhow::Result<bool> {
         let Some(served) = self.served else {
             return Ok(false);

@@ -4,7 +4,10 @@ use kruise_runtime::{ApiError, Client};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::pages::{self, Page};
+use crate::{
+    json::text,
+    pages::{self, Page},
+};
 
 /// The cluster, read only.
 pub(super) struct Cluster {
@@ -55,14 +58,6 @@ impl Pages<'_> {
             page.items
         }))
     }
-}
-
-/// The text at a JSON pointer; empty if there is none.
-pub(crate) fn text<'o>(object: &'o Value, pointer: &str) -> &'o str {
-    object
-        .pointer(pointer)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
 }
 
 /// Kind, namespace and name, as findings name objects.

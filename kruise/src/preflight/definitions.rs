@@ -7,12 +7,10 @@ use kruise_api::{
 use kruise_runtime::ApiError;
 use serde_json::Value;
 
-use super::{
-    Check, Finding,
-    cluster::{Cluster, text},
-};
+use super::{Check, Finding, cluster::Cluster};
 use crate::{
     crds::{self, DEFINITIONS},
+    json::text,
     manifests,
 };
 

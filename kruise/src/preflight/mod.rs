@@ -29,7 +29,6 @@ use kruise_runtime::client::Source;
 
 use crate::{command, manifests};
 use cluster::Cluster;
-pub(crate) use cluster::text;
 pub(crate) use report::{Check, Finding, Report};
 pub(crate) use rest::is_moving;
 

@@ -13,11 +13,11 @@ use serde_json::Value;
 
 use super::{
     Check, Finding,
-    cluster::{Cluster, named, text},
+    cluster::{Cluster, named},
     rest::is_moving,
     reviewer::Reviewer,
 };
-use crate::{controllers, manager::Config, uninstall};
+use crate::{controllers, json::text, manager::Config, uninstall};
 
 /// Finalizers of Kubernetes itself.
 const OF_KUBERNETES: [&str; 2] = ["foregroundDeletion", "orphan"];

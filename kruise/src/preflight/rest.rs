@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::cluster::text;
+use crate::json::text;
 
 /// Pairs of fields that are equal at rest, if an object has both.
 const EQUAL: [(&str, &str); 6] = [

@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 
 use super::{
     Finding,
-    cluster::{Cluster, named, text},
+    cluster::{Cluster, named},
 };
 use crate::{
     controllers,
+    json::text,
     lookup::{LookupSource, NoCache, Server},
     manager::Config,
 };

@@ -5,12 +5,10 @@ use go_compat::flags::FlagSet;
 use kruise_api::path::segment;
 use serde_json::Value;
 
-use super::{
-    Check, Finding, Options,
-    cluster::{Cluster, text},
-};
+use super::{Check, Finding, Options, cluster::Cluster};
 use crate::{
     gates,
+    json::text,
     manager::{Config, FLAGS},
     manifests::DEPLOYMENT,
 };

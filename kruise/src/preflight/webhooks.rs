@@ -8,11 +8,8 @@ use kruise_runtime::ApiError;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::{
-    Check, Finding,
-    cluster::{Cluster, text},
-};
-use crate::manager::Config;
+use super::{Check, Finding, cluster::Cluster};
+use crate::{json::text, manager::Config};
 
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 const RESOURCES: [&str; 2] = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];

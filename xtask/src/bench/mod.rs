@@ -6,6 +6,7 @@
 
 pub(crate) mod cloneset;
 pub(crate) mod daemonsets;
+mod fleet;
 pub(crate) mod preflight;
 pub(crate) mod start;
 

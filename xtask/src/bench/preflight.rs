@@ -13,31 +13,18 @@ use clap::Args;
 use kruise_e2e::audit::{AuditLog, Entry};
 use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::process;
-use kruise_tour::stage::is_done;
-use serde_json::json;
 
-use super::LIMIT;
-use super::cloneset::bench_set;
-use super::start::{RESOURCE, time_of};
-use crate::installation::{Executable, Installation};
-use crate::interrupt;
-use crate::lab::binaries::Binaries;
-use crate::lab::folder;
+use super::fleet::Fleet;
+use super::start::time_of;
 
 /// What is measured.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Pods of one CloneSet.
-    #[arg(long, default_value_t = 5000)]
-    replicas: u32,
-    /// Simulated nodes.
-    #[arg(long, default_value_t = 50)]
-    nodes: u32,
+    #[command(flatten)]
+    fleet: Fleet,
     /// How often the command runs; the fastest run counts, and the most memory.
     #[arg(long, default_value_t = 3)]
     runs: u32,
-    #[command(flatten)]
-    executable: Executable,
 }
 
 /// The bars: so many times the plain lists, and MiB.
@@ -46,16 +33,10 @@ const MEMORY: u64 = 150;
 
 /// Fails if a bar is exceeded.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let binaries = Binaries::find_or_build()?;
-    let kruise = options.executable.path()?;
-    let dir = folder(None, "bench-preflight");
-    let installation = Installation::up(&binaries, &kruise, dir, options.nodes)?;
+    let fleet = &options.fleet;
+    let kruise = fleet.executable.path()?;
+    let installation = fleet.up("bench-preflight", &kruise)?;
     let kubectl = installation.kubectl();
-    kubectl.apply(&bench_set(options.replicas))?;
-    let ready = json!({"readyReplicas": options.replicas});
-    interrupt::wait_until_true("all pods are ready", LIMIT, || {
-        is_done(&kubectl.get(RESOURCE, "bench")?, &ready)
-    })?;
     let mut log = installation.audit()?;
     let (mut best, mut most, mut lists) = (Duration::MAX, 0, BTreeSet::new());
     for _ in 0..options.runs.max(1) {
@@ -75,7 +56,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let bar = plain.mul_f64(LISTS);
     println!(
         "{} pods: plain lists of {} resources {:.2} s, bar {:.2} s; best preflight {:.2} s, {most} MiB at most, bar {MEMORY} MiB",
-        options.replicas,
+        fleet.replicas,
         lists.len(),
         plain.as_secs_f64(),
         bar.as_secs_f64(),

@@ -13,33 +13,19 @@ use kruise_e2e::audit::{AuditLog, MANAGER};
 use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::manager::{Launch, Manager};
 use kruise_e2e::wait;
-use kruise_tour::stage::is_done;
-use serde_json::json;
 
 use super::LIMIT;
-use super::cloneset::bench_set;
-use crate::installation::{Executable, Installation};
-use crate::interrupt;
-use crate::lab::binaries::Binaries;
-use crate::lab::folder;
-
-/// The CloneSet in the version that is stored: while no manager runs, nobody converts.
-pub(super) const RESOURCE: &str = "clonesets.v1beta1.apps.kruise.io";
+use super::fleet::Fleet;
+use crate::installation::Installation;
 
 /// What is measured.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Pods of one CloneSet.
-    #[arg(long, default_value_t = 5000)]
-    replicas: u32,
-    /// Simulated nodes.
-    #[arg(long, default_value_t = 50)]
-    nodes: u32,
+    #[command(flatten)]
+    fleet: Fleet,
     /// How often a manager is started; the fastest start counts.
     #[arg(long, default_value_t = 3)]
     starts: u32,
-    #[command(flatten)]
-    executable: Executable,
 }
 
 /// The bar: a second, and so many times the plain list.
@@ -56,16 +42,10 @@ const MILESTONES: &[(&str, &str)] = &[
 
 /// Fails if the bar is exceeded.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let binaries = Binaries::find_or_build()?;
-    let kruise = options.executable.path()?;
-    let dir = folder(None, "bench-start");
-    let Installation { manager, cluster } = Installation::up(&binaries, &kruise, dir, options.nodes)?;
+    let fleet = &options.fleet;
+    let kruise = fleet.executable.path()?;
+    let Installation { manager, cluster } = fleet.up("bench-start", &kruise)?;
     let kubectl = cluster.kubectl();
-    kubectl.apply(&bench_set(options.replicas))?;
-    let ready = json!({"readyReplicas": options.replicas});
-    interrupt::wait_until_true("all pods are ready", LIMIT, || {
-        is_done(&kubectl.get(RESOURCE, "bench")?, &ready)
-    })?;
     let port = manager.webhook_port();
     let mut running = Some(manager);
     let mut best = |port: Option<u16>, what: &str| -> Result<Duration> {
@@ -78,9 +58,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             let took = first_write(&kubectl, &cluster.audit_log(), &mut running, &launch)?;
             println!("start to first write, {what}: {:.2} s", took.as_secs_f64());
             best = best.min(took);
-            interrupt::wait_until_true("all pods are ready", LIMIT, || {
-                is_done(&kubectl.get(RESOURCE, "bench")?, &ready)
-            })?;
+            fleet.wait_until_ready(&kubectl)?;
         }
         Ok(best)
     };
@@ -90,7 +68,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let bar = SECOND + list.mul_f64(LISTS);
     println!(
         "{} pods: plain list {:.2} s, bar {:.2} s; best start at the same address {:.2} s, at a new one {:.2} s",
-        options.replicas,
+        fleet.replicas,
         list.as_secs_f64(),
         bar.as_secs_f64(),
         behind_a_service.as_secs_f64(),

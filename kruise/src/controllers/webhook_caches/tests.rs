@@ -42,12 +42,17 @@ pub(crate) fn filled(sets: &[Value], namespaces: &[Value], revisions: &[Value]) 
 
 /// Caches before their first lists, of a cluster that serves SidecarSets in this version.
 pub(crate) fn empty(version: Option<&'static str>) -> WebhookCaches {
-    let served = version.map(|version| (ResourceId::SIDECARSETS, version));
-    WebhookCaches::new(
-        &mut Caches::default(),
-        &Arc::new(served.into_iter().collect()),
-        &kruise_admission::Options::DEFAULT,
-    )
+    let served: Vec<_> = version
+        .map(|version| (ResourceId::SIDECARSETS, version))
+        .into_iter()
+        .collect();
+    of_cluster(&served, &kruise_admission::Options::DEFAULT)
+}
+
+/// Caches before their first lists, of a cluster that serves these resources.
+fn of_cluster(served: &[(ResourceId, &'static str)], options: &kruise_admission::Options) -> WebhookCaches {
+    let served = Arc::new(served.iter().copied().collect());
+    WebhookCaches::new(&mut Caches::default(), &served, options)
 }
 
 /// Applies the first lists.
@@ -79,16 +84,11 @@ fn before_the_first_list_there_is_no_result_and_an_unserved_kind_has_no_objects(
 #[test]
 fn a_spread_needs_its_new_pods_and_the_evictions_of_its_namespace_unless_its_gate_is_off() {
     let caches = |workload_spread| {
-        let served = [(ResourceId::WORKLOAD_SPREADS, "v1beta1")];
         let options = kruise_admission::Options {
             workload_spread,
             ..kruise_admission::Options::DEFAULT
         };
-        WebhookCaches::new(
-            &mut Caches::default(),
-            &Arc::new(served.into_iter().collect()),
-            &options,
-        )
+        of_cluster(&[(ResourceId::WORKLOAD_SPREADS, "v1beta1")], &options)
     };
     let on = caches(true);
     assert_eq!(on.reaches(), None, "the first list is not complete");
@@ -110,16 +110,11 @@ fn a_spread_needs_its_new_pods_and_the_evictions_of_its_namespace_unless_its_gat
 #[test]
 fn a_marker_needs_its_new_pods_where_they_have_their_probes_in_annotations() {
     let caches = |serverless_probes| {
-        let served = [(ResourceId::POD_PROBE_MARKERS, "v1alpha1")];
         let options = kruise_admission::Options {
             serverless_probes,
             ..kruise_admission::Options::DEFAULT
         };
-        WebhookCaches::new(
-            &mut Caches::default(),
-            &Arc::new(served.into_iter().collect()),
-            &options,
-        )
+        of_cluster(&[(ResourceId::POD_PROBE_MARKERS, "v1alpha1")], &options)
     };
     let on = caches(true);
     assert_eq!(on.reaches(), None, "the first list is not complete");

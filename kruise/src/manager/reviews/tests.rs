@@ -5,7 +5,7 @@ use http::{Request as HttpRequest, Response as HttpResponse, StatusCode};
 use http_body_util::Full;
 use kruise_admission::table::webhooks;
 use kruise_plan_kit::ResourceId;
-use kruise_runtime::{Clock, Served, client::Settings, metrics::Metrics};
+use kruise_runtime::{Served, metrics::Metrics};
 use kruise_server::review::Response;
 use kube_cache::{Event, SharedInformer, Version};
 use kube_client::client::Body;
@@ -20,6 +20,7 @@ use crate::controllers::{
     webhook_caches::tests::{empty, fill_with, filled},
 };
 use crate::inject::{Options as InjectOptions, of_cluster};
+use crate::manager::played;
 
 mod deletion;
 mod disruptions;
@@ -91,15 +92,7 @@ fn client(server: Server) -> Client {
             ),
         }
     });
-    let settings = Settings {
-        user_agent: "kruise-manager/test".into(),
-        timeout: Duration::from_secs(30),
-        rate: None,
-        host: "here".into(),
-        observer: None,
-        clock: Clock::starting_at(jiff::Timestamp::UNIX_EPOCH),
-    };
-    Client::new(kube_client::Client::new(service, "default"), settings)
+    played::client_of(service)
 }
 
 /// Injects `logs` into pods `app: web` of namespaces `env: prod`.

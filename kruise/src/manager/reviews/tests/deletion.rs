@@ -53,15 +53,7 @@ impl Lists {
                 Ok::<_, io::Error>(response)
             }
         });
-        let settings = Settings {
-            user_agent: "kruise-manager/test".into(),
-            timeout: Duration::from_secs(30),
-            rate: None,
-            host: "here".into(),
-            observer: None,
-            clock: Clock::starting_at(jiff::Timestamp::UNIX_EPOCH),
-        };
-        Client::new(kube_client::Client::new(service, "default"), settings)
+        played::client_of(service)
     }
 }
 
