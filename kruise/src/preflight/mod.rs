@@ -95,14 +95,18 @@ pub fn run(options: &Options) -> anyhow::Result<Found> {
     })
 }
 
-/// Makes all checks, those that plans depend on first.
+/// Makes all checks. All but the first depend on settings only, and run side by side.
 async fn check(cluster: &Cluster, options: &Options) -> anyhow::Result<Report> {
     let (settings, config) = settings::check(cluster, options).await?;
-    let definitions = definitions::check(cluster, &options.namespace).await;
-    let webhooks = webhooks::check(cluster, &options.namespace, &config).await;
-    let objects = objects::check(cluster, &config, &options.namespace).await?;
     let limit = Duration::from_secs(options.timeout);
-    let plans = plans::check(cluster, config, &objects.moving, limit).await;
+    let (definitions, webhooks, objects, plans) = tokio::join!(
+        definitions::check(cluster, &options.namespace),
+        webhooks::check(cluster, &options.namespace, &config),
+        objects::check(cluster, &config, &options.namespace),
+        plans::check(cluster, config.clone(), limit),
+    );
+    let objects = objects?;
+    let plans = plans.result(&objects.moving);
     Ok(Report {
         pods_that_would_change: plans.pods,
         checks: [

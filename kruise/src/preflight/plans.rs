@@ -31,13 +31,22 @@ pub(super) struct Plans {
     pub(super) pods: Option<usize>,
 }
 
-/// Plans every object once. `moving` are objects whose controller has something left to do.
-pub(super) async fn check(
-    cluster: &Cluster,
-    config: Config,
-    moving: &BTreeSet<String>,
-    limit: Duration,
-) -> Plans {
+/// The plans of all objects, of which it is not yet known which objects move.
+pub(super) struct Ended {
+    collected: Arc<Collected>,
+    /// Why not every object was planned.
+    unfinished: Option<String>,
+}
+
+impl Ended {
+    /// The result. `moving` are objects whose controller has something left to do.
+    pub(super) fn result(self, moving: &BTreeSet<String>) -> Plans {
+        self.collected.result(moving, self.unfinished)
+    }
+}
+
+/// Plans every object once.
+pub(super) async fn check(cluster: &Cluster, config: Config, limit: Duration) -> Ended {
     let collected = Arc::new(Collected::default());
     let (stop, stopping) = watch::channel(false);
     let host = Host {
@@ -68,12 +77,15 @@ pub(super) async fn check(
         }
         early
     };
-    let why = match ended {
+    let unfinished = match ended {
         None => None,
         Some(Ok(())) => Some("the controllers ended early".to_owned()),
         Some(Err(error)) => Some(format!("{error:#}")),
     };
-    collected.result(moving, why)
+    Ended {
+        collected,
+        unfinished,
+    }
 }
 
 /// The plan of one object, as far as it counts here.
