@@ -4,8 +4,8 @@
 //!
 //! Pods that use none of our features do not depend on us: the pod webhook is called only for pods a Kruise workload
 //! made that still lack the readiness gate, which our own controllers set themselves, and for pods that ask for an order
-//! of their containers. Pods of a SidecarSet, a budget or the target of a PersistentPodState or a WorkloadSpread have an
-//! entry of their own. So creation of other pods survives an outage of every manager. Updates and
+//! of their containers. Pods of a SidecarSet, a budget, a PodProbeMarker or the target of a PersistentPodState or a WorkloadSpread
+//! have an entry of their own. So creation of other pods survives an outage of every manager. Updates and
 //! deletions of a pod depend on us only if it names a budget, its deletion also if it names a WorkloadSpread, and its eviction if
 //! its namespace holds one of them. Likewise a CloneSet that is not
 //! protected from deletion can be deleted meanwhile, by hand or with its namespace; a protected one cannot. The same holds
@@ -32,8 +32,9 @@ pub const MUTATING: &str = "kruise-mutating-webhook-configuration";
 pub const VALIDATING: &str = "kruise-validating-webhook-configuration";
 /// Name of the service in front of the managers.
 pub const SERVICE: &str = "kruise-webhook-service";
-/// Name of the entry for pods that SidecarSets are injected into, that budgets cover, that may have a record of where they were
-/// or that may be in a subset. A running manager adds it while there is such a set, budget, PersistentPodState or WorkloadSpread, with the match condition of [`crate::pod::sidecars::condition`].
+/// Name of the entry for pods that SidecarSets are injected into, that budgets cover, that may have a record of where they were,
+/// that have their probes in an annotation or that may be in a subset. A running manager adds it while there is such a set, budget,
+/// PersistentPodState, PodProbeMarker or WorkloadSpread, with the match condition of [`crate::pod::sidecars::condition`].
 pub const PODS_OF_SETS: &str = "mpod-sidecars.kb.io";
 
 /// Both configurations, for a manager in `namespace`. The annotation `template` is empty, so that a running manager
@@ -337,6 +338,7 @@ mod tests {
                 "vsidecarset.kb.io",
                 "vpodunavailablebudget.kb.io",
                 "vpersistentpodstate.kb.io",
+                "vpodprobemarker.kb.io",
                 "vworkloadspread.kb.io",
                 "mpod.kb.io",
                 "vpod.kb.io",

@@ -5,10 +5,11 @@
 //! get a pod that no webhook has reviewed. The review of such an object ends in [`Outcome::Widen`](crate::Outcome::Widen). It
 //! stays pure: the caller writes the condition, waits, and only then sends the response.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::disruption::Evictions;
-use crate::pod::sidecars::Reach;
+use crate::pod::sidecars::{Reach, expressions};
 use crate::table::Phase;
 
 /// A condition that a webhook must have, because of an object that is about to be stored.
@@ -41,18 +42,27 @@ pub struct StoredSoon {
 /// Which requests the webhook must be called for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Requests {
-    Pods(Reach),
+    Pods(BTreeSet<Reach>),
     Evictions(Evictions),
 }
 
 impl Widening {
     /// For new pods that an object is for.
     pub(crate) fn of_pods(webhook: &'static str, object: Arc<StoredSoon>, reach: Reach) -> Self {
+        Self::of_all_pods(webhook, object, [reach].into())
+    }
+
+    /// For new pods that an object is for, which more than one condition tells.
+    pub(crate) fn of_all_pods(
+        webhook: &'static str,
+        object: Arc<StoredSoon>,
+        reaches: BTreeSet<Reach>,
+    ) -> Self {
         Self {
             webhook,
             phase: Phase::Mutating,
             object,
-            requests: Requests::Pods(reach),
+            requests: Requests::Pods(reaches),
         }
     }
 
@@ -69,7 +79,7 @@ impl Widening {
     /// Does this condition hold of everything that it must hold of? Certain if true.
     pub fn is_within(&self, condition: &str) -> bool {
         match &self.requests {
-            Requests::Pods(reach) => reach.is_within(condition),
+            Requests::Pods(reaches) => reaches.iter().all(|reach| reach.is_within(condition)),
             Requests::Evictions(reach) => reach.is_within(condition),
         }
     }
@@ -78,7 +88,7 @@ impl Widening {
     pub fn conditions(&self) -> Vec<String> {
         const EVERY: &str = "true";
         let [exact, wider] = match &self.requests {
-            Requests::Pods(reach) => reach.clone().expressions(),
+            Requests::Pods(reaches) => expressions(reaches),
             // There is nothing between one namespace and all of them.
             Requests::Evictions(reach) => [reach.expression(), reach.expression()],
         };

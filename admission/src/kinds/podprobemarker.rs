@@ -13,14 +13,19 @@
 //! OpenKruise also demands the scheme of HTTP probes, although it is said to be HTTP by default. Here the controller fills it in.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use kruise_api::meta::LabelSelector;
+use kruise_api::podprobemarker::PodProbeMarker;
 use kube_schema::validate::{self, Errors, Kind};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::{KindWebhooks, Scope};
 use crate::json::{items, member, present, text};
+use crate::manifests::PODS_OF_SETS;
+use crate::pod::sidecars::Reach;
+use crate::widening::{StoredSoon, Widening};
 use crate::workload::{self, not_negative};
 
 pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
@@ -34,8 +39,35 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     rules,
     changes,
     advice: |marker, _| native_conditions(marker),
+    widens,
+    may_widen: true,
     ..KindWebhooks::of(&kruise_api::podprobemarker::KIND)
 };
+
+/// Webhooks must be called for the pods that a new object selects, and for those that name their markers, where pods have their probes in
+/// annotations. The selector does not change.
+fn widens(marker: &Value, scope: &Scope<'_>) -> Vec<Widening> {
+    if scope.old.is_some() || !scope.options.serverless_probes {
+        return Vec::new();
+    }
+    let Ok(mut marker) = PodProbeMarker::from_value(marker.clone()) else {
+        return Vec::new();
+    };
+    scope.namespace.clone_into(&mut marker.metadata.namespace);
+    let metadata = &marker.metadata;
+    let object = Arc::new(StoredSoon {
+        kind: scope.kind.to_owned(),
+        namespace: metadata.namespace.clone(),
+        name: metadata.name.clone(),
+        uid: metadata.uid.clone(),
+        generation: metadata.generation,
+    });
+    let reaches: BTreeSet<Reach> = Reach::of_probe_marker(&marker).into_iter().collect();
+    if reaches.is_empty() {
+        return Vec::new();
+    }
+    vec![Widening::of_all_pods(PODS_OF_SETS, object, reaches)]
+}
 
 /// Conditions that others write.
 const NATIVE: [&str; 6] = [
@@ -347,6 +379,54 @@ mod tests {
         let mut new = good();
         new["probes"].as_array_mut().unwrap().pop();
         assert_eq!(CASE.update_refused(&good(), &new), None);
+    }
+
+    #[test]
+    fn a_new_one_widens_the_condition_of_the_webhook_where_pods_have_their_probes_in_annotations() {
+        let object = CASE.object("v1alpha1", &good());
+        let scope = |old, serverless_probes| Scope {
+            kind: "PodProbeMarker",
+            version: "v1alpha1",
+            namespace: "shop",
+            name: "good",
+            old,
+            now: jiff::Timestamp::UNIX_EPOCH,
+            options: Options {
+                serverless_probes,
+                ..Options::DEFAULT
+            },
+        };
+        let [widening] = &widens(&object, &scope(None, true))[..] else {
+            panic!("one webhook")
+        };
+        assert_eq!(widening.webhook, PODS_OF_SETS);
+        let [exact, by_key, every] = &widening.conditions()[..] else {
+            panic!("three conditions")
+        };
+        let named = "request.namespace == 'shop' && has(object.metadata.annotations) && \
+                     'kruise.io/podprobemarker-list' in object.metadata.annotations";
+        let selected = "'app' in l && l['app'] == 'game' && request.namespace == 'shop'";
+        assert!(exact.contains(named) && exact.contains(selected), "{exact}");
+        assert!(
+            by_key.contains(named) && by_key.contains("'app' in l"),
+            "{by_key}"
+        );
+        for condition in [exact, by_key, every] {
+            assert!(widening.is_within(condition), "{condition}");
+        }
+        for part in [named, selected] {
+            let condition =
+                format!("[has(object.metadata.labels) ? object.metadata.labels : {{}}].exists(l, {part})");
+            assert!(!widening.is_within(&condition), "{condition}");
+        }
+        assert!(
+            widens(&object, &scope(Some(&object), true)).is_empty(),
+            "the selector stays"
+        );
+        assert!(
+            widens(&object, &scope(None, false)).is_empty(),
+            "no pod gets an annotation"
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
 use kruise_api::{
     definition::{Kind, Scope},
     kinds,
@@ -23,7 +24,7 @@ use super::{
 };
 use crate::{
     controllers,
-    explain::{self, SettingsSource, without_reports},
+    explain::{self, SettingsSource, last_seen, without_reports},
     json::{condition, text},
     leader::LEASE,
     preflight::is_moving,
@@ -33,6 +34,9 @@ use crate::{
 const MOST_EXPLANATIONS: usize = 3;
 /// Time of an explanation.
 const EXPLANATION: Duration = Duration::from_mins(1);
+
+/// The namespace of the events about objects that are in none.
+const OF_THE_CLUSTER: &str = "default";
 
 /// Conditions of objects with which something is wrong.
 const TROUBLE: [&str; 3] = [STALLED, FAILED_SCALE, FAILED_UPDATE];
@@ -156,7 +160,7 @@ async fn dependents(
         .collect())
 }
 
-/// Adds the newest events about our kinds and their pods.
+/// Adds the newest events about our kinds and their pods: of all namespaces, or of one and about objects that are in none.
 async fn events(
     reader: &mut Reader<'_>,
     archive: &mut Archive,
@@ -164,41 +168,40 @@ async fn events(
     pods: &BTreeSet<(String, String)>,
 ) -> anyhow::Result<()> {
     let most = reader.most();
-    let mut newest: BTreeMap<(String, String), Value> = BTreeMap::new();
+    let mut newest: BTreeMap<(Option<Timestamp>, [String; 2]), Value> = BTreeMap::new();
     let mut has_dropped = false;
-    let list = list_of("/api/v1", namespace, "events");
-    let read = reader.list(&list, Form::Whole, |event| {
-        let about = |field: &str| text(&event, &format!("/involvedObject/{field}")).to_owned();
-        let is_wanted = is_of_ours(&about("apiVersion"))
-            || (about("kind") == "Pod" && pods.contains(&(about("namespace"), about("name"))));
-        if is_wanted {
-            let key = (time(&event).to_owned(), text(&event, "/metadata/name").to_owned());
-            newest.insert(key, redact::event(&event));
-            if newest.len() > most {
-                newest.pop_first();
-                has_dropped = true;
+    let of_cluster = namespace.filter(|namespace| *namespace != OF_THE_CLUSTER);
+    let places = [namespace]
+        .into_iter()
+        .chain(of_cluster.map(|_| Some(OF_THE_CLUSTER)));
+    for place in places {
+        let list = list_of("/api/v1", place, "events");
+        let read = reader.list(&list, Form::Whole, |event| {
+            let about = |field: &str| text(&event, &format!("/involvedObject/{field}")).to_owned();
+            let is_in_place = place == namespace || about("namespace").is_empty();
+            let is_wanted = is_of_ours(&about("apiVersion"))
+                || (about("kind") == "Pod" && pods.contains(&(about("namespace"), about("name"))));
+            if is_in_place && is_wanted {
+                let name = ["/metadata/namespace", "/metadata/name"];
+                let seen = last_seen(&event).parse().ok();
+                let key = (seen, name.map(|pointer| text(&event, pointer).to_owned()));
+                newest.insert(key, redact::event(&event));
+                if newest.len() > most {
+                    newest.pop_first();
+                    has_dropped = true;
+                }
             }
-        }
-        None::<Value>
-    });
-    read.await;
+            None::<Value>
+        });
+        read.await;
+    }
     if has_dropped {
         reader.note(
-            &list,
+            &list_of("/api/v1", namespace, "events"),
             format_args!("only the newest {most} events are here: --max-objects"),
         );
     }
     archive.json("objects/events.json", &newest.into_values().collect::<Vec<_>>())
-}
-
-/// When an event was seen last.
-fn time(event: &Value) -> &str {
-    let times = ["/lastTimestamp", "/eventTime", "/firstTimestamp"];
-    times
-        .into_iter()
-        .map(|pointer| text(event, pointer))
-        .find(|time| !time.is_empty())
-        .unwrap_or_default()
 }
 
 /// Kinds that are not explained: to explain them, Secrets are read, or what probes, hooks and registries said is quoted.

@@ -79,6 +79,7 @@ const KEPT: &[&str] = &[
     "lastUpdatedTime",
     "firstTimestamp",
     "lastTimestamp",
+    "lastObservedTime",
     "eventTime",
     "acquireTime",
     "renewTime",
@@ -363,6 +364,7 @@ pub(super) fn event(event: &Value) -> Value {
         "firstTimestamp": event.get("firstTimestamp"),
         "lastTimestamp": event.get("lastTimestamp"),
         "eventTime": event.get("eventTime"),
+        "series": event.get("series"),
     }));
     let is_known = match reporter {
         "kubelet" => KUBELET_EVENTS.contains(&text("/reason")),

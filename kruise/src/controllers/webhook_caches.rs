@@ -21,8 +21,11 @@ use kruise_admission::{
     widening::StoredSoon,
 };
 use kruise_api::{
-    meta::StringMap, persistentpodstate::PersistentPodState, podprobemarker::PodProbeMarker,
-    podunavailablebudget::PodUnavailableBudget, sidecarset::KIND as SIDECARSET,
+    meta::StringMap,
+    persistentpodstate::PersistentPodState,
+    podprobemarker::{KIND as PROBE_MARKER, PodProbeMarker},
+    podunavailablebudget::PodUnavailableBudget,
+    sidecarset::KIND as SIDECARSET,
     workloadspread::WorkloadSpread,
 };
 use kruise_plan_kit::{ResourceId, sidecars::names, workloads::Workload};
@@ -60,7 +63,7 @@ use crate::{
 mod awaited;
 mod needed;
 
-use awaited::Awaited;
+use awaited::{Awaited, CachedObject};
 use needed::Needed;
 
 /// The webhook for new pods whose match condition is derived from the SidecarSets, budgets, PersistentPodStates, PodProbeMarkers
@@ -96,7 +99,10 @@ pub struct WebhookCaches {
     pub revisions: SharedInformer<CachedRevision>,
     sorted: Arc<SortedSets>,
     desired: watch::Sender<DesiredCondition>,
+    /// SidecarSets that are about to be stored.
     awaited: Awaited,
+    /// PodProbeMarkers that are about to be stored.
+    awaited_markers: Awaited,
     /// When the last widening expires that the configuration has.
     widened_until: watch::Sender<Option<Instant>>,
     /// Budgets.
@@ -163,6 +169,7 @@ impl WebhookCaches {
             )
             .0,
             awaited: Awaited::default(),
+            awaited_markers: Awaited::default(),
             widened_until: watch::channel(None).0,
             budgets,
             spreads,
@@ -207,27 +214,40 @@ impl WebhookCaches {
         current.clone()
     }
 
-    /// Notes an object whose review allows it to be stored. Pods wait for SidecarSets only: one that is created before its
-    /// budget is known is linked by the controller of the budget.
+    /// Notes an object whose review allows it to be stored. Pods wait for SidecarSets and PodProbeMarkers: one that is created before
+    /// its budget is known is linked by the controller of the budget.
     pub fn is_reviewed(&self, object: &StoredSoon) {
-        if object.kind == SIDECARSET.kind {
-            self.awaited.add(object);
+        if let Some(awaited) = self.awaited_of(&object.kind) {
+            awaited.add(object);
         }
     }
 
-    /// Notes the widenings that a webhook configuration has now. The SidecarSets that they are for are about to be stored.
+    /// Where objects of a kind are noted that pods wait for; `None` if they do not.
+    fn awaited_of(&self, kind: &str) -> Option<&Awaited> {
+        if kind == SIDECARSET.kind {
+            Some(&self.awaited)
+        } else if kind == PROBE_MARKER.kind {
+            Some(&self.awaited_markers)
+        } else {
+            None
+        }
+    }
+
+    /// Notes the widenings that a webhook configuration has now. The objects that they are for are about to be stored.
     pub fn conditions_are_widened(&self, widened: &[Widened], now: Timestamp) {
         let left = |one: &Widened| Duration::try_from(one.until.duration_since(now)).unwrap_or_default();
-        let of_sets = |one: &&Widened| one.webhook == PODS_OF_SETS && one.object.kind == SIDECARSET.kind;
-        for one in widened.iter().filter(of_sets) {
-            let set = StoredSoon {
+        for one in widened.iter().filter(|one| one.webhook == PODS_OF_SETS) {
+            let Some(awaited) = self.awaited_of(&one.object.kind) else {
+                continue;
+            };
+            let object = StoredSoon {
                 kind: one.object.kind.clone(),
-                namespace: String::new(),
+                namespace: one.object.namespace.clone(),
                 name: one.object.name.clone(),
                 uid: one.object.uid.clone(),
                 generation: one.object.generation,
             };
-            self.awaited.add_after(&set, KEPT.saturating_sub(left(one)));
+            awaited.add_after(&object, KEPT.saturating_sub(left(one)));
         }
         if let Some(left) = widened.iter().map(left).max() {
             self.widened_until.send_replace(Some(Instant::now() + left));
@@ -236,7 +256,18 @@ impl WebhookCaches {
 
     /// True if a SidecarSet was reviewed a moment ago and is not in the cache yet.
     fn lacks_reviewed_sets(&self) -> bool {
-        self.awaited.are_missing(&self.sidecarsets)
+        let cached =
+            |key: &ObjectKey| Some(CachedObject::of(&self.sidecarsets.snapshot().get(key)?.metadata));
+        self.awaited.are_missing("", cached)
+    }
+
+    /// True if a PodProbeMarker of the namespace was reviewed a moment ago and is not in the cache yet.
+    fn lacks_reviewed_markers(&self, namespace: &str) -> bool {
+        let Some(markers) = &self.probe_markers else {
+            return false;
+        };
+        let cached = |key: &ObjectKey| Some(CachedObject::of(&markers.snapshot().get(key)?.metadata));
+        self.awaited_markers.are_missing(namespace, cached)
     }
 
     /// The webhooks whose match conditions are derived. Only the leader derives them.
@@ -255,8 +286,8 @@ impl WebhookCaches {
         ]
     }
 
-    /// Derives the match conditions from the SidecarSets, budgets, PersistentPodStates and WorkloadSpreads at every change, until `stop` turns true. Only the leader
-    /// runs it. A condition becomes narrower only after a minute, and is published again when widenings have expired.
+    /// Derives the match conditions from the SidecarSets, budgets, PersistentPodStates, PodProbeMarkers and WorkloadSpreads at every
+    /// change, until `stop` turns true. Only the leader runs it. A condition becomes narrower only after a minute, and is published again when widenings have expired.
     pub async fn derive_match_conditions(self, mut stop: watch::Receiver<bool>) {
         let mut changes = self.sorted.changed.subscribe();
         let mut widened = self.widened_until.subscribe();
@@ -397,6 +428,9 @@ impl Cache for ReviewCache {
             Lookup::PodStates(namespace) => {
                 let states = self.webhook_caches.pod_states(Some(namespace));
                 listed(states.map(LookupResult::PodStates))
+            }
+            Lookup::ProbeMarkers(namespace) if self.webhook_caches.lacks_reviewed_markers(namespace) => {
+                Cached::Absent
             }
             Lookup::ProbeMarkers(namespace) => {
                 let markers = self.webhook_caches.probe_markers(Some(namespace));

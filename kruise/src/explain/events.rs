@@ -62,7 +62,7 @@ impl Warnings {
                 reason: text(event, "reason").to_owned(),
                 message: one_line(text(event, "message")),
                 from: source(event).to_owned(),
-                when: when(event).to_owned(),
+                when: last_seen(event).to_owned(),
             };
             let known = last
                 .entry(text(about, "uid").to_owned())
@@ -86,13 +86,15 @@ fn source(event: &Value) -> &str {
     found.unwrap_or_else(|| text(event, "reportingComponent"))
 }
 
-/// When it was last seen. Times of one form compare as texts.
-fn when(event: &Value) -> &str {
+/// When an event was seen last; empty if it does not say. Times of one form compare as texts.
+pub(crate) fn last_seen(event: &Value) -> &str {
     let series = event.pointer("/series/lastObservedTime").and_then(Value::as_str);
+    // The time of a series is when it began.
     let times = [
         series.unwrap_or_default(),
         text(event, "lastTimestamp"),
         text(event, "eventTime"),
+        text(event, "firstTimestamp"),
     ];
     times
         .into_iter()

@@ -33,6 +33,7 @@ use kruise_views::PodView;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
+pub(crate) use self::events::last_seen;
 use self::pods::Facts;
 pub(crate) use self::pods::without_reports;
 use crate::{

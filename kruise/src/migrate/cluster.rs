@@ -2,7 +2,7 @@
 //!
 //! Source: `storagemigration.k8s.io`, `v1alpha1` since Kubernetes 1.30, `v1beta1` since 1.35, `v1` and on by default since 1.37.
 //! Since 1.37 the controller also trims `status.storedVersions` of the definition. Served does not mean that the controller
-//! runs: a migration that does not start in time, or fails, is given up.
+//! runs: a migration that does not start in time, fails or cannot be read is given up.
 //!
 //! The object is named after the definition and its generation. A run that was interrupted leaves it, the controller goes on, and
 //! the next run finds it. It is deleted when it has ended.
@@ -85,7 +85,10 @@ impl Display for Served {
 }
 
 /// Finds out which version is served; `None` if none is that this build knows.
-pub(super) async fn served(client: &Client) -> anyhow::Result<Option<Served>> {
+///
+/// # Errors
+/// Fails if the server cannot be reached, or does not answer the question.
+pub(super) async fn served(client: &Client) -> Result<Option<Served>, ApiError> {
     #[derive(Deserialize)]
     struct Group {
         versions: Vec<Version>,
@@ -96,7 +99,7 @@ pub(super) async fn served(client: &Client) -> anyhow::Result<Option<Served>> {
     }
     let group: Group = match client.get(&format!("/apis/{GROUP}")).await {
         Err(error) if error.is_not_found() => return Ok(None),
-        group => group.with_context(|| format!("cannot find out whether {GROUP} is served"))?,
+        group => group?,
     };
     let is_served = |served: &Served| {
         let mut versions = group.versions.iter();
@@ -112,7 +115,7 @@ pub(super) enum End {
     Succeeded,
     /// Not all of them are, for this reason.
     Not(String),
-    /// No controller works on migrations, for this reason.
+    /// The cluster works on no migrations, or the server does not let this program have them, for this reason.
     Idle(String),
 }
 
@@ -154,7 +157,7 @@ pub(super) async fn migrate(client: &Client, served: Served, definition: &Defini
     loop {
         match state(&object, since.elapsed()) {
             State::Ended(end) => {
-                migration.clean_up(object).await?;
+                migration.clean_up(object).await;
                 return Ok(end);
             }
             State::Waits(message) if message != reported => {
@@ -164,13 +167,20 @@ pub(super) async fn migrate(client: &Client, served: Served, definition: &Defini
             State::Waits(_) => {}
         }
         sleep(INTERVAL).await;
-        let Some(read) = migration.read().await? else {
-            return Ok(End::Not(format!(
-                "somebody has deleted the {served} {}",
-                migration.name
-            )));
+        object = match migration.read().await {
+            Ok(Some(read)) => read,
+            Ok(None) => {
+                return Ok(End::Not(format!(
+                    "somebody has deleted the {served} {}",
+                    migration.name
+                )));
+            }
+            Err(error) if error.status().is_some() => {
+                let name = &migration.name;
+                return Ok(End::Idle(format!("the {served} {name} cannot be read: {error}")));
+            }
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", migration.name)),
         };
-        object = read;
     }
 }
 
@@ -229,14 +239,13 @@ impl Migration<'_> {
             tries += 1;
             match self.client.create(&self.served.list(), &object).await {
                 Ok(created) => return Ok(Ok(created)),
-                Err(error) if error.is_already_exists() => {
-                    if let Some(found) = self.read().await? {
-                        return Ok(Ok(found));
-                    }
-                }
+                Err(error) if error.is_already_exists() => match self.read().await {
+                    Ok(Some(found)) => return Ok(Ok(found)),
+                    Ok(None) => {}
+                    Err(error) => return self.refused("read", error),
+                },
                 Err(error) if error.is_retriable() && tries < TRIES => {}
-                Err(error) if error.status().is_some() => return Ok(Err(error)),
-                Err(error) => return Err(error).with_context(|| format!("cannot create {}", self.name)),
+                Err(error) => return self.refused("create", error),
             }
             if tries >= TRIES {
                 bail!("{} exists and does not exist in turns", self.name);
@@ -245,8 +254,16 @@ impl Migration<'_> {
         }
     }
 
+    /// What the server answers instead, as a result. A failure to reach it is an error.
+    fn refused(&self, verb: &str, error: ApiError) -> anyhow::Result<Result<Value, ApiError>> {
+        if error.status().is_some() {
+            return Ok(Err(error));
+        }
+        Err(error).with_context(|| format!("cannot {verb} {}", self.name))
+    }
+
     /// Reads it; `None` if it is gone.
-    async fn read(&self) -> anyhow::Result<Option<Value>> {
+    async fn read(&self) -> Result<Option<Value>, ApiError> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -254,20 +271,20 @@ impl Migration<'_> {
                 Ok(object) => return Ok(Some(object)),
                 Err(error) if error.is_not_found() => return Ok(None),
                 Err(error) if error.is_retriable() && tries < TRIES => sleep(INTERVAL).await,
-                Err(error) => return Err(error).with_context(|| format!("cannot read {}", self.name)),
+                Err(error) => return Err(error),
             }
         }
     }
 
     /// Deletes it, once the controller has cleaned up: since 1.37 it takes its condition from the definition, and only while the
     /// migration exists. One that runs stays, and goes on.
-    async fn clean_up(&self, mut object: Value) -> anyhow::Result<()> {
+    async fn clean_up(&self, mut object: Value) {
         let has_ended = ["Succeeded", "Failed"]
             .iter()
             .any(|kind| condition(&object, kind).is_some());
         if !has_ended && condition(&object, "Running").is_some() {
             output::report(format_args!("the {} {} goes on", self.served, self.name));
-            return Ok(());
+            return;
         }
         let since = Instant::now();
         while self.served == Served::V1
@@ -275,13 +292,13 @@ impl Migration<'_> {
             && since.elapsed() < CLEANING
         {
             sleep(INTERVAL).await;
-            match self.read().await? {
-                Some(read) => object = read,
-                None => return Ok(()),
+            match self.read().await {
+                Ok(Some(read)) => object = read,
+                Ok(None) => return,
+                Err(error) => return self.stays(&error),
             }
         }
         self.delete(&object).await;
-        Ok(())
     }
 
     /// Deletes it. A failure is reported only: it does no harm.
@@ -291,8 +308,12 @@ impl Migration<'_> {
         if let Err(error) = deleted
             && !error.is_not_found()
         {
-            output::report(format_args!("the {} {} stays: {error}", self.served, self.name));
+            self.stays(&error);
         }
+    }
+
+    fn stays(&self, why: &ApiError) {
+        output::report(format_args!("the {} {} stays: {why}", self.served, self.name));
     }
 }
 

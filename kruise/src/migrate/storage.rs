@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use kruise_runtime::Client;
 
@@ -94,15 +94,7 @@ async fn migrate(options: &Options) -> anyhow::Result<String> {
     let client = super::connect(options.kubeconfig.as_deref()).await?;
     let mut places = Places::load(options.progress.as_deref())?;
     let definitions = chosen(options, definition::all(&client).await?)?;
-    let served = match by {
-        By::Command => None,
-        By::Auto | By::Cluster => cluster::served(&client).await?,
-    };
-    if by == By::Cluster && served.is_none() {
-        bail!(
-            "the cluster serves no StorageVersionMigrations; without --by=cluster this command rewrites the objects"
-        );
-    }
+    let served = served(&client, by).await?;
     if options.dry_run {
         return preview::lines(&client, &definitions, options.to.as_deref(), &places, served).await;
     }
@@ -135,6 +127,25 @@ async fn migrate(options: &Options) -> anyhow::Result<String> {
         refused.len(),
         refused.join("\n  ")
     )
+}
+
+/// The version of StorageVersionMigrations that the cluster is to be asked with; `None` if this command rewrites the objects.
+async fn served(client: &Client, by: By) -> anyhow::Result<Option<Served>> {
+    if by == By::Command {
+        return Ok(None);
+    }
+    match cluster::served(client).await {
+        Ok(None) if by == By::Cluster => bail!(
+            "the cluster serves no StorageVersionMigrations; without --by=cluster this command rewrites the objects"
+        ),
+        Err(error) if by == By::Auto && error.status().is_some() => {
+            output::report(format_args!(
+                "the cluster is not asked to rewrite the objects: it does not say whether it serves StorageVersionMigrations: {error}"
+            ));
+            Ok(None)
+        }
+        served => served.context("cannot find out whether the cluster serves StorageVersionMigrations"),
+    }
 }
 
 /// The named definitions; all if none is named.

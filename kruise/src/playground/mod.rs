@@ -38,6 +38,7 @@ use std::time::Instant;
 
 use clap::Args;
 
+use self::cluster::ZONES;
 use crate::output;
 
 /// A cluster to try things on: an embedded Kubernetes API, simulated nodes and the manager, in one process.
@@ -78,9 +79,26 @@ pub struct Options {
     times: times::Options,
 }
 
+impl Options {
+    /// Fails if these options make no sense together, which the parser does not see.
+    fn check(&self) -> Result<(), String> {
+        let zones = ZONES.len();
+        if self.demo && usize::from(self.nodes) < zones {
+            return Err(format!(
+                "the tour of --demo needs a node in each of {zones} zones: give --nodes {zones} or more, or leave --nodes out"
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// Runs a playground until Ctrl-C, or until the tour is over. Exit codes: 0 after Ctrl-C and after a tour whose claims
-/// all held; 130 if the tour was interrupted; 1 for everything else.
+/// all held; 130 if the tour was interrupted; 2 if options make no sense together; 1 for everything else.
 pub fn main(options: &Options) -> ExitCode {
+    if let Err(error) = options.check() {
+        output::report(format_args!("error: {error}"));
+        return ExitCode::from(2);
+    }
     let started = Instant::now();
     // Outlives the runtime, whose end waits for writes that are under way: a certificate may be among them.
     let mut folder = None;

@@ -52,7 +52,8 @@ struct Entry {
     webhook: Value,
 }
 
-/// The webhooks that call the manager's service.
+/// The webhooks that call the manager: its service, or from a configuration with our name any URL, where it runs outside of the
+/// cluster.
 async fn entries(cluster: &Cluster, namespace: &str) -> Result<Vec<Entry>, ApiError> {
     let mut entries = Vec::new();
     for resource in RESOURCES {
@@ -61,10 +62,8 @@ async fn entries(cluster: &Cluster, namespace: &str) -> Result<Vec<Entry>, ApiEr
             for configuration in page {
                 let name = text(&configuration, "/metadata/name");
                 let webhooks = configuration.get("webhooks").and_then(Value::as_array);
-                let ours = webhooks.into_iter().flatten().filter(|webhook| {
-                    text(webhook, "/clientConfig/service/name") == manifests::SERVICE
-                        && text(webhook, "/clientConfig/service/namespace") == namespace
-                });
+                let webhooks = webhooks.into_iter().flatten();
+                let ours = webhooks.filter(|webhook| calls_the_manager(name, webhook, namespace));
                 entries.extend(ours.map(|webhook| Entry {
                     configuration: name.to_owned(),
                     webhook: webhook.clone(),
@@ -75,11 +74,23 @@ async fn entries(cluster: &Cluster, namespace: &str) -> Result<Vec<Entry>, ApiEr
     Ok(entries)
 }
 
+/// Does a webhook of this configuration call the manager of the namespace?
+fn calls_the_manager(configuration: &str, webhook: &Value, namespace: &str) -> bool {
+    let service = |field: &str| text(webhook, &format!("/clientConfig/service/{field}")).to_owned();
+    let has_url = !text(webhook, "/clientConfig/url").is_empty();
+    (service("name") == manifests::SERVICE && service("namespace") == namespace)
+        || (has_url && has_our_name(configuration))
+}
+
+/// Is it a configuration that this build replaces?
+fn has_our_name(configuration: &str) -> bool {
+    [manifests::MUTATING, manifests::VALIDATING].contains(&configuration)
+}
+
 /// A problem if this build does not serve the path, and the configuration is not one that it replaces.
 fn not_served(entry: &Entry, served: &BTreeSet<String>) -> Option<Finding> {
-    let is_replaced = [manifests::MUTATING, manifests::VALIDATING].contains(&&*entry.configuration);
     let path = text(&entry.webhook, "/clientConfig/service/path");
-    if is_replaced || served.contains(path) {
+    if has_our_name(&entry.configuration) || served.contains(path) {
         return None;
     }
     let text = format!(
@@ -165,6 +176,29 @@ mod tests {
             let mut other = webhook.clone();
             other[field] = value;
             assert!(!is_for_all_pods(&other), "{field}");
+        }
+    }
+
+    #[test]
+    fn a_manager_is_called_by_its_service_or_from_our_configurations_by_a_url() {
+        let service = |name: &str, namespace: &str| json!({"clientConfig": {"service": {"name": name, "namespace": namespace}}});
+        let url = json!({"clientConfig": {"url": "https://10.0.0.1:9876/mutate-pod"}});
+        let ours = service(manifests::SERVICE, "kruise-system");
+        for (configuration, webhook, expected) in [
+            ("mine", &ours, true),
+            (manifests::MUTATING, &ours, true),
+            (manifests::MUTATING, &url, true),
+            (manifests::VALIDATING, &url, true),
+            ("mine", &url, false),
+            (
+                manifests::MUTATING,
+                &service(manifests::SERVICE, "elsewhere"),
+                false,
+            ),
+            (manifests::MUTATING, &service("other", "kruise-system"), false),
+        ] {
+            let found = calls_the_manager(configuration, webhook, "kruise-system");
+            assert_eq!(found, expected, "{configuration} {webhook}");
         }
     }
 

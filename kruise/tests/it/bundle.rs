@@ -318,6 +318,51 @@ fn lists_are_cut_and_the_cut_is_named() {
     assert_eq!(files["logs/manager/kruise-controller-manager-1.log"].len(), 4);
 }
 
+/// Of the namespaces `shop` and `default`: an event about a SidecarSet, those of a series about a CloneSet, and one about an object of
+/// another namespace.
+fn of_a_namespace(path: &str) -> Option<(u16, Value)> {
+    let event = |reason: &str, kind: &str, namespace: &str| {
+        let about = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": kind, "namespace": namespace, "name": "x"});
+        json!({"metadata": {"name": reason}, "reason": reason, "involvedObject": about})
+    };
+    match path {
+        "/api/v1/namespaces/shop/events" => {
+            let mut series = event("Repeated", "CloneSet", "shop");
+            series["eventTime"] = json!("2026-01-01T00:00:00.000000Z");
+            series["series"] = json!({"count": 7, "lastObservedTime": "2026-01-01T02:00:00.500000Z"});
+            let mut single = event("Once", "CloneSet", "shop");
+            single["lastTimestamp"] = json!("2026-01-01T02:00:00Z");
+            Some(items(&[series, single]))
+        }
+        "/api/v1/namespaces/default/events" => {
+            let mut of_cluster = event("OfTheCluster", "SidecarSet", "");
+            of_cluster["lastTimestamp"] = json!("2026-01-01T03:00:00Z");
+            Some(items(&[of_cluster, event("OfAnother", "CloneSet", "default")]))
+        }
+        _ => answers(path),
+    }
+}
+
+#[test]
+fn events_of_a_namespace_come_with_those_about_objects_of_the_cluster_in_the_order_in_which_they_were_seen_last()
+ {
+    let (folder, server) = (Folder::new(), ApiServer::start(of_a_namespace));
+    let file = folder.path().join("bundle.tar.gz");
+    let kubeconfig = folder.kubeconfig(server.address());
+    let output = file.display().to_string();
+    folder
+        .kruise(&["bundle", "--namespace", "shop", "--output", &output, &kubeconfig])
+        .assert(0, &["errors.txt"]);
+    let events: Vec<Value> = serde_json::from_str(&unpacked(&file)["objects/events.json"]).unwrap();
+    let reasons: Vec<&str> = events
+        .iter()
+        .map(|event| event["reason"].as_str().unwrap())
+        .collect();
+    assert_eq!(reasons, ["Once", "Repeated", "OfTheCluster"]);
+    let series = json!({"count": 7, "lastObservedTime": "2026-01-01T02:00:00.500000Z"});
+    assert_eq!(events[1]["series"], series);
+}
+
 #[test]
 fn a_file_is_not_overwritten_and_an_unreachable_cluster_leaves_none() {
     let (folder, server) = (Folder::new(), ApiServer::start(answers));

@@ -123,10 +123,13 @@ fn options_that_make_no_sense_are_refused() {
         (&["--image-pull=5"], ["--image-pull", "5"]),
         (&["--image-pull=-5s"], ["--image-pull", "negative"]),
         (&["--demo", "--load=x"], ["--demo", "--load"]),
+        (&["--demo", "--exit", "--nodes=1"], ["--demo", "--nodes 3"]),
+        (&["--demo", "--exit", "--nodes=2"], ["--demo", "--nodes 3"]),
         (&["--nodes=2", "--load=x"], ["--nodes", "--load"]),
     ] {
         let arguments = [&["playground"], options].concat();
         let output = scratch.output(&arguments);
         refused(&scratch, &output, &words, &[]);
+        assert_eq!(output.status.code(), Some(2), "{options:?}");
     }
 }

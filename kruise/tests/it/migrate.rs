@@ -239,6 +239,24 @@ fn that_are_forbidden(path: &str) -> Option<(u16, Value)> {
     with_migrations(path, "Forbidden")
 }
 
+/// Whether migrations are served, nobody is told.
+fn that_are_not_told_of(path: &str) -> Option<(u16, Value)> {
+    let status = json!({"kind": "Status", "code": 503, "message": "not now"});
+    match path {
+        "/apis/storagemigration.k8s.io" => Some((503, status)),
+        _ => answers(path),
+    }
+}
+
+/// A migration can be created, and not read.
+fn that_cannot_be_read(path: &str) -> Option<(u16, Value)> {
+    match path {
+        MIGRATIONS => Some((201, json!({"metadata": {"uid": "m"}}))),
+        _ if path.starts_with(MIGRATIONS) => with_migrations(path, "Forbidden"),
+        _ => with_migrations(path, "Running"),
+    }
+}
+
 /// `kruise migrate storage` without a rate.
 fn migrate_by_any(folder: &Folder, server: &ApiServer, more: &[&str]) -> Ended {
     let kubeconfig = folder.kubeconfig(server.address());
@@ -276,6 +294,10 @@ fn this_command_rewrites_what_the_cluster_does_not() {
     for (answers, why) in [
         (that_fail as fn(&str) -> _, "it failed: why"),
         (that_are_forbidden, "cannot be created: not yours"),
+        (
+            that_cannot_be_read,
+            "kruise-clonesets-3-u cannot be read: not yours",
+        ),
     ] {
         let (folder, server) = (Folder::new(), ApiServer::start(answers));
         migrate_by_any(&folder, &server, &["--by=cluster"]).assert(
@@ -290,6 +312,25 @@ fn this_command_rewrites_what_the_cluster_does_not() {
             .assert(0, &[why, "2 objects rewritten", "all are stored as v1beta1"]);
         assert_eq!(written(&server).0.len(), 3);
     }
+}
+
+#[test]
+fn a_cluster_that_does_not_say_whether_it_can_is_not_waited_for() {
+    let (folder, server) = (Folder::new(), ApiServer::start(that_are_not_told_of));
+    migrate_by_any(&folder, &server, &["--by=cluster"]).assert(
+        1,
+        &[
+            "cannot find out whether the cluster serves StorageVersionMigrations",
+            "not now",
+        ],
+    );
+    let why = "the cluster is not asked to rewrite the objects: it does not say whether it serves StorageVersionMigrations: not now";
+    let dry_run = migrate_by_any(&folder, &server, &["--dry-run"]);
+    dry_run.assert(0, &[why, "this command would rewrite them"]);
+    assert_eq!(written(&server), (Vec::new(), false));
+    migrate_by_any(&folder, &server, &[])
+        .assert(0, &[why, "2 objects rewritten", "all are stored as v1beta1"]);
+    assert_eq!(written(&server).0.len(), 3);
 }
 
 #[test]

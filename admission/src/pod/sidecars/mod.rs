@@ -29,6 +29,7 @@ use crate::lookup::Lookups;
 use crate::{Outcome, Request};
 
 pub use resources::expression;
+pub(crate) use scope::expressions;
 pub use scope::{LENGTH, Reach, condition};
 pub use set::{Revision, Set, Sets};
 

@@ -1,8 +1,8 @@
-//! Which new pods an API server has to show us for the sake of SidecarSets, budgets, PersistentPodStates and WorkloadSpreads:
-//! one match condition, in CEL.
+//! Which new pods an API server has to show us for the sake of SidecarSets, budgets, PersistentPodStates, PodProbeMarkers and
+//! WorkloadSpreads: one match condition, in CEL.
 //!
-//! It holds for every pod that a set may be injected into, that a budget may cover, that may have a record or a subset, and for no other that labels and the name
-//! of the namespace tell apart. Labels of namespaces cannot be said in it: pods that only those keep out come, and leave as they were.
+//! It holds for every pod that a set may be injected into, that a budget may cover, that may have a record, probes or a subset,
+//! and for no other that labels and the name of the namespace tell apart. Labels of namespaces cannot be said in it: pods that only those keep out come, and leave as they were.
 //! What gets too long is said wider, never wrong: by the keys of labels alone, and at last for all pods.
 //!
 //! No text of a set gets into the expression but what can be a label, which needs no escaping: no stored pod has
@@ -135,16 +135,12 @@ impl Reach {
         sets.iter().filter_map(|set| Self::of(set)).collect()
     }
 
-    /// The condition, and a wider one.
-    pub(crate) fn expressions(self) -> [String; 2] {
-        [self.exact, self.by_key].map(|alternative| {
-            let whole = expression(&[alternative].into());
-            if whole.len() <= LENGTH {
-                whole
-            } else {
-                EVERY.to_owned()
-            }
-        })
+    fn exact(&self) -> &str {
+        &self.exact
+    }
+
+    fn by_key(&self) -> &str {
+        &self.by_key
     }
 
     /// Does a condition hold of all its pods? Certain if true: a condition that is written in another way than here is
@@ -177,16 +173,20 @@ pub fn condition(reaches: &BTreeSet<Reach>) -> Option<String> {
     if reaches.is_empty() {
         return None;
     }
-    let exact = expression(&reaches.iter().map(|reach| &*reach.exact).collect());
-    if exact.len() <= LENGTH {
-        return Some(exact);
-    }
-    let wider = expression(&reaches.iter().map(|reach| &*reach.by_key).collect());
-    Some(if wider.len() <= LENGTH {
-        wider
-    } else {
-        EVERY.to_owned()
-    })
+    let found = whole(reaches, Reach::exact).or_else(|| whole(reaches, Reach::by_key));
+    Some(found.unwrap_or_else(|| EVERY.to_owned()))
+}
+
+/// The condition of all pods that one of these is for, and a wider one.
+pub(crate) fn expressions(reaches: &BTreeSet<Reach>) -> [String; 2] {
+    let of = [Reach::exact, Reach::by_key];
+    of.map(|of| whole(reaches, of).unwrap_or_else(|| EVERY.to_owned()))
+}
+
+/// One of these holds; `None` if that is too long to say.
+fn whole(reaches: &BTreeSet<Reach>, of: fn(&Reach) -> &str) -> Option<String> {
+    let whole = expression(&reaches.iter().map(of).collect());
+    (whole.len() <= LENGTH).then_some(whole)
 }
 
 /// One of these holds of the pod's labels, `l`.
@@ -506,7 +506,7 @@ mod tests {
         let expected = "request.namespace == 'shop' && has(object.metadata.ownerReferences) \
             && object.metadata.ownerReferences.exists(o, o.kind == 'StatefulSet' && o.name == 'broker')";
         assert_eq!(found, whole(expected));
-        assert!(reach.is_within(&found) && reach.is_within(&reach.clone().expressions()[1]));
+        assert!(reach.is_within(&found) && reach.is_within(&expressions(&[reach.clone()].into())[1]));
         let others = [of("shop", "cache").unwrap(), of("office", "broker").unwrap()];
         assert!(!reach.is_within(&condition(&others.clone().into()).unwrap()));
         let both = condition(&[reach.clone(), others[0].clone()].into()).unwrap();
@@ -537,7 +537,10 @@ mod tests {
             assert!(!reach.is_within(&format!("!({both})")));
             assert!(!reach.is_within(&format!("{both} && false")));
             assert!(!reach.is_within(&format!("(false ? true : false) || false ? false : {both}")));
-            assert!(reach.is_within(&reach.clone().expressions()[1]), "{reach:?}");
+            assert!(
+                reach.is_within(&expressions(&[reach.clone()].into())[1]),
+                "{reach:?}"
+            );
         }
         assert!(!everywhere.is_within(&of(&[&web_in("shop"), &quiet, &database])));
         assert!(!web_in("shop").is_within(&of(&[&web_in("office")])));

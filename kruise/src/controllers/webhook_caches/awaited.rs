@@ -1,7 +1,7 @@
-//! SidecarSets that were reviewed and that the cache does not show yet.
+//! Objects that were reviewed and that the cache does not show yet.
 //!
-//! A pod that is created right after a SidecarSet may be reviewed before the watch has delivered the SidecarSet. Until it
-//! has, reviews read all SidecarSets from the API server.
+//! A pod that is created right after a SidecarSet or a PodProbeMarker may be reviewed before the watch has delivered the object. Until
+//! it has, reviews read all objects of the kind from the API server, of a namespaced one those of the namespace.
 
 use std::{
     collections::BTreeMap,
@@ -10,55 +10,76 @@ use std::{
 };
 
 use kruise_admission::widening::StoredSoon;
-use kube_cache::{ObjectKey, SharedInformer};
+use kruise_api::meta::ObjectMeta;
+use kube_cache::ObjectKey;
 use tokio::time::Instant;
 
-use crate::controllers::sidecarset::CachedSidecarSet;
-
-/// How long a SidecarSet is awaited. One that is not stored by then was refused by somebody else.
+/// How long an object is awaited. One that is not stored by then was refused by somebody else.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The awaited SidecarSets by name, and until when. Cloning shares them.
+/// The awaited objects of one kind, and until when. Cloning shares them.
 #[derive(Clone, Default)]
 pub(super) struct Awaited {
-    by_name: Arc<Mutex<BTreeMap<String, (StoredSoon, Instant)>>>,
+    by_key: Arc<Mutex<BTreeMap<ObjectKey, (StoredSoon, Instant)>>>,
+}
+
+/// What a cache has of an object.
+pub(super) struct CachedObject {
+    uid: String,
+    generation: i64,
+}
+
+impl CachedObject {
+    /// With this metadata.
+    pub(super) fn of(metadata: &ObjectMeta) -> Self {
+        Self {
+            uid: metadata.uid.clone(),
+            generation: metadata.generation,
+        }
+    }
+
+    /// Is it the reviewed object, or a later state of it?
+    fn has(&self, reviewed: &StoredSoon) -> bool {
+        let is_it = reviewed.uid.is_empty() || reviewed.uid == self.uid;
+        is_it && self.generation >= reviewed.generation
+    }
 }
 
 impl Awaited {
     /// This one is about to be stored.
-    pub(super) fn add(&self, set: &StoredSoon) {
-        self.add_for(set, PATIENCE);
+    pub(super) fn add(&self, object: &StoredSoon) {
+        self.add_for(object, PATIENCE);
     }
 
     /// This one is about to be stored, and its review was so long ago.
-    pub(super) fn add_after(&self, set: &StoredSoon, age: Duration) {
+    pub(super) fn add_after(&self, object: &StoredSoon, age: Duration) {
         let left = PATIENCE.saturating_sub(age);
         if !left.is_zero() {
-            self.add_for(set, left);
+            self.add_for(object, left);
         }
     }
 
-    fn add_for(&self, set: &StoredSoon, patience: Duration) {
+    fn add_for(&self, object: &StoredSoon, patience: Duration) {
         let until = Instant::now() + patience;
-        let mut by_name = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
-        by_name.insert(set.name.clone(), (set.clone(), until));
+        let key = ObjectKey::new(object.namespace.as_str(), object.name.as_str());
+        let mut by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
+        by_key.insert(key, (object.clone(), until));
     }
 
-    /// Does the cache lack one of them?
-    pub(super) fn are_missing(&self, cache: &SharedInformer<CachedSidecarSet>) -> bool {
-        let mut by_name = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
-        if by_name.is_empty() {
+    /// Does the cache lack one of this namespace?
+    pub(super) fn are_missing(
+        &self,
+        namespace: &str,
+        cached: impl Fn(&ObjectKey) -> Option<CachedObject>,
+    ) -> bool {
+        let mut by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
+        if by_key.is_empty() {
             return false;
         }
-        let (now, snapshot) = (Instant::now(), cache.snapshot());
-        by_name.retain(|name, (set, until)| {
-            let cached = snapshot.get(&ObjectKey::new("", name.as_str()));
-            let is_cached = cached.is_some_and(|cached| {
-                let is_it = set.uid.is_empty() || set.uid == cached.metadata.uid;
-                is_it && cached.metadata.generation >= set.generation
-            });
-            now < *until && !is_cached
+        let now = Instant::now();
+        by_key.retain(|key, (reviewed, until)| {
+            now < *until && !cached(key).is_some_and(|stored| stored.has(reviewed))
         });
-        !by_name.is_empty()
+        by_key.keys().any(|key| &*key.namespace == namespace)
     }
 }

@@ -290,6 +290,66 @@ async fn a_set_that_another_replica_has_reviewed_is_awaited_until_the_cache_has_
     assert!(is_believed(), "it was not stored");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_marker_that_was_reviewed_is_awaited_in_its_namespace_until_the_cache_has_it() {
+    let options = kruise_admission::Options {
+        serverless_probes: true,
+        ..kruise_admission::Options::DEFAULT
+    };
+    let caches = of_cluster(&[(ResourceId::POD_PROBE_MARKERS, "v1alpha1")], &options);
+    let markers = caches.probe_markers.clone().unwrap();
+    fill(&markers, Vec::new());
+    let cache = ReviewCache {
+        webhook_caches: caches.clone(),
+        pods: SharedInformer::new([]),
+        nodes: SharedInformer::new([]),
+        workloads: None,
+        namespace: "ns".into(),
+    };
+    let is_believed = |namespace: &str| {
+        matches!(
+            cache.get(&Lookup::ProbeMarkers(namespace.to_owned())),
+            Cached::Found(_)
+        )
+    };
+    let soon = |kind: &str, name: &str| StoredSoon {
+        kind: kind.to_owned(),
+        namespace: "shop".to_owned(),
+        name: name.to_owned(),
+        uid: "u0".to_owned(),
+        generation: 1,
+    };
+    caches.is_reviewed(&soon("PersistentPodState", "idle"));
+    assert!(is_believed("shop"), "it is of another kind");
+    caches.is_reviewed(&soon("PodProbeMarker", "idle"));
+    assert!(!is_believed("shop") && is_believed("office"));
+    let marker = json!({"apiVersion": "apps.kruise.io/v1alpha1",
+        "metadata": {"name": "idle", "namespace": "shop", "generation": 1},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "probes": []}});
+    let mut stored = read_all::<Parsed<Arc<PodProbeMarker>>>(&[marker]).remove(0);
+    stored.metadata.resource_version = "101".to_owned();
+    markers.apply(Event::Added(stored)).unwrap();
+    assert!(is_believed("shop"));
+    // Another replica has reviewed this one.
+    let now = Timestamp::UNIX_EPOCH;
+    let object = Stored {
+        kind: "PodProbeMarker".to_owned(),
+        namespace: "shop".to_owned(),
+        name: "web".to_owned(),
+        ..Stored::default()
+    };
+    let widened = Widened {
+        webhook: PODS_OF_SETS.to_owned(),
+        expression: "true".to_owned(),
+        until: now + KEPT,
+        object,
+    };
+    caches.conditions_are_widened(&[widened], now);
+    assert!(!is_believed("shop") && is_believed("office"));
+    tokio::time::advance(Duration::from_secs(30)).await;
+    assert!(is_believed("shop"), "it was not stored");
+}
+
 /// A seeded sequence of numbers, good enough to generate cases.
 struct Random(u64);
 
