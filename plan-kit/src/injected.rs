@@ -133,11 +133,23 @@ pub enum Bug {
     RequestKeyLeft,
     /// The grace period of a ContainerRecreateRequest begins before its pod is out of service.
     GraceBeforeUnready,
+    /// A pod that comes into a subset of a WorkloadSpread is recorded, and not counted.
+    SlotUncounted,
+    /// A webhook writes its counts over those that another replica has stored meanwhile.
+    SlotsOverwritten,
+    /// Pods get the annotation of their subset, and not its node selector.
+    SubsetTermForgotten,
+    /// The last subset that has room is filled first.
+    LastSubsetFirst,
+    /// A pod keeps the deletion cost that it once got.
+    CostKept,
+    /// Records of pods that never come are looked at only when something else changes.
+    EntriesKept,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 63] = [
+    pub const ALL: [Self; 69] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -201,6 +213,12 @@ impl Bug {
         Self::ProbesOverwritten,
         Self::RequestKeyLeft,
         Self::GraceBeforeUnready,
+        Self::SlotUncounted,
+        Self::SlotsOverwritten,
+        Self::SubsetTermForgotten,
+        Self::LastSubsetFirst,
+        Self::CostKept,
+        Self::EntriesKept,
     ];
 }
 

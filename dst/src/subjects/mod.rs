@@ -12,6 +12,7 @@ pub mod hooks;
 pub mod imagepulljob;
 pub mod knowledge;
 pub mod labels;
+pub mod moments;
 pub mod nodes;
 pub mod pod_writes;
 pub mod podprobemarker;
@@ -22,6 +23,7 @@ pub mod settled;
 pub mod sidecarset;
 pub mod statefulset;
 pub mod template;
+pub mod workloadspread;
 
 use crate::engine::subject::Subjects;
 
@@ -40,6 +42,7 @@ pub const ALL: Subjects = Subjects(&[
     &resourcedistribution::ResourceDistribution,
     &podprobemarker::PodProbeMarker,
     &containerrecreaterequest::ContainerRecreateRequest,
+    &workloadspread::WorkloadSpread,
 ]);
 
 /// The subject whose scenarios show an injected bug; none if those of several do.
@@ -90,6 +93,12 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         }
         Bug::OtherProbesRemoved | Bug::ProbesOverwritten => Some("podprobemarker"),
         Bug::RequestKeyLeft | Bug::GraceBeforeUnready => Some("containerrecreaterequest"),
+        Bug::SlotUncounted
+        | Bug::SlotsOverwritten
+        | Bug::SubsetTermForgotten
+        | Bug::LastSubsetFirst
+        | Bug::CostKept
+        | Bug::EntriesKept => Some("workloadspread"),
         _ => None,
     }
 }

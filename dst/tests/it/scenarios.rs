@@ -27,6 +27,8 @@ const PULLS: u64 = 40;
 const PROBES: u64 = 40;
 /// And with containers that are restarted.
 const RESTARTS: u64 = 40;
+/// And with subsets.
+const SUBSETS: u64 = 40;
 
 /// `KRUISE_DST_SECONDS` plays as many as fit into that time.
 fn limits() -> campaign::Limits {
@@ -133,6 +135,12 @@ fn nodes_have_the_probes_of_markers_and_pods_follow_results_whatever_fails() {
 #[test]
 fn every_request_to_restart_containers_ends_and_leaves_nothing_on_its_pod_whatever_fails() {
     every_one_passes("containerrecreaterequest", RESTARTS).unwrap();
+}
+
+/// `kruise-dst run --of workloadspread` takes more of them.
+#[test]
+fn no_subset_gets_more_pods_than_its_limit_and_every_spread_comes_to_rest_whatever_fails() {
+    every_one_passes("workloadspread", SUBSETS).unwrap();
 }
 
 /// Every seventeenth: `kruise-dst enumerate` takes all of them.
