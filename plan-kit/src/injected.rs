@@ -145,11 +145,31 @@ pub enum Bug {
     CostKept,
     /// Records of pods that never come are looked at only when something else changes.
     EntriesKept,
+    /// A UnitedDeployment takes workloads that somebody else controls for its own.
+    OthersTaken,
+    /// A subset of a UnitedDeployment gets one pod less than its share.
+    ShareLost,
+    /// A workload of a UnitedDeployment gets the name of a new revision, and keeps the template of the one before.
+    TemplateOfBefore,
+    /// A UnitedDeployment writes the time of each plan into its conditions.
+    StatusRestless,
+    /// A UnitedDeployment counts pods of all revisions as updated.
+    UpdatedMiscounted,
+    /// No pod of a subset stays at an older revision, whatever the partitions of its UnitedDeployment say.
+    SubsetPartitionIgnored,
+    /// Replicas of subsets that contradict those of their UnitedDeployment leave no pod at all.
+    ContradictionIgnored,
+    /// A UnitedDeployment creates another workload for a subset whose workload has no pods.
+    SubsetTwice,
+    /// A UnitedDeployment deletes workloads that are to have no pods.
+    EmptySubsetDeleted,
+    /// A UnitedDeployment deletes old revisions that its workloads and their pods are of.
+    UsedRevisionDeleted,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 69] = [
+    pub const ALL: [Self; 79] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -219,6 +239,16 @@ impl Bug {
         Self::LastSubsetFirst,
         Self::CostKept,
         Self::EntriesKept,
+        Self::OthersTaken,
+        Self::ShareLost,
+        Self::TemplateOfBefore,
+        Self::StatusRestless,
+        Self::UpdatedMiscounted,
+        Self::SubsetPartitionIgnored,
+        Self::ContradictionIgnored,
+        Self::SubsetTwice,
+        Self::EmptySubsetDeleted,
+        Self::UsedRevisionDeleted,
     ];
 }
 

@@ -23,6 +23,7 @@ pub mod settled;
 pub mod sidecarset;
 pub mod statefulset;
 pub mod template;
+pub mod uniteddeployment;
 pub mod workloadspread;
 
 use crate::engine::subject::Subjects;
@@ -43,6 +44,7 @@ pub const ALL: Subjects = Subjects(&[
     &podprobemarker::PodProbeMarker,
     &containerrecreaterequest::ContainerRecreateRequest,
     &workloadspread::WorkloadSpread,
+    &uniteddeployment::UnitedDeployment,
 ]);
 
 /// The subject whose scenarios show an injected bug; none if those of several do.
@@ -99,6 +101,16 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         | Bug::LastSubsetFirst
         | Bug::CostKept
         | Bug::EntriesKept => Some("workloadspread"),
+        Bug::OthersTaken
+        | Bug::ShareLost
+        | Bug::TemplateOfBefore
+        | Bug::StatusRestless
+        | Bug::UpdatedMiscounted
+        | Bug::SubsetPartitionIgnored
+        | Bug::ContradictionIgnored
+        | Bug::SubsetTwice
+        | Bug::EmptySubsetDeleted
+        | Bug::UsedRevisionDeleted => Some("uniteddeployment"),
         _ => None,
     }
 }

@@ -153,6 +153,12 @@ fn foreign_objects_stay_and_every_selected_namespace_has_its_copy_whatever_fails
     every_one_passes("resourcedistribution").unwrap();
 }
 
+/// `kruise-dst run --of uniteddeployment` takes more of them.
+#[test]
+fn workloads_share_the_replicas_and_those_of_others_stay_whatever_fails() {
+    every_one_passes("uniteddeployment").unwrap();
+}
+
 /// Every seventeenth: `kruise-dst enumerate` takes all of them.
 #[test]
 fn a_crash_after_a_write_here_and_there_is_survived() {
