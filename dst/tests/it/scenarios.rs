@@ -31,7 +31,7 @@ fn limits() -> campaign::Limits {
     }
 }
 
-/// Plays scenarios of one subject: none fails, and those that show something are not left out.
+/// Plays scenarios of one subject: none fails, and in some of them something happens.
 fn every_one_passes(subject: &str) -> anyhow::Result<()> {
     let limits = campaign::Limits {
         of: Some(subject.into()),
@@ -43,8 +43,9 @@ fn every_one_passes(subject: &str) -> anyhow::Result<()> {
     let tally = campaign::run(ALL, FURTHER, 2, limits)?;
     println!("{tally}");
     assert!(tally.failures.is_empty(), "{tally}");
-    assert!(tally.scenarios > 0, "{tally}");
-    assert!(tally.rich > 0 || tally.scenarios < 10, "{tally}");
+    // Some subjects never make a hundred writes. Users and faults must have done something.
+    assert!(tally.scenarios > 0 && tally.edits > 0, "{tally}");
+    assert!(tally.fired.len() >= 3 || tally.scenarios < 10, "{tally}");
     Ok(())
 }
 

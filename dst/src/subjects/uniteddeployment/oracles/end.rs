@@ -218,7 +218,9 @@ impl<'m> End<'m> {
         let status = self.status();
         expect("newest revision", newest, status["updatedRevision"].as_str())?;
         let sets = subsets.iter().map(|subset| subset.set.label(REVISION));
-        let pods = subsets.iter().flat_map(|subset| &subset.pods);
+        // A pod that has failed may need its revision, too.
+        let pods = self.mirror.of(PODS).now();
+        let pods = pods.filter(|pod| subsets.iter().any(|subset| pod.owner() == &*subset.set.uid));
         let used: BTreeSet<&str> = sets.chain(pods.map(|pod| pod.label(REVISION))).collect();
         let limit = self.spec()["revisionHistoryLimit"].as_u64().unwrap_or(10);
         let surplus = own.len().saturating_sub(limit as usize);
