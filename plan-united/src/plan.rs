@@ -335,14 +335,10 @@ impl<'a> Round<'a> {
             .iter()
             .map(|subset| subset.name.as_str())
             .collect();
-        let left = self
-            .subsets
-            .current
-            .iter()
-            .filter(|(name, found)| {
-                let is_empty = found.workload.replicas() == 0;
-                !topology.contains(**name) || is_empty && is_injected(Bug::EmptySubsetDeleted)
-            });
+        let left = self.subsets.current.iter().filter(|(name, found)| {
+            let is_empty = found.workload.replicas() == 0;
+            !topology.contains(**name) || is_empty && is_injected(Bug::EmptySubsetDeleted)
+        });
         let left: Vec<&Workload> = left.map(|(_, found)| found.workload).collect();
         for entry in &mut self.status.subset_statuses {
             if !topology.contains(&*entry.name) {

@@ -138,11 +138,7 @@ impl<'m> End<'m> {
             let wanted = truth::wanted(&spec["template"]);
             expect(format_args!("template of {name}"), truth::given(set), wanted)?;
             let updated = self.status()["updatedRevision"].as_str().unwrap_or_default();
-            expect(
-                format_args!("revision of {name}"),
-                set.label(REVISION),
-                updated,
-            )?;
+            expect(format_args!("revision of {name}"), set.label(REVISION), updated)?;
             let pods = self.pods(set);
             let old = pods.iter().filter(|pod| pod.label(REVISION) != updated).count() as i64;
             if old > partition {
@@ -206,8 +202,7 @@ impl<'m> End<'m> {
         // Those of a UnitedDeployment that was deleted without its workloads have no controller.
         let is_own = |revision: &Object| {
             let owner = revision.owner();
-            owner == &*self.united.uid
-                || owner.is_empty() && revision.name.starts_with(&format!("{FLEET}-"))
+            owner == &*self.united.uid || owner.is_empty() && revision.name.starts_with(&format!("{FLEET}-"))
         };
         let mut own: Vec<(i64, &Arc<Object>)> = Vec::new();
         for revision in self.mirror.of(REVISIONS).now().filter(|one| is_own(one)) {

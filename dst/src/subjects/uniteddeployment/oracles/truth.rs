@@ -133,7 +133,11 @@ mod tests {
     fn shares_are_those_of_the_examples_of_the_documentation() {
         let of = |spec: &Value| {
             let shares = shares(spec)?.into_iter();
-            Some(shares.map(|(_, share)| (*share.start(), *share.end())).collect::<Vec<_>>())
+            Some(
+                shares
+                    .map(|(_, share)| (*share.start(), *share.end()))
+                    .collect::<Vec<_>>(),
+            )
         };
         let named = json!([{"name": "a", "replicas": 1}, {"name": "b", "replicas": "50%"}, {"name": "c"}]);
         assert_eq!(of(&spec(6, &named)), Some(vec![(1, 1), (3, 3), (2, 2)]));
@@ -142,7 +146,8 @@ mod tests {
         assert_eq!(of(&spec(4, &halves)), Some(vec![(2, 2), (2, 2)]));
         let free = json!([{"name": "a"}, {"name": "b"}, {"name": "c"}]);
         assert_eq!(of(&spec(10, &free)), Some(vec![(3, 4); 3]));
-        let bounded = json!([{"name": "a", "minReplicas": 2, "maxReplicas": 4}, {"name": "b", "minReplicas": 2}]);
+        let bounded =
+            json!([{"name": "a", "minReplicas": 2, "maxReplicas": 4}, {"name": "b", "minReplicas": 2}]);
         assert_eq!(of(&spec(5, &bounded)), Some(vec![(3, 3), (2, 2)]));
         assert_eq!(of(&spec(1, &bounded)), Some(vec![(1, 1), (0, 0)]));
         assert_eq!(of(&spec(9, &bounded)), Some(vec![(4, 4), (5, 5)]));

@@ -89,7 +89,9 @@ impl<'a> Change<'a> {
 
     /// Versions of a UnitedDeployment that the sender may have taken for the newest.
     fn united(&self, uid: &str) -> &'a [Arc<Object>] {
-        self.mirror.of(UNITED).window(uid, self.write.sent.floors.of(UNITED))
+        self.mirror
+            .of(UNITED)
+            .window(uid, self.write.sent.floors.of(UNITED))
     }
 
     /// *"What the UnitedDeployment does not control is never touched."*
