@@ -38,7 +38,7 @@ enum Command {
         /// The number of threads.
         #[arg(long, default_value_t = 2)]
         threads: u64,
-        /// Stop after this many seeds.
+        /// Stop after this many scenarios.
         #[arg(long, default_value_t = u64::MAX)]
         scenarios: u64,
         /// Pass over seeds of other subjects than this one.

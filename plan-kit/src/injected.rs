@@ -133,11 +133,43 @@ pub enum Bug {
     RequestKeyLeft,
     /// The grace period of a ContainerRecreateRequest begins before its pod is out of service.
     GraceBeforeUnready,
+    /// A pod that comes into a subset of a WorkloadSpread is recorded, and not counted.
+    SlotUncounted,
+    /// A webhook writes its counts over those that another replica has stored meanwhile.
+    SlotsOverwritten,
+    /// Pods get the annotation of their subset, and not its node selector.
+    SubsetTermForgotten,
+    /// The last subset that has room is filled first.
+    LastSubsetFirst,
+    /// A pod keeps the deletion cost that it once got.
+    CostKept,
+    /// Records of pods that never come are looked at only when something else changes.
+    EntriesKept,
+    /// A UnitedDeployment takes workloads that somebody else controls for its own.
+    OthersTaken,
+    /// A subset of a UnitedDeployment gets one pod less than its share.
+    ShareLost,
+    /// A workload of a UnitedDeployment gets the name of a new revision, and keeps the template of the one before.
+    TemplateOfBefore,
+    /// A UnitedDeployment writes the time of each plan into its conditions.
+    StatusRestless,
+    /// A UnitedDeployment counts pods of all revisions as updated.
+    UpdatedMiscounted,
+    /// No pod of a subset stays at an older revision, whatever the partitions of its UnitedDeployment say.
+    SubsetPartitionIgnored,
+    /// Replicas of subsets that contradict those of their UnitedDeployment leave no pod at all.
+    ContradictionIgnored,
+    /// A UnitedDeployment creates another workload for a subset whose workload has no pods.
+    SubsetTwice,
+    /// A UnitedDeployment deletes workloads that are to have no pods.
+    EmptySubsetDeleted,
+    /// A UnitedDeployment deletes old revisions that its workloads and their pods are of.
+    UsedRevisionDeleted,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 63] = [
+    pub const ALL: [Self; 79] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -201,6 +233,22 @@ impl Bug {
         Self::ProbesOverwritten,
         Self::RequestKeyLeft,
         Self::GraceBeforeUnready,
+        Self::SlotUncounted,
+        Self::SlotsOverwritten,
+        Self::SubsetTermForgotten,
+        Self::LastSubsetFirst,
+        Self::CostKept,
+        Self::EntriesKept,
+        Self::OthersTaken,
+        Self::ShareLost,
+        Self::TemplateOfBefore,
+        Self::StatusRestless,
+        Self::UpdatedMiscounted,
+        Self::SubsetPartitionIgnored,
+        Self::ContradictionIgnored,
+        Self::SubsetTwice,
+        Self::EmptySubsetDeleted,
+        Self::UsedRevisionDeleted,
     ];
 }
 

@@ -2,7 +2,10 @@
 
 use jiff::Timestamp;
 use kruise_api::condition::JobCondition;
-use kruise_plan_kit::jobs::stored;
+use kruise_plan_kit::{
+    injected::{Bug, is_injected},
+    jobs::stored,
+};
 
 /// Sets the condition of a type. One with this status and reason stays as it is, whatever its message; one with this status
 /// keeps its time.
@@ -13,8 +16,12 @@ pub(crate) fn set(
     message: String,
     now: Timestamp,
 ) {
+    let is_restless = is_injected(Bug::StatusRestless);
+    let message = if is_restless { now.to_string() } else { message };
     let slot = all.iter_mut().find(|condition| condition.kind == kind);
-    let before = slot.as_ref().filter(|before| before.status == status);
+    let before = slot
+        .as_ref()
+        .filter(|before| before.status == status && !is_restless);
     if before.is_some_and(|before| before.reason == reason) {
         return;
     }

@@ -8,7 +8,10 @@ use kruise_api::{
     names::uniteddeployment::SUBSET_REVISION,
     uniteddeployment::{Child, KIND, Subset, UnitedDeploymentStatus},
 };
-use kruise_plan_kit::{Explain, Owner, Plan, Why};
+use kruise_plan_kit::{
+    Explain, Owner, Plan, Why,
+    injected::{Bug, is_injected},
+};
 use serde_json::Value;
 
 use crate::{
@@ -103,6 +106,9 @@ impl<'a> Round<'a> {
     }
 
     fn partition(&self, subset: &str) -> i32 {
+        if is_injected(Bug::SubsetPartitionIgnored) {
+            return 0;
+        }
         let partitions = &self.snapshot.united.spec.update_strategy.manual_update.partitions;
         partitions.get(subset).copied().unwrap_or(0).max(0)
     }
@@ -131,6 +137,9 @@ impl<'a> Round<'a> {
                 let problem = format!("the cluster does not serve {}", crate::resource(self.child));
                 self.plan.events.push(events::problem(&problem));
                 self.hold(&problem);
+            }
+            Err(_) if is_injected(Bug::ContradictionIgnored) => {
+                self.provide(&vec![0; self.topology().len()]);
             }
             Err(problem) => {
                 self.plan.events.push(events::contradiction(&problem));
@@ -208,6 +217,8 @@ impl<'a> Round<'a> {
         shares.sort_by_key(|(subset, ..)| &subset.name);
         for (subset, state, replicas) in shares {
             let found = self.subsets.current.get(&*subset.name).copied();
+            let found =
+                found.filter(|found| found.workload.view.replicas > 0 || !is_injected(Bug::SubsetTwice));
             let share = self.share(subset, state, replicas);
             self.note(subset, state, share);
             let revision = self.revisions.updated.clone();
@@ -285,6 +296,8 @@ impl<'a> Round<'a> {
         let missing = replicas.saturating_sub(ready).saturating_add(state.overdue);
         let reserves = self.snapshot.united.spec.topology.schedule_strategy.reserves();
         let limited = reserves && state.unschedulable && missing > 0;
+        let lost = i32::from(is_injected(Bug::ShareLost) && replicas > 1);
+        let replicas = replicas.saturating_sub(lost);
         Share {
             replicas,
             partition: self.partition(&subset.name).min(replicas),
@@ -322,11 +335,10 @@ impl<'a> Round<'a> {
             .iter()
             .map(|subset| subset.name.as_str())
             .collect();
-        let left = self
-            .subsets
-            .current
-            .iter()
-            .filter(|(name, _)| !topology.contains(**name));
+        let left = self.subsets.current.iter().filter(|(name, found)| {
+            let is_empty = found.workload.replicas() == 0;
+            !topology.contains(**name) || is_empty && is_injected(Bug::EmptySubsetDeleted)
+        });
         let left: Vec<&Workload> = left.map(|(_, found)| found.workload).collect();
         for entry in &mut self.status.subset_statuses {
             if !topology.contains(&*entry.name) {
@@ -378,7 +390,8 @@ impl<'a> Round<'a> {
     fn end(mut self) -> Plan {
         status::complete(&mut self.status);
         let united = self.snapshot.united;
-        let used: BTreeSet<&str> = self.used().collect();
+        let used = self.used().filter(|_| !is_injected(Bug::UsedRevisionDeleted));
+        let used: BTreeSet<&str> = used.collect();
         let surplus = self.revisions.truncate(&self.owner, united, &used);
         self.plan.writes.extend(surplus);
         self.plan.status = status::patch(united, &self.owner, &self.status);

@@ -11,7 +11,12 @@ use kruise_api::{
     },
     uniteddeployment::{UnitedDeployment, UnitedDeploymentStatus},
 };
-use kruise_plan_kit::{Owner, ResourceId, StatusPatch, Urgency, status_patch};
+use kruise_plan_kit::{
+    Owner, ResourceId, StatusPatch, Urgency,
+    injected::{Bug, is_injected},
+    status_patch,
+};
+use kruise_views::PodView;
 
 use crate::{
     conditions,
@@ -83,7 +88,8 @@ fn count(status: &mut UnitedDeploymentStatus, revisions: &Revisions, subsets: &S
     let sum = |of: fn(&Workload) -> i32| workloads().map(of).fold(0, i32::saturating_add);
     let updated = || {
         let pods = workloads().flat_map(|workload| &workload.pods);
-        pods.filter(|pod| pod.is_active() && is_of(pod, &revisions.updated))
+        let counts = |pod: &PodView| is_of(pod, &revisions.updated) || is_injected(Bug::UpdatedMiscounted);
+        pods.filter(move |pod| pod.is_active() && counts(pod))
     };
     status.replicas = sum(|workload| workload.view.replicas);
     status.ready_replicas = sum(|workload| workload.view.ready);

@@ -7,6 +7,8 @@ use kruise_api::{
     uniteddeployment::{Child, UnitedDeployment},
 };
 
+use kruise_plan_kit::injected::{Bug, is_injected};
+
 use crate::snapshot::Workload;
 
 /// The workloads of a UnitedDeployment by what is to become of them.
@@ -41,7 +43,9 @@ impl<'a> Subsets<'a> {
         let is_own = |workload: &&Workload| {
             let controller = workload.view.controller.as_ref();
             *workload.view.namespace == *united.metadata.namespace
-                && controller.is_some_and(|controller| *controller.uid == *united.metadata.uid)
+                && controller.is_some_and(|controller| {
+                    *controller.uid == *united.metadata.uid || is_injected(Bug::OthersTaken)
+                })
         };
         for workload in sorted.iter().copied().filter(is_own) {
             let Some(name) = name_of(workload).filter(|name| !name.is_empty()) else {

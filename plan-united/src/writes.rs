@@ -8,6 +8,7 @@ use kruise_api::{
 };
 use kruise_plan_kit::{
     Batching, Intent, ObjectWrites, Owner, Part, Patch, Phase, Precondition, ResourceId, Step, Write,
+    injected::{Bug, is_injected},
     instance, put,
 };
 use kruise_views::PodView;
@@ -143,6 +144,13 @@ pub(crate) fn update(
     if matches!(child, Child::Deployment | Child::StatefulSet) {
         settle_strategy(child, &mut before, &desired);
         settle_account(&mut before, &mut desired, &view.object);
+    }
+    if is_injected(Bug::TemplateOfBefore) {
+        for object in [&mut before, &mut desired] {
+            if let Some(Value::Object(spec)) = object.get_mut("spec") {
+                spec.remove("template");
+            }
+        }
     }
     let Some(patch) = change::patch(&before, &desired, &view.object) else {
         return Ok(None);

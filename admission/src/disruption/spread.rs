@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use go_compat::IntOrString;
 use kruise_api::names::workloadspread::MATCHED;
 use kruise_api::workloadspread::{Matched, WorkloadSpread};
 use kruise_plan_kit::spread::{self, GoingPod, is_counted};
@@ -12,6 +13,7 @@ use serde::Deserialize as _;
 
 use super::subject::is_dry_run;
 use crate::lookup::{Lookup, Lookups, ObjectName};
+use crate::pod::spread::replicas_of;
 use crate::write::{Count, Write};
 use crate::{Operation, Options, Outcome, Request, Response};
 
@@ -69,7 +71,19 @@ fn recorded(request: &Request, options: Options, lookups: &Lookups) -> Result<Ou
     if !is_limited || !is_counted(&spread.spec) {
         return allow();
     }
-    let after = without(spread, &pod, &version, &matched, request).map(Arc::new);
+    let replicas = replicas(spread, &matched, &request.namespace, lookups).map_err(missing)?;
+    let going = GoingPod {
+        name: &pod.name,
+        version: &version,
+        created: pod.created,
+    };
+    let status = spread::delete(spread, &going, &matched, replicas, request.now);
+    let after = status.map(|status| {
+        Arc::new(WorkloadSpread {
+            status,
+            ..(**spread).clone()
+        })
+    });
     // That it is recorded already, or was never counted, may be what an old version shows.
     if after.is_none() && lookups.is_live(&lookup) {
         return allow();
@@ -81,24 +95,19 @@ fn recorded(request: &Request, options: Options, lookups: &Lookups) -> Result<Ou
     }))))
 }
 
-/// The WorkloadSpread with the deletion in its status; `None` if nothing is to be stored.
-fn without(
+/// The replicas of the target, if the limit of the subset is a percentage of them.
+fn replicas(
     spread: &WorkloadSpread,
-    pod: &PodView,
-    version: &str,
     matched: &Matched,
-    request: &Request,
-) -> Option<WorkloadSpread> {
-    let going = GoingPod {
-        name: &pod.name,
-        version,
-        created: pod.created,
-    };
-    let status = spread::delete(spread, &going, matched, request.now)?;
-    Some(WorkloadSpread {
-        status,
-        ..spread.clone()
-    })
+    namespace: &str,
+    lookups: &Lookups,
+) -> Result<Option<i32>, Lookup> {
+    let mut subsets = spread.spec.subsets.iter();
+    let subset = subsets.find(|subset| subset.name == matched.subset);
+    match subset.and_then(|subset| subset.max_replicas.as_ref()) {
+        Some(IntOrString::String(_)) => replicas_of(spread, namespace, lookups),
+        _ => Ok(None),
+    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ mod podstate;
 mod probes;
 mod readiness;
 pub mod sidecars;
-mod spread;
+pub(crate) mod spread;
 
 use kruise_plan_kit::ledger::Workload;
 use kruise_views::Labels;

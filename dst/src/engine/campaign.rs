@@ -104,7 +104,7 @@ pub struct Limits {
     pub of: Option<String>,
     /// After so long.
     pub time: Duration,
-    /// After so many seeds.
+    /// After so many scenarios. Seeds that are passed over do not count.
     pub scenarios: u64,
     /// After so many failures.
     pub failures: usize,
@@ -116,7 +116,7 @@ pub struct Limits {
 pub fn run(subjects: Subjects, first: u64, threads: u64, limits: Limits) -> anyhow::Result<Tally> {
     let begun = Instant::now();
     let next = AtomicU64::new(first);
-    let end = first.saturating_add(limits.scenarios);
+    let taken = AtomicU64::new(0);
     let tally = Mutex::new(Tally {
         of: limits.of.clone(),
         once: limits.once,
@@ -125,12 +125,12 @@ pub fn run(subjects: Subjects, first: u64, threads: u64, limits: Limits) -> anyh
     let work = || -> anyhow::Result<()> {
         while begun.elapsed() < limits.time {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= end {
-                return Ok(());
-            }
             let (subject, scenario) = subjects.generate(seed)?;
             if limits.of.as_deref().is_some_and(|of| of != subject.name()) {
                 continue;
+            }
+            if taken.fetch_add(1, Ordering::Relaxed) >= limits.scenarios {
+                return Ok(());
             }
             let plays = if limits.once { once } else { twice };
             let played = catch_unwind(AssertUnwindSafe(|| plays(subjects, &scenario)));

@@ -192,7 +192,7 @@ struct Shown {
 }
 
 /// Uid of the controlling owner, or `""`.
-fn owner(metadata: &Value) -> &str {
+pub fn owner(metadata: &Value) -> &str {
     let owners = metadata["ownerReferences"].as_array();
     let mut owners = owners.into_iter().flatten();
     owners

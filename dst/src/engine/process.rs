@@ -11,9 +11,13 @@ use std::{
 };
 
 use kruise_sim::{Method, Request};
+use serde_json::Value;
 use tokio::{sync::watch, time::Instant};
 
-use super::resource::{PODS, PerResource, Resource};
+use super::{
+    object::owner,
+    resource::{PODS, PerResource, Resource},
+};
 
 /// Number of a process: no two have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,8 +55,8 @@ struct Busy {
     floors: PerResource<u64>,
     /// It repeats a request by itself then.
     again: Option<Instant>,
-    /// Pods being created, and pods whose creation was answered.
-    creating: (u32, u32),
+    /// For each workload, pods being created, and pods whose creation was answered.
+    creating: BTreeMap<String, (u32, u32)>,
 }
 
 /// A manager that was started.
@@ -155,9 +159,12 @@ impl Process {
                 };
             }
             busy.in_flight += 1;
-            busy.creating.0 += u32::from(creates_pod(request));
-            if busy.creating.0 > busy.creating.1 + 1 {
-                self.hasty = Some(busy.creating);
+            if let Some(workload) = creates_pod_of(request) {
+                let creating = busy.creating.entry(workload).or_default();
+                creating.0 += 1;
+                if creating.0 > creating.1 + 1 {
+                    self.hasty = Some(*creating);
+                }
             }
             (busy.since.unwrap_or(now), busy.floors.clone())
         } else {
@@ -174,10 +181,12 @@ impl Process {
     }
 
     /// A request of a component is answered, or nobody waits for its answer any more.
-    pub fn ends(&mut self, agent: &str, created: bool) {
+    /// `created`: the workload of the pod that it created, if it did.
+    pub fn ends(&mut self, agent: &str, created: Option<&str>) {
         if let Some(busy) = self.busy.get_mut(agent) {
-            if created {
-                busy.creating = (busy.creating.0.saturating_sub(1), busy.creating.1 + 1);
+            if let Some(workload) = created {
+                let creating = busy.creating.entry(workload.to_owned()).or_default();
+                *creating = (creating.0.saturating_sub(1), creating.1 + 1);
             }
             busy.in_flight = busy.in_flight.saturating_sub(1);
             busy.answered = Some(Instant::now());
@@ -209,6 +218,14 @@ pub fn component(agent: &str) -> &str {
 /// Does a request create a pod?
 pub fn creates_pod(request: &Request) -> bool {
     request.method == Method::Post && request.path.ends_with("/pods")
+}
+
+/// Uid of the controller of the pod that a request creates, empty if it has none; nothing if it creates none.
+pub fn creates_pod_of(request: &Request) -> Option<String> {
+    creates_pod(request).then(|| {
+        let pod: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        owner(&pod["metadata"]).to_owned()
+    })
 }
 
 /// Does a request change a claim?

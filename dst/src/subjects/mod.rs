@@ -12,6 +12,7 @@ pub mod hooks;
 pub mod imagepulljob;
 pub mod knowledge;
 pub mod labels;
+pub mod moments;
 pub mod nodes;
 pub mod pod_writes;
 pub mod podprobemarker;
@@ -22,6 +23,8 @@ pub mod settled;
 pub mod sidecarset;
 pub mod statefulset;
 pub mod template;
+pub mod uniteddeployment;
+pub mod workloadspread;
 
 use crate::engine::subject::Subjects;
 
@@ -40,6 +43,8 @@ pub const ALL: Subjects = Subjects(&[
     &resourcedistribution::ResourceDistribution,
     &podprobemarker::PodProbeMarker,
     &containerrecreaterequest::ContainerRecreateRequest,
+    &workloadspread::WorkloadSpread,
+    &uniteddeployment::UnitedDeployment,
 ]);
 
 /// The subject whose scenarios show an injected bug; none if those of several do.
@@ -90,6 +95,22 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         }
         Bug::OtherProbesRemoved | Bug::ProbesOverwritten => Some("podprobemarker"),
         Bug::RequestKeyLeft | Bug::GraceBeforeUnready => Some("containerrecreaterequest"),
+        Bug::SlotUncounted
+        | Bug::SlotsOverwritten
+        | Bug::SubsetTermForgotten
+        | Bug::LastSubsetFirst
+        | Bug::CostKept
+        | Bug::EntriesKept => Some("workloadspread"),
+        Bug::OthersTaken
+        | Bug::ShareLost
+        | Bug::TemplateOfBefore
+        | Bug::StatusRestless
+        | Bug::UpdatedMiscounted
+        | Bug::SubsetPartitionIgnored
+        | Bug::ContradictionIgnored
+        | Bug::SubsetTwice
+        | Bug::EmptySubsetDeleted
+        | Bug::UsedRevisionDeleted => Some("uniteddeployment"),
         _ => None,
     }
 }

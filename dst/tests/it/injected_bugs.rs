@@ -54,7 +54,7 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::PartitionOffByOne | Bug::NodePartitionOffByOne => &["partition"],
         Bug::TwoLeaders => &["only the leader writes"],
         Bug::SlowStartOff => &["slow start"],
-        Bug::HookKeyLeft => &["convergence"],
+        Bug::HookKeyLeft | Bug::UpdatedMiscounted => &["convergence"],
         Bug::ClaimOfLivePod => &["claims of live pods stay"],
         Bug::GraceIgnored => &["grace first"],
         Bug::SetUnavailableOffByOne => &["availability of a set"],
@@ -116,6 +116,19 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::RequestKeyLeft => &["a pod is back in service before its request is released"],
         Bug::GraceBeforeUnready => &["a grace period begins out of service"],
         Bug::InPlaceForgotten => &["in place where possible"],
+        Bug::SlotUncounted => &["no subset takes more pods than its limit", "convergence"],
+        Bug::SlotsOverwritten => &["no subset takes more pods than its limit"],
+        Bug::SubsetTermForgotten => &["pods get what their subset adds"],
+        Bug::LastSubsetFirst | Bug::CostKept | Bug::EntriesKept => &["convergence"],
+        Bug::OthersTaken => &["workloads of others stay"],
+        Bug::TemplateOfBefore => &["workloads have the template of their revision"],
+        Bug::StatusRestless => &["quiet"],
+        Bug::ShareLost => &["subsets get their share"],
+        Bug::SubsetPartitionIgnored => &["subsets have their partition", "convergence"],
+        Bug::ContradictionIgnored => &["contradictions change nothing"],
+        Bug::SubsetTwice => &["one workload for each subset", "convergence"],
+        Bug::EmptySubsetDeleted => &["workloads go with their subsets"],
+        Bug::UsedRevisionDeleted => &["revisions that are used stay"],
     }
 }
 

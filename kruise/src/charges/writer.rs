@@ -247,10 +247,11 @@ impl<T: Charged> Writer<T> {
         };
         if let Some(patch) = patch.as_object_mut() {
             let metadata = before.metadata();
-            patch.insert(
-                "metadata".into(),
-                json!({"uid": metadata.uid, "resourceVersion": metadata.resource_version}),
-            );
+            let mut guard = json!({"uid": metadata.uid});
+            if !is_injected(Bug::SlotsOverwritten) {
+                guard["resourceVersion"] = json!(metadata.resource_version);
+            }
+            patch.insert("metadata".into(), guard);
         }
         let path = self.served.path(&Self::target(name), Part::Status)?;
         let patch = self.served.status_patch(T::RESOURCE, patch)?;

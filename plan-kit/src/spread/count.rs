@@ -11,7 +11,8 @@ use kruise_api::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{CREATING, DELETING, UNLIMITED, index, limits};
+use super::{CREATING, DELETING, UNLIMITED, index, limit, limits};
+use crate::injected::{Bug, is_injected};
 
 /// A pod that is about to be created.
 #[derive(Clone, Copy, Debug)]
@@ -107,7 +108,12 @@ pub fn assign(
         let misses = one.missing_replicas > 0 || one.missing_replicas == UNLIMITED;
         misses && is_schedulable(one) && index(spread, &one.name).is_some()
     };
-    let Some(found) = subsets.iter().position(has_room) else {
+    let place = if is_injected(Bug::LastSubsetFirst) {
+        subsets.iter().rposition(has_room)
+    } else {
+        subsets.iter().position(has_room)
+    };
+    let Some(found) = place else {
         return Ok(Choice::Nothing);
     };
     if let Some(found) = subsets.get(found)
@@ -121,18 +127,20 @@ pub fn assign(
     let Some(found) = subsets.get_mut(found) else {
         return Ok(Choice::Nothing);
     };
-    found.missing_replicas -= 1;
+    found.missing_replicas -= i32::from(!is_injected(Bug::SlotUncounted));
     record(&mut found.creating_pods, key, now);
     let matched = matched(&found.name, uid);
     Ok(Choice::Counted(matched, with(subsets)))
 }
 
 /// Records the deletion of a pod that is in a subset; `None` if nothing has to be stored: the deletion is recorded already, or
-/// the subset has no limit or is not in the status. The pod need not be seen any more to know that it was created.
+/// the subset has no limit or is not in the status. The pod need not be seen any more to know that it was created. A subset that has
+/// more pods than its limit misses none when one of them goes. `replicas` of the target are needed only for a limit that is a percentage.
 pub fn delete(
     spread: &WorkloadSpread,
     pod: &GoingPod<'_>,
     matched: &Matched,
+    replicas: Option<i32>,
     now: Timestamp,
 ) -> Option<WorkloadSpreadStatus> {
     let mut subsets = of_version(&spread.status, pod.version)?.to_vec();
@@ -151,15 +159,16 @@ pub fn delete(
             _ => {}
         }
     }
-    let limit = fixed_limit(&spread.spec, &matched.subset);
+    let limit = known_limit(&spread.spec, &matched.subset, replicas);
     let found = subsets.iter_mut().find(|one| one.name == matched.subset)?;
     if found.missing_replicas == UNLIMITED {
         return None;
     }
+    let is_surplus = limit.is_some_and(|limit| taken(found) > i64::from(limit));
     for key in [pod.name, &matched.uid] {
         found.creating_pods.0.remove(key);
     }
-    let missing = found.missing_replicas.saturating_add(1);
+    let missing = found.missing_replicas.saturating_add(i32::from(!is_surplus));
     found.missing_replicas = limit.map_or(missing, |limit| missing.min(limit));
     record(&mut found.deleting_pods, pod.name, now);
     with(subsets)
@@ -246,11 +255,18 @@ fn is_current(since: Timestamp, life: std::time::Duration, now: Timestamp) -> bo
     age <= i64::try_from(life.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// The limit of a subset if it does not depend on the replicas of the target.
-fn fixed_limit(spec: &WorkloadSpreadSpec, subset: &str) -> Option<i32> {
+/// The limit of a subset; `None` if it has none, or is a percentage of a number that is not known.
+fn known_limit(spec: &WorkloadSpreadSpec, subset: &str, replicas: Option<i32>) -> Option<i32> {
     let subset = spec.subsets.iter().find(|one| one.name == subset)?;
-    match subset.max_replicas.as_ref()? {
-        IntOrString::Int(limit) => Some((*limit).max(0)),
-        IntOrString::String(_) => None,
+    let max = subset.max_replicas.as_ref()?;
+    match (max, replicas) {
+        (IntOrString::Int(_), _) | (_, Some(_)) => limit(max, replicas).ok(),
+        (IntOrString::String(_), None) => None,
     }
+}
+
+/// How many pods a subset has, with those that are about to come, and without those that are about to go.
+fn taken(subset: &SubsetStatus) -> i64 {
+    let number = |entries: &Entries| i64::try_from(entries.len()).unwrap_or(i64::MAX);
+    i64::from(subset.replicas) + number(&subset.creating_pods) - number(&subset.deleting_pods)
 }

@@ -69,13 +69,22 @@ pub fn version(labels: &Labels, controller_kind: &str) -> String {
 /// # Errors
 /// In plain words, if a limit is neither a number nor a percentage.
 pub fn limits(spec: &WorkloadSpreadSpec, replicas: Option<i32>) -> Result<Vec<Option<i32>>, String> {
-    let total = replicas.unwrap_or(0).max(0);
-    let limit = |limit: &IntOrString| limit.scaled_a(total, Rounding::Up).map(|limit| limit.max(0));
     let limits = spec.subsets.iter().map(|subset| {
-        let limit = subset.max_replicas.as_ref().map(limit).transpose();
+        let limit = subset.max_replicas.as_ref().map(|max| limit(max, replicas));
+        let limit = limit.transpose();
         limit.map_err(|error| format!("maxReplicas of subset {}: {error}", subset.name))
     });
     limits.collect()
+}
+
+/// A limit as a number.
+///
+/// # Errors
+/// As [`limits`].
+fn limit(max: &IntOrString, replicas: Option<i32>) -> Result<i32, String> {
+    let total = replicas.unwrap_or(0).max(0);
+    let limit = max.scaled_a(total, Rounding::Up);
+    limit.map(|limit| limit.max(0)).map_err(|error| error.to_string())
 }
 
 /// Is a limit a percentage, so that [`limits`] depend on the number of replicas?

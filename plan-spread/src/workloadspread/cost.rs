@@ -8,6 +8,7 @@ use kruise_plan_kit::{
     FailureNote, Intent, Part, Step,
     availability::service,
     events::PATCH_COST_FAILED,
+    injected::{Bug, is_injected},
     order::{Candidate, sort_for_update},
     pod_writes::{Guard, patch},
 };
@@ -71,7 +72,8 @@ fn of_group(
 /// The write of a cost, if the pod has another one.
 pub(super) fn step(pod: &PodView, cost: i64) -> Option<Step> {
     let value = cost.to_string();
-    if pod.annotations.get(DELETION_COST) == Some(&*value) {
+    let has = pod.annotations.get(DELETION_COST);
+    if has == Some(&*value) || has.is_some() && is_injected(Bug::CostKept) {
         return None;
     }
     let reason = format!("deletion cost {value} in its subset");

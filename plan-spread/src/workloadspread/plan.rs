@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use kruise_api::workloadspread::{SubsetStatus, WorkloadSpread, WorkloadSpreadStatus};
 use kruise_plan_kit::{
     Explain, ObjectWrites, Plan, ResourceId, StatusPatch, Step, Target, Why,
+    injected::{Bug, is_injected},
     pod_writes::{Guard, delete},
     spread::{has_ordinals, limits, status_patch},
     workloads::{Known, Workload},
@@ -152,7 +153,9 @@ fn end(
     let writes = steps.into_values().filter(|steps| !steps.is_empty());
     plan.writes.extend(writes.map(ObjectWrites::of_pod));
     plan.events.extend(counted.events);
-    plan.requeue_after(counted.again);
+    if !is_injected(Bug::EntriesKept) {
+        plan.requeue_after(counted.again);
+    }
 }
 
 /// Pods that wait too long for a node, each with its subset. Only in subsets whose stored mark keeps the webhook from choosing them again for the

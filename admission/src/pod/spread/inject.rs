@@ -2,6 +2,7 @@
 
 use kruise_api::names::workloadspread::MATCHED;
 use kruise_api::workloadspread::{Matched, Subset};
+use kruise_plan_kit::injected::{Bug, is_injected};
 use kube_schema::patch::strategic;
 use kube_schema::table::Table;
 use serde_json::{Map, Value, json};
@@ -26,7 +27,9 @@ pub(super) fn inject(pod: &mut Value, subset: &Subset, matched: &Matched) -> Res
             if !subset.preferred_node_selector.is_empty() {
                 affinity::prefer(spec, subset.preferred_node_selector.clone());
             }
-            if let Some(term) = &subset.required_node_selector {
+            if let Some(term) = &subset.required_node_selector
+                && !is_injected(Bug::SubsetTermForgotten)
+            {
                 require(spec, term);
             }
         }

@@ -149,7 +149,7 @@ fn counted(name: &str, pod: &NewPod<'_>, context: &Context<'_>) -> Result<Decisi
     let versions = &spread.status.versioned_subset_statuses;
     let is_new = versions.get(pod.version).is_none_or(Vec::is_empty);
     let replicas = if is_new && has_percentages(&spread.spec) {
-        replicas_of(spread, context)?
+        replicas_of(spread, namespace, lookups)?
     } else {
         None
     };
@@ -205,7 +205,7 @@ fn should_fit(spread: &WorkloadSpread, context: &Context<'_>) -> Result<bool, St
         .iter()
         .all(|subset| subset.max_replicas.is_some());
     let replicas = if has_limits {
-        replicas_of(spread, context)?
+        replicas_of(spread, &context.request.namespace, context.lookups)?
     } else {
         None
     };
@@ -213,13 +213,17 @@ fn should_fit(spread: &WorkloadSpread, context: &Context<'_>) -> Result<bool, St
 }
 
 /// How many pods the target wants, as it says now; `None` if it does not exist or does not say.
-fn replicas_of(spread: &WorkloadSpread, context: &Context<'_>) -> Result<Option<i32>, Stop> {
+pub(crate) fn replicas_of(
+    spread: &WorkloadSpread,
+    namespace: &str,
+    lookups: &Lookups,
+) -> Result<Option<i32>, Lookup> {
     let Some(target) = &spread.spec.target_ref else {
         return Ok(None);
     };
-    let kinds = listed_unless(is_known(target.group(), &target.kind, &[]), context.lookups)?;
-    let object = context.lookups.object(Lookup::Workload {
-        namespace: context.request.namespace.clone(),
+    let kinds = listed_unless(is_known(target.group(), &target.kind, &[]), lookups)?;
+    let object = lookups.object(Lookup::Workload {
+        namespace: namespace.to_owned(),
         workload: Workload::new(target.group(), &target.kind, &target.name),
     })?;
     let replicas = object.map(|object| spread::replicas(&spread.spec, object, &kinds));

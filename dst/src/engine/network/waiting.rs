@@ -6,7 +6,7 @@ use kruise_sim::Request;
 
 use crate::engine::{
     cluster::Cluster,
-    process::{ProcessId, Sent, creates_pod},
+    process::{ProcessId, Sent, creates_pod_of},
 };
 
 /// Somebody waits for an answer; once dropped, nobody does.
@@ -14,7 +14,8 @@ pub struct Waiting {
     cluster: Arc<Cluster>,
     process: ProcessId,
     agent: String,
-    creates: bool,
+    /// The workload of the pod that is being created, if one is.
+    creates: Option<String>,
     sent: Arc<Sent>,
 }
 
@@ -31,7 +32,7 @@ impl Waiting {
             cluster: cluster.clone(),
             process,
             agent: agent.to_owned(),
-            creates: creates_pod(request),
+            creates: creates_pod_of(request),
             sent: sent.clone(),
         }
     }
@@ -45,7 +46,7 @@ impl Drop for Waiting {
         }
         self.cluster.look(|state| {
             if let Some(process) = state.processes.get_mut(&self.process) {
-                process.ends(&self.agent, self.creates);
+                process.ends(&self.agent, self.creates.as_deref());
             }
         });
     }

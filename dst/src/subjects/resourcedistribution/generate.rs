@@ -12,7 +12,7 @@ use crate::engine::{
 const WATCHED: &[Resource] = &[SECRETS, CONFIGMAPS, NAMESPACES, DISTRIBUTIONS];
 
 /// The ResourceDistribution, the edits and the faults.
-const SCENARIO: Purpose = Purpose(1000);
+const SCENARIO: Purpose = Purpose(1100);
 
 /// What users do begins after this many milliseconds.
 const FIRST: u64 = 2_000;

@@ -94,7 +94,7 @@ proptest! {
                         let name = format!("web-{pod}");
                         let going = GoingPod { name: &name, version: IGNORED, created: None };
                         let subset = pods.get(&pod).cloned().unwrap_or_default();
-                        (pod, delete(&seen.spread, &going, &matched(&subset, ""), now), Some(subset))
+                        (pod, delete(&seen.spread, &going, &matched(&subset, ""), None, now), Some(subset))
                     }
                 };
                 let live = seen.version == server.version;

@@ -1,0 +1,196 @@
+//! Scenarios with a WorkloadSpread: those of a CloneSet or a Deployment, and more that makes pods come and go.
+
+use super::start::{Edit, NAME, SPREADS, Start, Workload};
+use crate::{
+    engine::{
+        generate::{add_crashes, add_steps, fault},
+        random::{Purpose, Random},
+        resource::{PODS, Resource},
+        scenario::{Action, LastingFault, PodAction, Scenario, Step},
+    },
+    subjects::{
+        cloneset::{
+            draft::{CLONESETS, Draft, NAME as CLONESET},
+            edit::Edit as WorkloadEdit,
+            generate::draft,
+        },
+        deployment,
+        podunavailablebudget::start::REPLICASETS,
+    },
+};
+
+/// Resources whose watches faults hit.
+const WATCHED: &[Resource] = &[PODS, PODS, SPREADS, SPREADS, CLONESETS, REPLICASETS];
+
+/// The WorkloadSpread, its edits, and what users do to pods.
+const SCENARIO: Purpose = Purpose(1300);
+/// Of the seeds that are of no later subject, this share has a WorkloadSpread.
+const SHARE: u8 = 10;
+/// Most replicas of the workloads.
+const PODS_OF_A_WORKLOAD: u64 = 9;
+/// Everything but the release happens before, in milliseconds.
+const LEAST: u64 = 90_000;
+
+/// The scenario of a seed, in a tenth of them.
+pub fn generate(seed: u64) -> Option<Scenario> {
+    let mut random = Random::new(seed, SCENARIO);
+    let random = &mut random;
+    if !random.percent(SHARE) {
+        return None;
+    }
+    let start = start(random);
+    let mut scenario = below(seed, start.workload);
+    scenario.managers = 2;
+    add(&mut scenario, random, &start);
+    let start = serde_json::to_value(&start).unwrap_or_default();
+    scenario.subjects.insert(NAME.to_owned(), start);
+    Some(scenario)
+}
+
+fn start(random: &mut Random) -> Start {
+    let workload = if random.percent(60) {
+        Workload::CloneSet
+    } else {
+        Workload::Deployment
+    };
+    let subsets = random.between(2, 3) as usize;
+    let percentages = random.percent(25);
+    // The last one has to be open for a strategy that moves pods, and behind percentages.
+    let open = percentages || random.percent(60);
+    let adaptive = if open && random.percent(30) {
+        random.between(3, 15) as u32
+    } else {
+        0
+    };
+    Start {
+        workload,
+        limits: limits(random, subsets, percentages, open),
+        adaptive,
+        at_first: random.percent(75),
+    }
+}
+
+/// A limit for each subset, but for the last one if that is open.
+fn limits(random: &mut Random, subsets: usize, percentages: bool, open: bool) -> Vec<String> {
+    let limit = |place: usize| {
+        if open && place + 1 == subsets {
+            String::new()
+        } else if percentages {
+            random.text(&["20%", "30%", "40%", "50%"])
+        } else {
+            random.text(&["0", "1", "2", "2", "3", "3", "4", "5"])
+        }
+    };
+    (0..subsets).map(limit).collect()
+}
+
+/// The scenario of the workload. A Deployment has the edits of a CloneSet that mean something to it.
+fn below(seed: u64, workload: Workload) -> Scenario {
+    let drawn = draft(seed);
+    if workload == Workload::CloneSet {
+        return drawn.finish();
+    }
+    let Draft { mut scenario, start } = drawn;
+    let start = deployment::Start {
+        replicas: start.replicas,
+        label: NAME.into(),
+        resources: false,
+    };
+    let start = serde_json::to_value(start).unwrap_or_default();
+    scenario.subjects.insert(deployment::NAME.into(), start);
+    for step in &mut scenario.steps {
+        if let Action::Edit(edit) = &mut step.what {
+            deployment::NAME.clone_into(&mut edit.subject);
+        }
+    }
+    scenario
+}
+
+/// Adds what users do, and faults that matter to counts.
+fn add(scenario: &mut Scenario, random: &mut Random, start: &Start) {
+    let last = scenario.steps.iter().map(|step| step.at).max();
+    let end = last.unwrap_or(0).max(LEAST);
+    let mut add = |at, what| scenario.steps.push(Step { at, what });
+    if !start.at_first {
+        add(random.between(2_000, end / 3), action(&Edit::Create));
+    }
+    for _ in 0..random.between(6, 12) {
+        add(random.between(4_000, end), action(&edit(random, start)));
+    }
+    for _ in 0..random.between(4, 8) {
+        add(random.between(4_000, end), scale(random, start.workload));
+    }
+    // Many at once: they share status writes, of two replicas.
+    for _ in 0..random.between(3, 6) {
+        let at = random.between(10_000, end);
+        for _ in 0..random.between(2, 6) {
+            let pod = random.between(0, PODS_OF_A_WORKLOAD) as u8;
+            let what = if random.percent(50) {
+                PodAction::Delete(pod)
+            } else {
+                PodAction::Evict(pod)
+            };
+            add(at + random.between(0, 400), Action::Pod(what));
+        }
+    }
+    for _ in 0..random.between(1, 3) {
+        let lasts = random.between(1_000, 15_000);
+        let most = random.between(200, 6_000);
+        let what = Action::During(lasts, LastingFault::WebhookSlow(most));
+        add(random.between(0, end), what);
+    }
+    for _ in 0..random.between(4, 8) {
+        add(random.between(0, end), fault(random, WATCHED));
+    }
+    add(end + 1, action(&Edit::Create));
+    add_crashes(scenario, random, end);
+    scenario.steps.sort_by_key(|step| step.at);
+    if scenario.brief {
+        let draw = |random: &mut Random| {
+            if random.percent(35) {
+                scale(random, start.workload)
+            } else {
+                action(&edit(random, start))
+            }
+        };
+        add_steps(scenario, WATCHED, draw, |what| {
+            what.edit_of(NAME).is_some_and(|edit: Edit| edit.is_release())
+        });
+    }
+}
+
+fn action(edit: &Edit) -> Action {
+    Action::edit(NAME, edit)
+}
+
+/// Another number of replicas, none of them now and then.
+fn scale(random: &mut Random, workload: Workload) -> Action {
+    let subject = match workload {
+        Workload::CloneSet => CLONESET,
+        Workload::Deployment => deployment::NAME,
+    };
+    let replicas = match random.between(0, 9) {
+        0 => 0,
+        1 => 1,
+        _ => random.between(3, 10) as u32,
+    };
+    Action::edit(subject, &WorkloadEdit::Scale(replicas))
+}
+
+fn edit(random: &mut Random, start: &Start) -> Edit {
+    let subsets = start.limits.len();
+    let is_percentage = |limit: &String| limit.ends_with('%');
+    let open = start.limits.last().is_some_and(String::is_empty);
+    match random.between(0, 99) {
+        0..40 => {
+            let percentages = start.limits.iter().any(is_percentage);
+            Edit::Limits(limits(random, subsets, percentages, open))
+        }
+        40..85 => {
+            let place = random.between(0, subsets as u64 - 1) as u8;
+            Edit::Empty(place, random.percent(50))
+        }
+        85..90 => Edit::Delete,
+        _ => Edit::Create,
+    }
+}

@@ -1,0 +1,239 @@
+//! Judges each pod when it is stored, by all that is stored at that moment.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::truth;
+use crate::engine::oracles::{Mirror, Object, PODS, Violation};
+use crate::subjects::{
+    moments,
+    workloadspread::start::{POOL, SPREAD, SPREADS, Workload, node, subset},
+};
+
+/// How far anybody may lag behind what users write, and how long a record of a deletion may have an effect.
+const LAG: SignedDuration = SignedDuration::from_secs(90);
+/// How long a pod may take from its review until it is stored.
+const REVIEWED: SignedDuration = SignedDuration::from_secs(30);
+
+/// Pods that were seen.
+pub struct Births {
+    workload: Workload,
+    /// Changes of pods that were seen.
+    seen: usize,
+    /// When a manager sent the creation of each pod last, by name.
+    sent: BTreeMap<String, Timestamp>,
+}
+
+/// A new pod, and the WorkloadSpread that nobody may believe not to be there.
+struct Birth<'a> {
+    pod: &'a Object,
+    /// Versions of the WorkloadSpread.
+    spread: &'a [Arc<Object>],
+    workload: Workload,
+    mirror: &'a Mirror,
+    /// When its creation was sent, if a manager did.
+    sent: Option<Timestamp>,
+}
+
+impl Births {
+    /// Of a workload, before anything was seen.
+    pub fn of(workload: Workload) -> Self {
+        Self {
+            workload,
+            seen: 0,
+            sent: BTreeMap::new(),
+        }
+    }
+
+    /// A manager sends the creation of a pod.
+    pub fn sends(&mut self, pod: &str, now: Timestamp) {
+        self.sent.insert(pod.to_owned(), now);
+    }
+
+    /// Judges what is new.
+    pub fn judge(&mut self, mirror: &Mirror) -> Option<Violation> {
+        let pods = mirror.of(PODS);
+        let from = std::mem::replace(&mut self.seen, pods.changes.len());
+        (from..self.seen).find_map(|place| {
+            let version = pods.changes.get(place)?.version;
+            let pod = pods.changed_at(place)?.first()?;
+            let is_new = pod.version == version && truth::is_of(pod, mirror, self.workload);
+            self.birth(pod, mirror).filter(|_| is_new)?.judge()
+        })
+    }
+
+    fn birth<'a>(&self, pod: &'a Object, mirror: &'a Mirror) -> Option<Birth<'a>> {
+        let mut spreads = mirror.of(SPREADS).objects.values();
+        let spread = spreads.find(|versions| {
+            moments::at(versions, pod.version).is_some_and(|now| &*now.name == SPREAD && !now.is_going())
+        })?;
+        let is_old = pod.at.duration_since(moments::created(spread.first()?)) > LAG;
+        is_old.then_some(Birth {
+            pod,
+            spread,
+            workload: self.workload,
+            mirror,
+            sent: self.sent.get(&*pod.name).copied(),
+        })
+    }
+}
+
+impl Birth<'_> {
+    fn judge(&self) -> Option<Violation> {
+        match truth::subset_of(self.pod) {
+            Some(name) => self.is_injected(&name).or_else(|| self.fits(&name)),
+            None => self.finds_no_room(),
+        }
+    }
+
+    fn version(&self) -> &str {
+        truth::version(self.pod, self.workload)
+    }
+
+    fn before(&self, lag: SignedDuration) -> Timestamp {
+        self.pod.at.checked_sub(lag).unwrap_or(self.pod.at)
+    }
+
+    /// *"Inject: the required terms, and the patch."*
+    fn is_injected(&self, name: &str) -> Option<Violation> {
+        let place = (0..).take(9).find(|place| subset(*place) == name).unwrap_or(9);
+        let value = self.pod.value();
+        let required =
+            &value["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+        let terms = moments::list(&required["nodeSelectorTerms"]);
+        let requires = |term: &Value| {
+            let mut expressions = moments::list(&term["matchExpressions"]).iter();
+            expressions.any(|one| one["values"][0] == node(place))
+        };
+        let is_right = self.pod.label(POOL) == name && !terms.is_empty() && terms.iter().all(requires);
+        (!is_right).then(|| Violation {
+            oracle: "pods get what their subset adds",
+            what: format!("pod {} of subset {name}: {value}", self.pod.name),
+        })
+    }
+
+    /// *"The number of active pods that were injected into a subset is never above its limit"*, of one version. Not counted are
+    /// pods that were put there when they ran already, and those whose deletion was granted, whatever became of it.
+    fn fits(&self, name: &str) -> Option<Violation> {
+        let most = self.most(name)?;
+        let granted = self.granted();
+        let pods = self.mirror.of(PODS).objects.values();
+        let in_it = pods.filter_map(|versions| {
+            let pod = moments::at(versions, self.pod.version)?;
+            let counts = pod.is_active()
+                && truth::is_of(pod, self.mirror, self.workload)
+                && truth::version(pod, self.workload) == self.version()
+                && truth::subset_of(pod).as_deref() == Some(name)
+                && self.is_settled(versions, name)
+                && !granted.contains(&&*pod.name);
+            counts.then_some(&*pod.name)
+        });
+        let in_it: Vec<&str> = in_it.collect();
+        (in_it.len() as i64 > most).then(|| Violation {
+            oracle: "no subset takes more pods than its limit",
+            what: format!(
+                "pod {} came into subset {name}, which has {in_it:?} and takes {most}: {}",
+                self.pod.name,
+                moments::at(self.spread, self.pod.version)
+                    .map_or(&Value::Null, |spread| &spread.value()["status"])
+            ),
+        })
+    }
+
+    /// Was the pod injected, or was it put there long ago?
+    fn is_settled(&self, versions: &[Arc<Object>], name: &str) -> bool {
+        let is_there = |pod: &Object| truth::subset_of(pod).as_deref() == Some(name);
+        let first = versions.first().is_some_and(|pod| is_there(pod));
+        first || {
+            let then = self.before(LAG);
+            let old = versions.iter().take_while(|pod| pod.at <= then).last();
+            old.is_some_and(|pod| is_there(pod))
+        }
+    }
+
+    /// The highest limit that the sender of the review may have counted with; nothing if there may have been none: by every
+    /// specification since that of the status.
+    fn most(&self, name: &str) -> Option<i64> {
+        let generation = |spread: &Object| spread.value()["metadata"]["generation"].as_i64().unwrap_or(0);
+        let observed = |spread: &Object| {
+            spread.value()["status"]["observedGeneration"]
+                .as_i64()
+                .unwrap_or(0)
+        };
+        let recent = moments::since(self.spread, self.before(REVIEWED), self.pod.version);
+        let counted = recent.iter().map(|spread| observed(spread)).min().unwrap_or(0);
+        let until = self
+            .spread
+            .partition_point(|spread| spread.version <= self.pod.version);
+        let specs = self.spread.get(..until).unwrap_or_default().iter();
+        let replicas = self.replicas();
+        let limits = specs
+            .filter(|spread| generation(spread) >= counted)
+            .flat_map(|spread| truth::subsets(spread).iter().filter(|one| one["name"] == name))
+            .map(|subset| truth::limit(subset, replicas));
+        limits.collect::<Option<Vec<i64>>>()?.into_iter().max()
+    }
+
+    /// Most replicas that anybody may believe to be wanted.
+    fn replicas(&self) -> i64 {
+        let workloads = self.mirror.of(self.workload.resource()).objects.values();
+        let versions =
+            workloads.flat_map(|versions| moments::since(versions, self.before(LAG), self.pod.version));
+        versions.map(|version| truth::wanted(version)).max().unwrap_or(0)
+    }
+
+    /// Names of pods whose deletion was recorded.
+    fn granted(&self) -> Vec<&str> {
+        let recent = moments::since(self.spread, self.before(LAG), self.pod.version).iter();
+        let subsets = recent
+            .flat_map(|spread| truth::all_statuses(spread))
+            .flat_map(|(_, list)| list);
+        let names = subsets.filter_map(|subset| subset["deletingPods"].as_object());
+        names.flatten().map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// *"A pod passes without a subset only if none has room."* At some moment of its review, no subset missed a pod. Where limits
+    /// leave pods over, the reviewer may look at what it had seen before.
+    fn finds_no_room(&self) -> Option<Violation> {
+        let reviewed = self.before(REVIEWED);
+        let from = self.sent.filter(|_| self.is_surprising()).unwrap_or(reviewed);
+        let recent = moments::since(self.spread, from, self.pod.version);
+        recent
+            .iter()
+            .all(|spread| self.has_room(spread))
+            .then(|| Violation {
+                oracle: "pods pass without a subset only if none has room",
+                what: format!(
+                    "pod {} is in no subset: {}",
+                    self.pod.name,
+                    recent
+                        .last()
+                        .map_or(&Value::Null, |spread| &spread.value()["status"])
+                ),
+            })
+    }
+
+    /// Do all limits that anybody may believe in have room for all replicas?
+    fn is_surprising(&self) -> bool {
+        let replicas = self.replicas();
+        let recent = moments::since(self.spread, self.before(LAG), self.pod.version);
+        recent.iter().all(|spread| {
+            let subsets = truth::subsets(spread).iter();
+            let limits: Option<Vec<i64>> = subsets.map(|one| truth::limit(one, replicas)).collect();
+            limits.is_none_or(|limits| limits.iter().sum::<i64>() >= replicas)
+        })
+    }
+
+    fn has_room(&self, spread: &Object) -> bool {
+        let statuses = truth::statuses(spread, self.version());
+        if statuses.is_empty() {
+            // What percentages come to when nothing was counted yet depends on what the reviewer knew of the workload.
+            let mut subsets = truth::subsets(spread).iter();
+            return !truth::has_percentages(spread) && subsets.any(|one| truth::limit(one, 0) != Some(0));
+        }
+        let mut statuses = statuses.iter();
+        statuses.any(|one| one["missingReplicas"] != 0 && !truth::is_marked(one))
+    }
+}

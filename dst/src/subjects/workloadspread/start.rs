@@ -1,0 +1,137 @@
+//! A WorkloadSpread as users create it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{
+    engine::{boot::NODES, resource::Resource, user::int_or_string},
+    subjects::{
+        cloneset::draft::CLONESETS,
+        podunavailablebudget::start::{DEPLOYMENTS, REPLICASETS},
+    },
+};
+
+/// Name of the subject.
+pub const NAME: &str = "workloadspread";
+/// The component of their controller.
+pub const CONTROLLER: &str = "workloadspread-controller";
+/// WorkloadSpreads.
+pub const SPREADS: Resource = Resource::kruise("workloadspreads", "WorkloadSpread");
+/// Jobs, which may be targets.
+pub const JOBS: Resource = Resource {
+    group: "batch",
+    version: "v1",
+    plural: "jobs",
+    kind: "Job",
+};
+/// Label of the pods of a Deployment that says their version.
+pub const DEPLOYMENT_VERSION: &str = "pod-template-hash";
+/// Label by which the patch of a subset marks its pods.
+pub const POOL: &str = "pool";
+/// Name of every WorkloadSpread.
+pub const SPREAD: &str = "web-spread";
+
+/// A WorkloadSpread beside a workload, as it is when it is created.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    /// Kind of the workload.
+    pub workload: Workload,
+    /// `maxReplicas` of each subset, as text; empty for none. Each has a node of its own.
+    pub limits: Vec<String>,
+    /// `rescheduleCriticalSeconds`; zero for the strategy `Fixed`.
+    pub adaptive: u32,
+    /// Is it created before the workload? Otherwise a step creates it.
+    pub at_first: bool,
+}
+
+/// The workload whose pods are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Workload {
+    /// CloneSet `web`.
+    CloneSet,
+    /// Deployment `web`.
+    Deployment,
+}
+
+impl Workload {
+    /// Its resource.
+    pub fn resource(self) -> Resource {
+        match self {
+            Self::CloneSet => CLONESETS,
+            Self::Deployment => DEPLOYMENTS,
+        }
+    }
+
+    /// The resource of what controls its pods.
+    pub fn controls(self) -> Resource {
+        match self {
+            Self::CloneSet => CLONESETS,
+            Self::Deployment => REPLICASETS,
+        }
+    }
+}
+
+/// Name of the subset at a place.
+pub fn subset(place: usize) -> String {
+    format!("s{place}")
+}
+
+/// The node of the subset at a place.
+pub fn node(place: usize) -> &'static str {
+    NODES.get(place).copied().unwrap_or_default()
+}
+
+/// `subsets` with these limits.
+pub fn subsets(limits: &[String]) -> Value {
+    let subset = |(place, limit): (usize, &String)| {
+        let name = subset(place);
+        let node = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": [node(place)]});
+        let mut one = json!({"name": name, "requiredNodeSelector": {"matchExpressions": [node]},
+            "patch": {"metadata": {"labels": {POOL: name}}}});
+        if !limit.is_empty() {
+            one["maxReplicas"] = int_or_string(limit);
+        }
+        one
+    };
+    limits.iter().enumerate().map(subset).collect()
+}
+
+/// The WorkloadSpread.
+pub fn manifest(start: &Start) -> Value {
+    let target = start.workload.resource();
+    let strategy = if start.adaptive > 0 {
+        json!({"type": "Adaptive", "adaptive": {"rescheduleCriticalSeconds": start.adaptive}})
+    } else {
+        json!({"type": "Fixed"})
+    };
+    json!({
+        "apiVersion": SPREADS.api_version(), "kind": SPREADS.kind,
+        "metadata": {"name": SPREAD, "namespace": "default"},
+        "spec": {
+            "targetRef": {"apiVersion": target.api_version(), "kind": target.kind, "name": "web"},
+            "subsets": subsets(&start.limits),
+            "scheduleStrategy": strategy,
+        },
+    })
+}
+
+/// Something that a user does.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Edit {
+    /// Creates the WorkloadSpread; means nothing if it is there.
+    Create,
+    /// Deletes it.
+    Delete,
+    /// Other limits, one for each subset.
+    Limits(Vec<String>),
+    /// Deletes or evicts all pods of the subset at a place, one after the other without a pause.
+    Empty(u8, bool),
+}
+
+impl Edit {
+    /// Does it bring back what must be there in the end?
+    pub fn is_release(&self) -> bool {
+        matches!(self, Self::Create)
+    }
+}

@@ -1,0 +1,155 @@
+//! What users do to a WorkloadSpread, and to the pods of its subsets.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use futures::{FutureExt, future::BoxFuture};
+use kruise::manager::MatchConditions;
+use kruise_runtime::Client;
+use kruise_sim::{Method, Request};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use super::{
+    oracles::truth,
+    start::{Edit, SPREAD, Start, manifest, subset, subsets},
+};
+use crate::engine::{
+    cluster::Cluster,
+    oracles::PODS,
+    process::ProcessId,
+    subject::User,
+    user::{self, insist},
+    verdict::Violation,
+};
+use crate::subjects::registration;
+
+const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/workloadspreads";
+const PODS_PATH: &str = "/api/v1/namespaces/default/pods";
+/// How often it is looked whether the pods are gone.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long that may take.
+const EMPTIED: Duration = Duration::from_mins(5);
+
+/// Users of the WorkloadSpread of one scenario.
+pub struct SpreadUser {
+    /// The WorkloadSpread when it is created.
+    pub start: Start,
+    /// Is the workload emptied and filled again once all is calm?
+    pub refills: bool,
+    /// That was done.
+    pub refilled: Arc<AtomicBool>,
+}
+
+impl User for SpreadUser {
+    fn prepare<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
+        async move {
+            if self.start.at_first {
+                self.create_spread(cluster).await;
+            }
+        }
+        .boxed()
+    }
+
+    fn edit<'a>(
+        &'a self,
+        cluster: &'a Arc<Cluster>,
+        change: &'a Value,
+    ) -> BoxFuture<'a, anyhow::Result<bool>> {
+        async move { Ok(self.perform(cluster, &Edit::deserialize(change)?).await) }.boxed()
+    }
+
+    fn beside_manager(
+        &self,
+        cluster: &Arc<Cluster>,
+        process: ProcessId,
+        client: Client,
+        desired: MatchConditions,
+    ) -> Option<BoxFuture<'static, ()>> {
+        Some(registration::register(cluster.clone(), process, client, desired).boxed())
+    }
+
+    fn probe<'a>(&'a self, cluster: &'a Arc<Cluster>) -> Option<BoxFuture<'a, Option<Violation>>> {
+        self.refills.then(|| self.refill(cluster).boxed())
+    }
+}
+
+impl SpreadUser {
+    async fn create_spread(&self, cluster: &Arc<Cluster>) -> bool {
+        let spread = manifest(&self.start);
+        insist(cluster, Request::new(Method::Post, PATH, Some(&spread))).await
+    }
+
+    /// False if that is refused, or means nothing now.
+    async fn perform(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
+        let path = format!("{PATH}/{SPREAD}");
+        match edit {
+            Edit::Create => self.create_spread(cluster).await,
+            Edit::Delete => insist(cluster, Request::new(Method::Delete, &path, None)).await,
+            Edit::Limits(limits) => {
+                let patch = json!({"spec": {"subsets": subsets(limits)}});
+                user::patch(cluster, &path, &patch).await
+            }
+            Edit::Empty(place, evicts) => empty(cluster, &subset(usize::from(*place)), *evicts).await,
+        }
+    }
+
+    /// Takes all pods away and gives them back, so that they fill the subsets anew.
+    async fn refill(&self, cluster: &Arc<Cluster>) -> Option<Violation> {
+        let workload = self.start.workload;
+        let resource = workload.resource();
+        let (group, plural) = (resource.api_version(), resource.plural);
+        let path = format!("/apis/{group}/namespaces/default/{plural}/web");
+        let replicas = cluster.look(|state| truth::replicas(&state.mirror, workload));
+        let scale = |replicas: i64| json!({"spec": {"replicas": replicas}});
+        user::patch(cluster, &path, &scale(0)).await;
+        let begun = Instant::now();
+        let is_empty = || {
+            cluster.look(|state| {
+                let mut pods = state.mirror.of(PODS).now();
+                !pods.any(|pod| pod.is_active() && truth::is_of(pod, &state.mirror, workload))
+            })
+        };
+        while !is_empty() && begun.elapsed() < EMPTIED {
+            sleep(LOOK).await;
+        }
+        if !is_empty() {
+            return Some(Violation {
+                oracle: "convergence",
+                what: "pods are left of a workload of none".to_owned(),
+            });
+        }
+        user::patch(cluster, &path, &scale(replicas)).await;
+        self.refilled.store(true, Ordering::Relaxed);
+        None
+    }
+}
+
+/// Deletes or evicts the pods of a subset.
+async fn empty(cluster: &Arc<Cluster>, subset: &str, evicts: bool) -> bool {
+    let names: Vec<Arc<str>> = cluster.look(|state| {
+        let pods = state.mirror.of(PODS).now();
+        let in_it = pods.filter(|pod| pod.is_active() && truth::subset_of(pod).as_deref() == Some(subset));
+        in_it.map(|pod| pod.name.clone()).collect()
+    });
+    let requests = names.iter().map(|name| {
+        let path = format!("{PODS_PATH}/{name}");
+        let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction",
+            "metadata": {"name": &**name, "namespace": "default"}});
+        let request = if evicts {
+            Request::new(Method::Post, &format!("{path}/eviction"), Some(&eviction))
+        } else {
+            Request::new(Method::Delete, &path, None)
+        };
+        insist(cluster, request)
+    });
+    // All at once: they share status writes.
+    let accepted = futures::future::join_all(requests).await;
+    accepted.contains(&true)
+}
