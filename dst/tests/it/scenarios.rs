@@ -23,6 +23,8 @@ const ADDITIONS: u64 = 40;
 const COPIES: u64 = 40;
 /// And with nodes that pull.
 const PULLS: u64 = 40;
+/// And with pods that come back to where they were.
+const RECORDS: u64 = 40;
 /// PodProbeMarkers.
 const PROBES: u64 = 40;
 /// And with containers that are restarted.
@@ -121,6 +123,12 @@ fn no_pod_gets_the_container_of_a_job_twice_and_every_job_ends_whatever_fails() 
 #[test]
 fn no_more_nodes_pull_than_a_job_allows_and_nothing_of_it_is_left_whatever_fails() {
     every_one_passes("imagepulljob", PULLS).unwrap();
+}
+
+/// `kruise-dst run --of persistentpodstate` takes more of them.
+#[test]
+fn pods_come_back_to_where_they_were_and_records_are_exact_whatever_fails() {
+    every_one_passes("persistentpodstate", RECORDS).unwrap();
 }
 
 /// `kruise-dst run --of podprobemarker` takes more of them.

@@ -3,7 +3,7 @@
 mod edit;
 mod generate;
 mod oracles;
-mod start;
+pub mod start;
 mod user;
 
 use std::sync::{Arc, atomic::AtomicU32};
