@@ -125,6 +125,14 @@ pub enum Bug {
     PullsOverwritten,
     /// A tag is removed from a node with the first of the jobs that want it.
     SharedTagRemoved,
+    /// A PersistentPodState records the node of a pod that is not Ready.
+    UnreadyPodRecorded,
+    /// A PersistentPodState forgets a pod that was scaled in and still runs.
+    RunningPodForgotten,
+    /// A new pod gets the labels that are required of its node, and not those that are preferred.
+    PreferenceDropped,
+    /// A PersistentPodState of a workload's name follows its annotations, whoever made it, as with OpenKruise.
+    ForeignStateTaken,
     /// A PodProbeMarker that is deleted takes the probes of markers with it whose names end in its own.
     OtherProbesRemoved,
     /// Probes of a node are removed from the list as it was when that was planned.
@@ -169,7 +177,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 79] = [
+    pub const ALL: [Self; 83] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -229,6 +237,10 @@ impl Bug {
         Self::NeededCopyDeleted,
         Self::PullsOverwritten,
         Self::SharedTagRemoved,
+        Self::UnreadyPodRecorded,
+        Self::RunningPodForgotten,
+        Self::PreferenceDropped,
+        Self::ForeignStateTaken,
         Self::OtherProbesRemoved,
         Self::ProbesOverwritten,
         Self::RequestKeyLeft,

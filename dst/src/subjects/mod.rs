@@ -14,6 +14,7 @@ pub mod knowledge;
 pub mod labels;
 pub mod moments;
 pub mod nodes;
+pub mod persistentpodstate;
 pub mod pod_writes;
 pub mod podprobemarker;
 pub mod podunavailablebudget;
@@ -41,6 +42,7 @@ pub const ALL: Subjects = Subjects(&[
     &ephemeraljob::EphemeralJob,
     &imagepulljob::ImagePullJob,
     &resourcedistribution::ResourceDistribution,
+    &persistentpodstate::PersistentPodState,
     &podprobemarker::PodProbeMarker,
     &containerrecreaterequest::ContainerRecreateRequest,
     &workloadspread::WorkloadSpread,
@@ -93,6 +95,10 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         Bug::NodesAtOnceOffByOne | Bug::NeededCopyDeleted | Bug::PullsOverwritten | Bug::SharedTagRemoved => {
             Some("imagepulljob")
         }
+        Bug::UnreadyPodRecorded
+        | Bug::RunningPodForgotten
+        | Bug::PreferenceDropped
+        | Bug::ForeignStateTaken => Some("persistentpodstate"),
         Bug::OtherProbesRemoved | Bug::ProbesOverwritten => Some("podprobemarker"),
         Bug::RequestKeyLeft | Bug::GraceBeforeUnready => Some("containerrecreaterequest"),
         Bug::SlotUncounted

@@ -130,6 +130,12 @@ fn no_more_nodes_pull_than_a_job_allows_and_nothing_of_it_is_left_whatever_fails
     every_one_passes("imagepulljob").unwrap();
 }
 
+/// `kruise-dst run --of persistentpodstate` takes more of them.
+#[test]
+fn pods_come_back_to_where_they_were_and_records_are_exact_whatever_fails() {
+    every_one_passes("persistentpodstate").unwrap();
+}
+
 /// `kruise-dst run --of podprobemarker` takes more of them.
 #[test]
 fn nodes_have_the_probes_of_markers_and_pods_follow_results_whatever_fails() {

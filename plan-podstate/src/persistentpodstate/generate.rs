@@ -15,7 +15,9 @@ use kruise_api::{
 };
 use kruise_plan_kit::{
     Body, FailureNote, Intent, ObjectWrites, Part, Patch, Phase, Plan, Precondition, ResourceId, Step,
-    Target, Why, Write, events::POD_STATE_NOT_GENERATED,
+    Target, Why, Write,
+    events::POD_STATE_NOT_GENERATED,
+    injected::{Bug, is_injected},
 };
 use serde_json::{Map, Value, json};
 
@@ -53,6 +55,9 @@ fn is_generated(state: &PersistentPodState, generator: &Generator) -> bool {
     let is_of = |owner: &OwnerReference| *owner.uid == *generator.view.uid && !owner.block_owner_deletion;
     let target = &state.spec.target_ref;
     let Generator { workload, .. } = generator;
+    if is_injected(Bug::ForeignStateTaken) {
+        return true;
+    }
     state.metadata.controller().is_some_and(is_of)
         && target.names(&workload.group, &workload.kind, &workload.name)
 }

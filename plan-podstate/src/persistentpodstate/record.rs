@@ -10,7 +10,11 @@ use kruise_api::{
     names::conditions::READY,
     persistentpodstate::{PersistentPodState, PersistentPodStateSpec, PodState},
 };
-use kruise_plan_kit::{Explain, Need, ResourceId, Why, ordinals::Ordinals};
+use kruise_plan_kit::{
+    Explain, Need, ResourceId, Why,
+    injected::{Bug, is_injected},
+    ordinals::Ordinals,
+};
 use kruise_views::{NodeView, PodView, WorkloadView};
 
 use super::snapshot::Snapshot;
@@ -65,7 +69,7 @@ fn whether_recorded(pod: &PodView) -> Result<&str, &'static str> {
     let Some(node) = pod.node.as_deref().filter(|node| !node.is_empty()) else {
         return Err("has no node yet, and its record stays");
     };
-    if !pod.is_true(READY) {
+    if !pod.is_true(READY) && !is_injected(Bug::UnreadyPodRecorded) {
         return Err("is not Ready, and its record stays");
     }
     Ok(node)
@@ -184,7 +188,10 @@ impl Records {
         let Ok(ordinals) = Ordinals::of(numbering.start, replicas, &numbering.reserved) else {
             return;
         };
-        let exists = |name: &str| pods.binary_search_by(|pod| (*pod.name).cmp(name)).is_ok();
+        let exists = |name: &str| {
+            let found = pods.binary_search_by(|pod| (*pod.name).cmp(name));
+            found.is_ok() && !is_injected(Bug::RunningPodForgotten)
+        };
         let is_wanted = |name: &str| ordinal_of(name).is_none_or(|ordinal| ordinals.contains(ordinal));
         let mut forgotten = Vec::new();
         self.states.retain(|name, _| {

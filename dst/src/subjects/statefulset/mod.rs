@@ -1,10 +1,10 @@
 //! StatefulSets.
 
 mod bystanders;
-mod edit;
+pub mod edit;
 pub mod generate;
 mod manifest;
-mod oracles;
+pub mod oracles;
 pub mod start;
 mod user;
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use kruise_api::names::conditions::READY;
 use kruise_plan_kit::workloads::{AllowedKind, Workload};
-use kruise_views::{PodView, WorkloadView};
+use kruise_views::{NodeView, PodView, WorkloadView};
 use kube_cache::{Delta, ObjectKey};
 
 use super::cached::{CachedPodState, target_of};
@@ -98,6 +98,34 @@ pub(super) fn of_pod(
         keys.insert(ObjectKey::new(&*pod.namespace, workload.name.as_str()));
     }
     keys
+}
+
+/// Those that record a node which comes, or whose labels change, where the change is one of labels that they record. Most updates of
+/// nodes change no label.
+pub(super) fn of_node(
+    delta: &Delta<NodeView>,
+    all: &dyn Fn() -> Vec<Arc<CachedPodState>>,
+) -> BTreeSet<ObjectKey> {
+    let Some(node) = &delta.new else {
+        return BTreeSet::new();
+    };
+    let before = delta.old.as_ref().map(|old| &old.labels);
+    if before == Some(&node.labels) {
+        return BTreeSet::new();
+    }
+    let has_changed = |key: &str| before.and_then(|labels| labels.get(key)) != node.labels.get(key);
+    let records = |state: &&Arc<CachedPodState>| {
+        state.object.as_ref().is_ok_and(|state| {
+            let mut recorded = state.status.pod_states.values();
+            state.spec.topology_keys().any(has_changed) && recorded.any(|one| *one.node_name == *node.name)
+        })
+    };
+    let states = all();
+    states
+        .iter()
+        .filter(records)
+        .map(|state| ObjectKey::of(&**state))
+        .collect()
 }
 
 /// Is the workload of a kind that administrators list?

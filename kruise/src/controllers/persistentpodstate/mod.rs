@@ -110,6 +110,9 @@ impl Controls for PersistentPodStates {
                 this.targeting(namespace, workload)
             })
         });
+        wiring.maps(&NODES, |this, delta| {
+            keys::of_node(delta, &|| this.states.snapshot().iter().cloned().collect())
+        });
         wiring.maps(&APPS_STATEFULSETS, |this, delta| {
             this.of_workload(("apps", "StatefulSet"), delta, WorkloadView::clone)
         });

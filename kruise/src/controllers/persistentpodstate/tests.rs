@@ -1,7 +1,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use kruise_plan_kit::workloads::{AllowedKind, Workload};
-use kruise_views::{PodView, WorkloadView};
+use kruise_views::{NodeView, PodView, WorkloadView};
 use kube_cache::{Delta, ObjectKey};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -99,6 +99,42 @@ fn a_pod_enqueues_those_for_its_workload_when_it_matters() {
     assert_eq!(of_owner("example.com", "Pool"), "");
     assert_eq!(of_owner("batch", "Job"), "");
     assert_eq!(of(None, Some(pod(&json!({"/metadata/ownerReferences": []})))), "");
+}
+
+#[test]
+fn a_node_enqueues_those_that_record_it_when_a_label_changes_that_they_record() {
+    let state = |name: &str, key: &str, node: &str| -> Arc<CachedPodState> {
+        decode(&json!({
+            "apiVersion": "apps.kruise.io/v1beta1", "kind": "PersistentPodState",
+            "metadata": {"name": name, "namespace": "mq", "uid": name},
+            "spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": name},
+                "requiredPersistentTopology": {"keys": [key]}},
+            "status": {"podStates": {"broker-0": {"nodeName": node}}},
+        }))
+    };
+    let all = || {
+        vec![
+            state("here", "zone", "n"),
+            state("there", "zone", "m"),
+            state("rack", "rack", "n"),
+        ]
+    };
+    let node = |labels: Value| Some(json!({"metadata": {"name": "n", "uid": "n", "labels": labels}}));
+    let of = |old: Option<Value>, new: Option<Value>| {
+        let delta: Delta<NodeView> = delta(old.as_ref(), new.as_ref());
+        names(keys::of_node(&delta, &all))
+    };
+    let zone = |zone: &str| node(json!({"zone": zone}));
+    assert_eq!(
+        of(node(json!({})), zone("a")),
+        "here",
+        "it registered without a zone"
+    );
+    assert_eq!(of(zone("a"), zone("b")), "here");
+    assert_eq!(of(zone("a"), zone("a")), "", "a heartbeat");
+    assert_eq!(of(zone("a"), node(json!({"zone": "a", "other": "1"}))), "");
+    assert_eq!(of(None, node(json!({"zone": "a", "rack": "r"}))), "here rack");
+    assert_eq!(of(zone("a"), None), "", "records outlive the node");
 }
 
 #[test]

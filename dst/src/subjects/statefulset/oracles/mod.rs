@@ -8,7 +8,7 @@ mod end;
 mod hooks;
 mod known;
 mod report;
-mod spec;
+pub mod spec;
 
 use jiff::Timestamp;
 use serde_json::Value;

@@ -1,0 +1,115 @@
+//! *"The next pod of a name is scheduled to a node with the same labels."* Each new pod is judged by the records that a webhook
+//! may have known, whichever replica reviewed it: it has what one of them says, and nothing else.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{LAG, before, is_for_workload, pairs, record, wanted::Wanted};
+use crate::{
+    engine::oracles::{Mirror, Object, PODS, Violation},
+    subjects::{
+        moments::{self, list},
+        persistentpodstate::start::STATES,
+        statefulset::start::STATEFULSETS,
+    },
+};
+
+/// The annotation of a pod that got what is recorded.
+const INJECTED: &str = "kruise.io/injected-persistent-pod-state";
+
+/// Pods that were seen.
+#[derive(Default)]
+pub struct Births {
+    /// Changes of pods that were seen.
+    seen: usize,
+}
+
+/// Where a new pod is to go.
+#[derive(Debug, Default, PartialEq)]
+struct Places<'a> {
+    /// The PersistentPodState that says so.
+    of: Option<&'a str>,
+    /// `nodeSelector`.
+    required: BTreeMap<&'a str, &'a str>,
+    /// Preferred node affinity: weights with labels.
+    preferred: Vec<(i64, Vec<(&'a str, &'a str)>)>,
+}
+
+impl Births {
+    /// Judges what is new.
+    pub fn judge(&mut self, mirror: &Mirror) -> Option<Violation> {
+        let pods = mirror.of(PODS);
+        let from = std::mem::replace(&mut self.seen, pods.changes.len());
+        (from..self.seen).find_map(|place| {
+            let version = pods.changes.get(place)?.version;
+            let pod = pods.changed_at(place)?.first()?;
+            let is_new = pod.version == version && mirror.of(STATEFULSETS).objects.contains_key(pod.owner());
+            is_new.then(|| comes_back(pod, mirror)).flatten()
+        })
+    }
+}
+
+fn comes_back(pod: &Object, mirror: &Mirror) -> Option<Violation> {
+    let from = before(pod.at, LAG);
+    // Is there a PersistentPodState that nobody may believe not to be there?
+    let mut is_known = false;
+    let mut allowed = Vec::new();
+    for versions in mirror.of(STATES).objects.values() {
+        let recent = moments::since(versions, from, pod.version);
+        let recent = recent.iter().filter(|state| is_for_workload(state));
+        let is_old = versions.first().is_some_and(|first| first.at <= from);
+        is_known |= is_old && recent.clone().count() > 0 && recent.clone().all(|state| !state.is_going());
+        let lives = recent.filter(|state| !state.is_going());
+        allowed.extend(lives.map(|state| Places::recorded(state, &pod.name)));
+    }
+    if !is_known {
+        allowed.push(Places::default());
+    }
+    let found = Places::of(pod);
+    (!allowed.contains(&found)).then(|| Violation {
+        oracle: "new pods come back to where the last one of their name was",
+        what: format!("pod {} has {found:?}, and not one of {allowed:?}", pod.name),
+    })
+}
+
+impl<'a> Places<'a> {
+    /// Those that a pod has. Its template has none.
+    fn of(pod: &'a Object) -> Self {
+        let spec = &pod.value()["spec"];
+        let affinity = &spec["affinity"]["nodeAffinity"];
+        let text = |value: &'a Value| value.as_str().unwrap_or_default();
+        let preferred = list(&affinity["preferredDuringSchedulingIgnoredDuringExecution"]).iter();
+        let preferred = preferred.map(|one| {
+            let expressions = list(&one["preference"]["matchExpressions"]).iter();
+            let labels = expressions.map(|one| (text(&one["key"]), text(&one["values"][0])));
+            (one["weight"].as_i64().unwrap_or(0), labels.collect())
+        });
+        Self {
+            of: pod.value()["metadata"]["annotations"][INJECTED].as_str(),
+            required: pairs(&spec["nodeSelector"])
+                .map(|(key, value)| (key, text(value)))
+                .collect(),
+            preferred: preferred.collect(),
+        }
+    }
+
+    /// Those that a PersistentPodState says of a pod.
+    fn recorded(state: &'a Object, pod: &str) -> Self {
+        let labels = &record(state, pod)["nodeTopologyLabels"];
+        let label = |key: &&'a str| Some((*key, labels[*key].as_str()?));
+        let wanted = Wanted::of(state);
+        let required: BTreeMap<_, _> = wanted.required.iter().filter_map(label).collect();
+        let preferred = wanted.preferred.iter().map(|(weight, keys)| {
+            let labels: Vec<_> = keys.iter().filter_map(label).collect();
+            (*weight, labels)
+        });
+        let preferred: Vec<_> = preferred.filter(|(_, labels)| !labels.is_empty()).collect();
+        let says_something = !required.is_empty() || !preferred.is_empty();
+        Self {
+            of: says_something.then_some(&*state.name),
+            required,
+            preferred,
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What a PersistentPodState says, and what annotations of a workload say of one.
+
+use serde_json::Value;
+
+use crate::{engine::oracles::Object, subjects::moments::list};
+
+/// What is recorded of pods, and what new ones get of it.
+#[derive(Debug, Default, PartialEq)]
+pub struct Wanted<'a> {
+    /// Keys of labels that the new node of a pod must have.
+    pub required: Vec<&'a str>,
+    /// Keys of labels that it should have, each list with its weight.
+    pub preferred: Vec<(i64, Vec<&'a str>)>,
+    /// Keys of annotations that are recorded.
+    pub annotations: Vec<&'a str>,
+}
+
+impl<'a> Wanted<'a> {
+    /// What its specification says.
+    pub fn of(state: &'a Object) -> Self {
+        let spec = &state.value()["spec"];
+        let preferred = list(&spec["preferredPersistentTopology"]).iter();
+        let preferred = preferred.map(|one| {
+            let weight = one["weight"].as_i64().unwrap_or(0);
+            (weight, texts(&one["preference"]["keys"]))
+        });
+        let annotations = list(&spec["persistentPodAnnotations"]).iter();
+        Self {
+            required: texts(&spec["requiredPersistentTopology"]["keys"]),
+            preferred: preferred.collect(),
+            annotations: annotations.filter_map(|one| one["key"].as_str()).collect(),
+        }
+    }
+
+    /// What a workload asks for, if it does.
+    pub fn by(set: &'a Object) -> Option<Self> {
+        let annotations = &set.value()["metadata"]["annotations"];
+        let keys = |name: &str| -> Vec<&'a str> {
+            let text = annotations[name].as_str().unwrap_or_default();
+            text.split(',').filter(|key| !key.is_empty()).collect()
+        };
+        let asks = annotations["kruise.io/auto-generate-persistent-pod-state"] == "true";
+        let preferred = keys("kruise.io/preferred-persistent-topology");
+        let wanted = Self {
+            required: keys("kruise.io/required-persistent-topology"),
+            preferred: if preferred.is_empty() {
+                Vec::new()
+            } else {
+                vec![(100, preferred)]
+            },
+            annotations: keys("kruise.io/persistent-pod-annotations"),
+        };
+        let has_topology = !wanted.required.is_empty() || !wanted.preferred.is_empty();
+        (asks && !set.is_going() && has_topology).then_some(wanted)
+    }
+
+    /// Keys of the labels that are recorded.
+    pub fn labels(&self) -> Vec<&'a str> {
+        let preferred = self.preferred.iter().flat_map(|(_, keys)| keys);
+        let mut all: Vec<&str> = self.required.iter().chain(preferred).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+fn texts(value: &Value) -> Vec<&str> {
+    list(value).iter().filter_map(Value::as_str).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(value: Value) -> Object {
+        Object::new(value.into(), Bytes::new(), false, Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn annotations_that_ask_say_the_same_as_the_specification() {
+        let annotations = |change: &str, to: Value| {
+            let mut annotations = json!({
+                "kruise.io/auto-generate-persistent-pod-state": "true",
+                "kruise.io/required-persistent-topology": "zone",
+                "kruise.io/preferred-persistent-topology": "host,zone",
+                "kruise.io/persistent-pod-annotations": "team",
+            });
+            annotations[format!("kruise.io/{change}")] = to;
+            object(json!({"metadata": {"annotations": annotations}}))
+        };
+        let state = object(json!({"spec": {
+            "requiredPersistentTopology": {"keys": ["zone"]},
+            "preferredPersistentTopology": [{"weight": 100, "preference": {"keys": ["host", "zone"]}}],
+            "persistentPodAnnotations": [{"key": "team"}],
+        }}));
+        let wanted = Wanted::of(&state);
+        assert_eq!(Wanted::by(&annotations("other", json!("1"))), Some(wanted));
+        assert_eq!(Wanted::of(&state).labels(), ["host", "zone"]);
+        let silent = annotations("auto-generate-persistent-pod-state", json!("false"));
+        assert_eq!(Wanted::by(&silent), None);
+        let without = annotations("preferred-persistent-topology", Value::Null);
+        let preferred = Wanted::by(&without).map(|wanted| wanted.preferred.len());
+        assert_eq!(preferred, Some(0));
+    }
+}
