@@ -133,11 +133,19 @@ pub enum Bug {
     RequestKeyLeft,
     /// The grace period of a ContainerRecreateRequest begins before its pod is out of service.
     GraceBeforeUnready,
+    /// A node agent that starts anew forgets which containers were stopped for a request.
+    StopForgotten,
+    /// A node agent stops containers before it has stored that it does.
+    StopUnstored,
+    /// A node agent stops the containers of an ordered request together.
+    StopsTogether,
+    /// A node agent does not wait until the grace period out of service is over.
+    StopInService,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 63] = [
+    pub const ALL: [Self; 67] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -201,6 +209,10 @@ impl Bug {
         Self::ProbesOverwritten,
         Self::RequestKeyLeft,
         Self::GraceBeforeUnready,
+        Self::StopForgotten,
+        Self::StopUnstored,
+        Self::StopsTogether,
+        Self::StopInService,
     ];
 }
 

@@ -116,6 +116,13 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::RequestKeyLeft => &["a pod is back in service before its request is released"],
         Bug::GraceBeforeUnready => &["a grace period begins out of service"],
         Bug::InPlaceForgotten => &["in place where possible"],
+        Bug::StopForgotten => &[
+            "a container is stopped once for a request",
+            "what became of a container is final",
+        ],
+        Bug::StopUnstored => &["what is stopped was stored before"],
+        Bug::StopsTogether => &["one container after the other"],
+        Bug::StopInService => &["a container is stopped after the grace period"],
     }
 }
 
