@@ -8,7 +8,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cri::{Connection, Container, ContainerStatus, Endpoint, Error, Exec, Filesystems, Image, Output, Pull, Version};
+use cri::{
+    Connection, Container, ContainerStatus, Endpoint, Error, Exec, Filesystems, Image, Output, Pull, Version,
+};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kruise_agent_core::{Failure, Filesystem};
