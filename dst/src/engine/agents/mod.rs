@@ -14,9 +14,6 @@
 //! made are cancelled, and some time later another one starts, as a kubelet does it. Of a stop the runtime knows only that it
 //! began: the container ends in any case. While an agent is away, none starts ([`leave`], [`come_back`]).
 //!
-//! Known weakness: about one play in twenty differs from its repetition. The likely cause is a channel with several receivers, which the
-//! async runtime wakes in an order that no seed decides.
-//!
 //! Not simulated: requests and connections to pods. An agent that tries one panics, and the play fails.
 
 mod answers;

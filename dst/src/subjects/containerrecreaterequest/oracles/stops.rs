@@ -27,11 +27,6 @@ struct Stop<'m> {
 }
 
 impl Stops {
-    /// How many containers were stopped.
-    pub fn count(&self) -> usize {
-        self.stopped.len()
-    }
-
     /// Judges a call of a runtime.
     pub fn judge(&mut self, call: &RuntimeCall<'_>, mirror: &Mirror) -> Option<Violation> {
         let Call::StopContainer { container, .. } = call.call else {
