@@ -1,11 +1,14 @@
 //! Which container runtimes the node has.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use cri::{Client, Connection, Endpoint, Error};
+use cri::{Connection, Error};
 use tokio::time::{sleep, timeout};
 
-/// Longest time to find out about one socket.
+use crate::runtime::{Client, Node};
+
+/// Longest time to find out about one place.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// After the end of its connection, a runtime has this long to be there again before it counts as gone.
@@ -34,25 +37,21 @@ impl Runtime {
     }
 }
 
-/// The runtimes that work, in the order of their sockets.
+/// The runtimes that work, in the order of their places.
 ///
 /// # Errors
-/// There is none: why, for each socket that exists.
-pub(crate) async fn detect(sockets: &[Endpoint]) -> Result<Vec<Runtime>, Box<str>> {
+/// There is none: why, for each place where one may be.
+pub(crate) async fn detect(node: Arc<dyn Node>) -> Result<Vec<Runtime>, Box<str>> {
     let mut found: Vec<Runtime> = Vec::new();
     let mut problems = Vec::new();
-    for socket in sockets {
-        // One that cannot be looked at is tried, so that the error says why.
-        if matches!(socket.path().try_exists(), Ok(false)) {
-            continue;
-        }
-        match probe(socket).await {
+    for (place, client) in node.candidates() {
+        match probe(client).await {
             // The same one, at another path.
             Ok(runtime) if found.iter().any(|one| one.name == runtime.name) => {}
             Ok(runtime) => found.push(runtime),
             Err(problem) => {
-                tracing::debug!("no container runtime at {socket}: {problem}");
-                problems.push(format!("{socket}: {problem}"));
+                tracing::debug!("no container runtime at {place}: {problem}");
+                problems.push(format!("{place}: {problem}"));
             }
         }
     }
@@ -60,15 +59,13 @@ pub(crate) async fn detect(sockets: &[Endpoint]) -> Result<Vec<Runtime>, Box<str
         return Ok(found);
     }
     if problems.is_empty() {
-        let tried: Vec<String> = sockets.iter().map(ToString::to_string).collect();
-        return Err(format!("there is no socket at {}", tried.join(", ")).into());
+        return Err(format!("there is no socket at {}", node.places()).into());
     }
     Err(problems.join("; ").into())
 }
 
 /// Connects, and has it prove that it offers both services in version 1.
-async fn probe(socket: &Endpoint) -> Result<Runtime, String> {
-    let client = Client::new(socket.clone());
+async fn probe(client: Client) -> Result<Runtime, String> {
     let connection = client.connection();
     let asked = async {
         let version = client.version().await?;

@@ -8,6 +8,9 @@
 //! answers ────────────────────┘                        └──> events, health, log              ┘
 //! ```
 //!
+//! [`run`] is the process on a node, at the sockets of its runtimes. [`process`] is the same with network, clock, randomness
+//! and runtimes of its caller: a simulation runs it.
+//!
 //! Invariants: every effect that has an answer is answered once, whatever happens to the runtime or the API server, and within
 //! its time. Nothing ends the process but its stop signal, a mistake in its settings, and a bug. One thread does everything; there
 //! is one copy of an object. A secret is kept for as long as an attempt to pull takes, and is in no log.
@@ -21,15 +24,21 @@ mod error;
 mod events;
 mod flags;
 mod health;
+mod host;
+mod jitter;
 mod metrics;
 mod probes;
 mod requests;
 mod run;
+mod runtime;
 mod served;
 mod settings;
 mod watches;
 
 pub use error::Error;
 pub use flags::FLAGS;
-pub use run::run;
+pub use host::{Host, Jitter};
+pub use kruise_agent_core::{Failure, Filesystem};
+pub use run::{process, run};
+pub use runtime::{Call, ContainerRuntime, Node};
 pub use settings::{Settings, SettingsError};

@@ -1,9 +1,7 @@
 //! The loop of the process: events in, effects out.
 
 use std::collections::BTreeMap;
-use std::collections::hash_map::RandomState;
 use std::future::pending;
-use std::hash::{BuildHasher, Hasher};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +26,10 @@ use crate::effects::secrets::Secrets;
 use crate::effects::{Api, Executor, Probes, Requests};
 use crate::events::Events;
 use crate::health::Checks;
+use crate::host::Host;
+use crate::jitter::jitter;
 use crate::metrics::Metrics;
+use crate::runtime::Sockets;
 use crate::served::Versions;
 use crate::watches::Watching;
 use crate::{Error, Settings};
@@ -52,11 +53,44 @@ pub async fn run(
 ) -> Result<(), Error> {
     let mut registry = Registry::default();
     let metrics = Metrics::register(&mut registry);
-    let client = connect(&settings, &metrics).await?;
+    let host = Host {
+        client: connect(&settings, &metrics).await?,
+        node: Arc::new(Sockets(settings.sockets.clone())),
+        jitter: Arc::new(jitter),
+    };
+    let checks = Arc::new(Checks::new(settings.watches_pods, settings.runs_probes));
+    let mut pages = JoinSet::new();
+    if let Some(listener) = listener {
+        pages.spawn(server(registry, Arc::clone(&checks)).serve(listener, stop.clone()));
+    }
+    let result = work(&settings, host, metrics, checks, stop).await;
+    // It ends by the same signal. What is left then ends with this function.
+    let _late = timeout(DRAIN, pages.join_next()).await;
+    result
+}
+
+/// Runs an agent on a host, without metrics and health, until `stop` turns true or its sender is dropped. Sockets, kubeconfig
+/// and pace of the settings are for [`run`]. Dropping the future ends it as the end of its process does.
+///
+/// # Errors
+/// [`Error::Panicked`].
+pub async fn process(settings: Settings, host: Host, stop: watch::Receiver<bool>) -> Result<(), Error> {
+    let metrics = Metrics::register(&mut Registry::default());
+    let checks = Arc::new(Checks::new(settings.watches_pods, settings.runs_probes));
+    work(&settings, host, metrics, checks, stop).await
+}
+
+async fn work(
+    settings: &Settings,
+    host: Host,
+    metrics: Metrics,
+    checks: Arc<Checks>,
+    stop: watch::Receiver<bool>,
+) -> Result<(), Error> {
+    let client = host.client;
     let named = |component: &str| client.named(&format!("{AGENT}/{component}"));
     // Events have a pace of their own: many of them must not hold up a status.
     let images = named(IMAGE_PULLER);
-    let checks = Arc::new(Checks::new(settings.watches_pods, settings.runs_probes));
     let mut watches = JoinSet::new();
     let (news, received) = mpsc::unbounded_channel();
     let served = Versions::default();
@@ -65,7 +99,7 @@ pub async fn run(
         node: settings.node.clone(),
         checks: Arc::clone(&checks),
         news: news.clone(),
-        jitter,
+        jitter: Arc::clone(&host.jitter),
         stop: stop.clone(),
     };
     watches.spawn(watching(images.clone()).node_image(served.clone()));
@@ -82,14 +116,10 @@ pub async fn run(
         served: Versions::default(),
     };
     watches.spawn(watching(probes.client.clone()).probes(probes.served.clone()));
-    let mut pages = JoinSet::new();
-    if let Some(listener) = listener {
-        pages.spawn(server(registry, Arc::clone(&checks)).serve(listener, stop.clone()));
-    }
     let executor = Executor::new(
-        settings.sockets.clone(),
+        host.node,
         Secrets::new(images.clone()),
-        Credentials::new(&settings),
+        Credentials::new(settings),
         Api {
             images,
             pods: named(CONTAINER_META),
@@ -111,8 +141,6 @@ pub async fn run(
     let result = process.drive(stop).await;
     watches.shutdown().await;
     process.executor.end().await;
-    // It ends by the same signal. What is left then ends with this function.
-    let _late = timeout(DRAIN, pages.join_next()).await;
     result
 }
 
@@ -148,11 +176,6 @@ fn server(registry: Registry, checks: Arc<Checks>) -> PlainServer {
             ..Limits::default()
         },
     }
-}
-
-/// A random number to spread retries. The standard library seeds each hasher state with entropy.
-fn jitter() -> u64 {
-    RandomState::new().build_hasher().finish()
 }
 
 struct Process {

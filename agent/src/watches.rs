@@ -20,6 +20,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep};
 
 use crate::health::Checks;
+use crate::host::Jitter;
 use crate::served::Versions;
 
 /// NodeImages.
@@ -40,7 +41,7 @@ pub(crate) struct Watching {
     pub(crate) checks: Arc<Checks>,
     /// Receives what has changed.
     pub(crate) news: mpsc::UnboundedSender<Event>,
-    pub(crate) jitter: fn() -> u64,
+    pub(crate) jitter: Jitter,
     pub(crate) stop: watch::Receiver<bool>,
 }
 
@@ -91,7 +92,7 @@ impl Watching {
             collection.versions.set(found);
             let scope = Scope::new(path, Some(collection.selector.clone()));
             let began = Instant::now();
-            let (jitter, stop) = (self.jitter, self.stop.clone());
+            let (jitter, stop) = (|| (self.jitter)(), self.stop.clone());
             match follow_while_served(&self.client, &scope, informer, &mut on_delta, jitter, stop).await {
                 End::Stopped => return,
                 End::NotServed => tracing::info!("{} is not served any more", scope.path),
@@ -131,7 +132,7 @@ impl Watching {
             informer,
             &refresh,
             on_delta,
-            self.jitter,
+            || (self.jitter)(),
             self.stop,
         )
         .await;

@@ -173,11 +173,19 @@ pub enum Bug {
     EmptySubsetDeleted,
     /// A UnitedDeployment deletes old revisions that its workloads and their pods are of.
     UsedRevisionDeleted,
+    /// A node agent that starts anew forgets which containers were stopped for a request.
+    StopForgotten,
+    /// A node agent stops containers before it has stored that it does.
+    StopUnstored,
+    /// A node agent stops the containers of an ordered request together.
+    StopsTogether,
+    /// A node agent does not wait until the grace period out of service is over.
+    StopInService,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 83] = [
+    pub const ALL: [Self; 87] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -261,6 +269,10 @@ impl Bug {
         Self::SubsetTwice,
         Self::EmptySubsetDeleted,
         Self::UsedRevisionDeleted,
+        Self::StopForgotten,
+        Self::StopUnstored,
+        Self::StopsTogether,
+        Self::StopInService,
     ];
 }
 

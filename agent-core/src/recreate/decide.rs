@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
+use kruise_plan_kit::injected::{Bug, is_injected};
 
 use crate::request::{ContainerPhase, ContainerState, PodHooks, RequestView, RequestedContainer};
 use crate::{ContainerId, RuntimeContainer, annotations};
@@ -100,7 +101,8 @@ impl<'a> Known<'a> {
                 Verdict::Stop(_) => self.untouched(container),
             };
             are_all_final &= state.phase.is_final();
-            is_ones_turn &= !self.view.strategy.ordered_recreate || state.phase.is_final();
+            let is_ordered = self.view.strategy.ordered_recreate && !is_injected(Bug::StopsTogether);
+            is_ones_turn &= !is_ordered || state.phase.is_final();
             decision.states.push(state);
         }
         let is_stopping = |kill: &Kill| matches!(kill, Kill::UnderWay(_));
@@ -110,7 +112,8 @@ impl<'a> Known<'a> {
 
     fn judge(&self, container: &RequestedContainer) -> Verdict {
         let name = &container.name;
-        let stored = self.view.state(name);
+        let forgets = is_injected(Bug::StopForgotten) && !self.kills.contains_key(name);
+        let stored = self.view.state(name).filter(|_| !forgets);
         if let Some(stored) = stored.filter(|stored| stored.phase.is_final()) {
             return Verdict::Report(stored.clone());
         }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cri::{Client, Container, Error, Exec, State};
+use cri::{Container, Error, Exec, State, labels};
 use jiff::Timestamp;
 use kruise_agent_core::{Failure, RuntimeContainer};
 use tokio::time::timeout;
 
 use super::failure;
+use crate::runtime::Client;
 
 /// What `env` may print. A larger environment could not be passed to a program with two arguments more.
 const ENVIRONMENT: usize = 1 << 20;
@@ -17,9 +18,11 @@ const OF_KUBELETS: &str = "io.kubernetes.";
 
 /// All containers of a pod, those that ended included.
 pub(super) async fn of_pod(client: Client, uid: &str) -> Result<Vec<RuntimeContainer>, Failure> {
-    let listed = client.containers_of_pod(uid).await;
-    let listed = listed.map_err(|error| failure(&error))?;
-    Ok(listed.into_iter().map(narrow).collect())
+    let mut all = Vec::new();
+    let mut add = |container| all.push(narrow(container));
+    let listed = client.containers(&[(labels::POD_UID, uid)], &mut add).await;
+    listed.map_err(|error| failure(&error))?;
+    Ok(all)
 }
 
 /// All containers of a pod, with the start of the newest one of each of these names if it runs, and its exit code if it has ended.

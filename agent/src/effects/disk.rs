@@ -6,12 +6,18 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use kruise_agent_core::Filesystem;
+use kruise_agent_core::{Failure, Filesystem};
 use rustix::fs::statvfs;
+use tokio::time::timeout;
+
+use super::failure;
 
 const MOUNTS: &str = "/proc/self/mountinfo";
 const ROOT: &str = "/";
+/// Longest time in which a disk says how large and how full it is.
+const MEASUREMENT: Duration = Duration::from_secs(10);
 
 /// What the folder with the images of CRI-O ends with. What comes before is the driver, and the name of the folder with the
 /// layers.
@@ -19,18 +25,38 @@ const IMAGES: &str = "-images";
 
 /// The folders that a runtime names.
 #[derive(Clone, Debug)]
-pub(super) struct Folders {
+struct Folders {
     /// That with the images.
-    pub(super) images: PathBuf,
+    images: PathBuf,
     /// That with the writable layers of containers, if the runtime says where it is.
-    pub(super) containers: Option<PathBuf>,
+    containers: Option<PathBuf>,
+}
+
+/// The size of the file system with the images, which a runtime does not tell: only where that is.
+pub(crate) async fn room(client: &cri::Client) -> Result<Filesystem, Failure> {
+    let all = client.filesystems().await;
+    let all = all.map_err(|error| failure(&error))?;
+    let folder = |all: Vec<cri::Filesystem>| {
+        let folder = all.into_iter().next().map(|one| one.mountpoint);
+        folder.filter(|folder| folder.is_absolute())
+    };
+    let images = folder(all.images)
+        .ok_or_else(|| Failure::Failed("the runtime does not say where its images are".into()))?;
+    let containers = folder(all.containers);
+    // A disk that does not answer must not stop everything else.
+    let measured = tokio::task::spawn_blocking(move || measure(&Folders { images, containers }));
+    let measured = match timeout(MEASUREMENT, measured).await {
+        Ok(measured) => measured.unwrap_or_else(|error| Err(error.to_string())),
+        Err(_) => Err("the disk does not answer".to_owned()),
+    };
+    measured.map_err(|problem| Failure::Failed(problem.into()))
 }
 
 /// Measures the file system with the images.
 ///
 /// # Errors
 /// It is not visible here, in plain words.
-pub(super) fn measure(folders: &Folders) -> Result<Filesystem, String> {
+fn measure(folders: &Folders) -> Result<Filesystem, String> {
     let images = &folders.images;
     if matches!(images.try_exists(), Ok(true)) {
         return read(images);

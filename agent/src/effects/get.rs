@@ -126,6 +126,7 @@ async fn send(
     };
     tokio::pin!(answer);
     tokio::select! {
+        biased;
         answer = &mut answer => answer,
         // The connection ends with this function. It may have ended after the response came.
         _ended = connection => answer.await,

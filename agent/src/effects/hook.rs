@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use cri::{Client, Exec};
+use cri::Exec;
 use kruise_agent_core::Handler;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::NO_RUNTIME;
 use super::get::Target;
+use crate::runtime::Client;
 
 /// How hooks call themselves.
 const AGENT: &str = "kube-lifecycle/kruise-daemon";

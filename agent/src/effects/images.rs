@@ -3,54 +3,34 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cri::{Auth, Client, Error};
+use cri::{Auth, Error};
 use image_credentials::Credential;
-use kruise_agent_core::{Failure, Filesystem, Pull, PullError, RuntimeImage, SecretRef};
+use kruise_agent_core::{Failure, Pull, PullError, RuntimeImage, SecretRef};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
-use super::disk::Folders;
 use super::secrets::Secret;
-use super::{NO_RUNTIME, disk, failure};
+use super::{NO_RUNTIME, failure};
 use crate::credentials::Credentials;
 use crate::metrics::Metrics;
+use crate::runtime::Client;
 
 /// The runtime gives up a pull this long after it was cancelled here.
 const BEYOND: Duration = Duration::from_secs(5);
-/// Longest time in which a disk says how large and how full it is.
-const MEASUREMENT: Duration = Duration::from_secs(10);
 
 /// Every image, as narrow as it is needed.
 pub(super) async fn list(client: Client) -> Result<Vec<RuntimeImage>, Failure> {
-    let add = |all: &mut Vec<RuntimeImage>, image: cri::Image| {
+    let mut all = Vec::new();
+    let mut add = |image: cri::Image| {
         all.push(RuntimeImage {
             id: image.id.into(),
             tags: image.tags.into_iter().map(Into::into).collect(),
             digests: image.digests.into_iter().map(Into::into).collect(),
         });
     };
-    let listed = client.fold_images(Vec::new(), add).await;
-    listed.map_err(|error| failure(&error))
-}
-
-/// The size of the file system with the images, which a runtime does not tell: only where that is.
-pub(super) async fn filesystem(client: Client) -> Result<Filesystem, Failure> {
-    let all = client.filesystems().await;
-    let all = all.map_err(|error| failure(&error))?;
-    let folder = |all: Vec<cri::Filesystem>| {
-        let folder = all.into_iter().next().map(|one| one.mountpoint);
-        folder.filter(|folder| folder.is_absolute())
-    };
-    let images = folder(all.images)
-        .ok_or_else(|| Failure::Failed("the runtime does not say where its images are".into()))?;
-    let containers = folder(all.containers);
-    // A disk that does not answer must not stop everything else.
-    let measured = tokio::task::spawn_blocking(move || disk::measure(&Folders { images, containers }));
-    let measured = match timeout(MEASUREMENT, measured).await {
-        Ok(measured) => measured.unwrap_or_else(|error| Err(error.to_string())),
-        Err(_) => Err("the disk does not answer".to_owned()),
-    };
-    measured.map_err(|problem| Failure::Failed(problem.into()))
+    let listed = client.images(&mut add).await;
+    listed.map_err(|error| failure(&error))?;
+    Ok(all)
 }
 
 /// One attempt: all credentials in turn, within its time.

@@ -2,7 +2,7 @@
 
 mod api;
 mod containers;
-mod disk;
+pub(crate) mod disk;
 mod get;
 mod hook;
 mod images;
@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cri::Endpoint;
 use kruise_agent_core::{
     AttemptId, ContainerId, Effect, Event, Failure, Filesystem, Handler, Level, ProbeRun, ProbedContainers,
     Pull, RunId, SecretRef, WriteError,
@@ -31,6 +30,7 @@ use crate::health::Checks;
 use crate::metrics::Metrics;
 use crate::probes::NODE_POD_PROBES;
 use crate::requests::REQUESTS;
+use crate::runtime::{Client, Node};
 use crate::watches::NODE_IMAGES;
 
 pub(crate) use api::{Api, Probes};
@@ -62,7 +62,7 @@ struct Attempt {
 
 /// What effects need to be carried out.
 pub(crate) struct Executor {
-    sockets: Arc<[Endpoint]>,
+    node: Arc<dyn Node>,
     runtimes: Vec<Runtime>,
     secrets: Arc<Secrets>,
     credentials: Arc<Credentials>,
@@ -82,7 +82,7 @@ pub(crate) struct Executor {
 
 impl Executor {
     pub(crate) fn new(
-        sockets: Vec<Endpoint>,
+        node: Arc<dyn Node>,
         secrets: Secrets,
         credentials: Credentials,
         api: Api,
@@ -91,7 +91,7 @@ impl Executor {
         metrics: Metrics,
     ) -> Self {
         Self {
-            sockets: sockets.into(),
+            node,
             runtimes: Vec::new(),
             secrets: Arc::new(secrets),
             credentials: Arc::new(credentials),
@@ -111,9 +111,9 @@ impl Executor {
     pub(crate) fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::DetectRuntimes => {
-                let sockets = Arc::clone(&self.sockets);
+                let node = Arc::clone(&self.node);
                 self.calls
-                    .spawn(async move { Done::Detected(detect(&sockets).await) });
+                    .spawn(async move { Done::Detected(detect(node).await) });
             }
             Effect::ListImages => self.call("list_images", self.first(), images::list, Event::ImagesListed),
             Effect::ReadFilesystem => self.measure(),
@@ -189,6 +189,7 @@ impl Executor {
     pub(crate) async fn next(&mut self) -> Result<Event, JoinError> {
         loop {
             let done = tokio::select! {
+                biased;
                 Some(done) = self.calls.join_next() => done?,
                 Some(done) = self.writes.join_next() => done?,
                 Some(problem) = self.watched.join_next() => return Ok(Event::RuntimeLost(problem?)),
@@ -246,11 +247,11 @@ impl Executor {
         }
     }
 
-    fn first(&self) -> Option<cri::Client> {
+    fn first(&self) -> Option<Client> {
         self.runtimes.first().map(|runtime| runtime.client.clone())
     }
 
-    fn named(&self, name: &str) -> Option<cri::Client> {
+    fn named(&self, name: &str) -> Option<Client> {
         let mut runtimes = self.runtimes.iter();
         let found = runtimes.find(|runtime| *runtime.name == *name);
         found.map(|runtime| runtime.client.clone())
@@ -260,8 +261,8 @@ impl Executor {
     fn call<T, F>(
         &mut self,
         name: &'static str,
-        client: Option<cri::Client>,
-        call: impl FnOnce(cri::Client) -> F + Send + 'static,
+        client: Option<Client>,
+        call: impl FnOnce(Client) -> F + Send + 'static,
         answer: impl FnOnce(Result<T, Failure>) -> Event + Send + 'static,
     ) where
         F: Future<Output = Result<T, Failure>> + Send,
@@ -283,7 +284,8 @@ impl Executor {
             metrics.measured(&result);
             Event::FilesystemRead(result)
         };
-        self.call("image_filesystem", self.first(), images::filesystem, answer);
+        let room = async move |client: Client| client.room().await;
+        self.call("image_filesystem", self.first(), room, answer);
     }
 
     fn read_containers(&mut self, pod: Box<str>, runtime: &str) {

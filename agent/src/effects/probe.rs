@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cri::{Client, Container, Error, Exec, State, labels};
+use cri::{Container, Error, Exec, State, labels};
 use http::Uri;
 use jiff::Timestamp;
 use kruise_agent_core::{
@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use super::get::{Answer, Target};
 use super::{NO_RUNTIME, failure};
 use crate::detect::Runtime;
+use crate::runtime::Client;
 
 /// How probes call themselves.
 const AGENT: &str = "kube-probe";
@@ -35,11 +36,12 @@ pub(super) async fn containers(
     }
     let mut all = Vec::new();
     for runtime in runtimes {
-        let listed = runtime.client.containers_with(&[], |one| {
-            let container = narrow(&runtime.name, one)?;
-            wanted.pods.contains(&container.pod).then_some(container)
-        });
-        let mut found = newest(listed.await.map_err(|error| failure(&error))?);
+        let mut listed = Vec::new();
+        let is_wanted = |one: &ProbedContainer| wanted.pods.contains(&one.pod);
+        let mut add = |one| listed.extend(narrow(&runtime.name, one).filter(is_wanted));
+        let passed = runtime.client.containers(&[], &mut add).await;
+        passed.map_err(|error| failure(&error))?;
+        let mut found = newest(listed);
         for container in &mut found {
             if container.life == Life::Running && !wanted.known.contains(&container.container) {
                 match runtime.client.container(&container.container.id).await {

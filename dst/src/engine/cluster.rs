@@ -27,6 +27,7 @@ use super::{
     random::{Purpose, Random},
     report::{Counters, Reply, Trace, WRITES},
     resource::{PerResource, Resource},
+    runtimes::Agents,
     verdict::{Judged, Violation},
     webhooks::{self, Answer, Later},
     write::Write,
@@ -95,6 +96,8 @@ pub struct State {
     pub skew: i64,
     /// And of those that have started.
     pub skews: BTreeMap<ProcessId, i64>,
+    /// The agents of nodes.
+    pub agents: Agents,
     /// Webhooks of managers that are up.
     pub routes: BTreeMap<ProcessId, Routes>,
     /// Which of them answers next; `None` if the first always does.
@@ -137,6 +140,7 @@ impl Cluster {
             stops: BTreeMap::new(),
             skew: 0,
             skews: BTreeMap::new(),
+            agents: Agents::default(),
             routes: BTreeMap::new(),
             turn: setup.all_webhooks.then_some(0),
             judges: setup.judges,
@@ -170,6 +174,7 @@ impl Cluster {
         state.sync();
         state.judge_newborn();
         state.announce();
+        state.answer_agents();
         drop(state);
         self.poke.notify_one();
         result
@@ -311,6 +316,18 @@ impl State {
         webhooks::call(call, routes, &self.faults, &mut self.counters, &mut self.random)
     }
 
+    /// Passes the answers of container runtimes to the agents that wait for them.
+    fn answer_agents(&mut self) {
+        for (id, answer) in self.world.runtime_answers() {
+            self.agents.answered(id, answer);
+        }
+    }
+
+    /// Do oracles judge the play?
+    pub fn is_judged(&self) -> bool {
+        self.judged == Judged::Yes
+    }
+
     /// Has the oracles judge pods that were created.
     fn judge_newborn(&mut self) {
         if self.judged == Judged::Yes && self.violation.is_none() {
@@ -421,7 +438,8 @@ impl State {
     /// Answers a request of a manager, and has the oracles judge it.
     fn arrive(&mut self, process: ProcessId, agent: &str, request: &Request, sent: &Sent) -> Progress {
         let marks = self.mirror.marks();
-        let progress = match self.mirror.stale_list(request, self.now()) {
+        let stale = self.mirror.stale_list(request, self.now());
+        let progress = match stale.filter(|_| !process.is_agent()) {
             Some(list) => Progress::Done(Reply::Response(list)),
             None => self.begin(request),
         };

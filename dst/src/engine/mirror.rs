@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::{
     object::Object,
     resource::{PerResource, Resource},
+    selector::Selector,
     verdict::Judged,
 };
 
@@ -22,6 +23,8 @@ const STALENESS: std::time::Duration = std::time::Duration::from_secs(3);
 pub struct Change {
     /// Version of the change.
     pub version: u64,
+    /// Uid of the object.
+    pub uid: Arc<str>,
     /// The line that watches send.
     pub line: Bytes,
     /// Has the object one of the labels by which managers select objects?
@@ -190,6 +193,7 @@ impl Log {
         let object = Object::new(object, line.clone(), kind == "DELETED", now);
         self.changes.push(Change {
             version: object.version,
+            uid: object.uid.clone(),
             line,
             is_selected: selectors.iter().any(|label| object.has_label(label)),
         });
@@ -229,6 +233,23 @@ impl Log {
         let mut all = self.objects.values();
         let versions = all.find(|versions| versions.iter().any(|one| one.version == version));
         versions.map(Vec::as_slice)
+    }
+
+    /// What a watch that shows selected objects only sends of a change. An object that is not selected any more is deleted, as
+    /// far as the watch is concerned; one that is from now on was added.
+    pub fn line(&self, change: &Change, selector: &Selector) -> Option<Bytes> {
+        let versions = self.objects.get(&change.uid)?;
+        let at = versions.partition_point(|one| one.version < change.version);
+        let (now, before) = (versions.get(at)?, versions.get(at.wrapping_sub(1)));
+        let was = before.is_some_and(|one| !one.gone && selector.matches(one.value()));
+        let is = !now.gone && selector.matches(now.value());
+        let kind = match (was, is) {
+            (false, false) => return None,
+            (true, true) => return Some(change.line.clone()),
+            (false, true) => "ADDED",
+            (true, false) => "DELETED",
+        };
+        Some(format!("{}\n", json!({"type": kind, "object": now.value()})).into())
     }
 
     /// Place in the log after everything up to a version.

@@ -5,8 +5,11 @@
 //! may write any more. A campaign plays each scenario twice, and both plays must be equal to the last byte of every
 //! request and answer ([`campaign`]).
 //!
+//! The agents of nodes are those that are shipped, on simulated container runtimes ([`agents`]).
+//!
 //! Modules are listed from the bottom up: each uses only modules above it in this list.
 
+pub mod agents;
 pub mod boot;
 pub mod campaign;
 pub mod cluster;
@@ -29,7 +32,9 @@ pub mod process;
 pub mod random;
 pub mod report;
 pub mod resource;
+pub mod runtimes;
 pub mod scenario;
+pub mod selector;
 pub mod shrink;
 pub mod subject;
 pub mod threads;

@@ -18,6 +18,7 @@ pub use super::{
     process::{Process, ProcessId},
     report::Counters,
     resource::{CLAIMS, CONFIGMAPS, NAMESPACES, NODES, PODS, REVISIONS, Resource},
+    runtimes::RuntimeCall,
     verdict::Violation,
     write::Write,
 };
@@ -59,6 +60,11 @@ pub trait Oracles: Send {
 
     /// Judges the creation of a pod, or a change of a claim, when it is sent, whatever becomes of it.
     fn judge_sent(&mut self, _write: &Write<'_>, _mirror: &Mirror) -> Option<Violation> {
+        None
+    }
+
+    /// Judges a call of a container runtime that an agent makes, whatever becomes of it.
+    fn judge_call(&mut self, _call: &RuntimeCall<'_>, _mirror: &Mirror) -> Option<Violation> {
         None
     }
 
@@ -146,6 +152,11 @@ impl Judges {
     /// Judges the creation of a pod, or a change of a claim, when it is sent.
     pub fn judge_sent(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         self.each_mut().find_map(|one| one.judge_sent(write, mirror))
+    }
+
+    /// Judges a call of a container runtime that an agent makes.
+    pub fn judge_call(&mut self, call: &RuntimeCall<'_>, mirror: &Mirror) -> Option<Violation> {
+        self.each_mut().find_map(|one| one.judge_call(call, mirror))
     }
 
     /// A pod has this name.

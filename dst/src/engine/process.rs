@@ -1,4 +1,4 @@
-//! What a manager process can know.
+//! What a process can know: a manager, or the agent of a node.
 
 use std::{
     collections::BTreeMap,
@@ -23,9 +23,27 @@ use super::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProcessId(pub u32);
 
+/// Numbers of agents begin here.
+const AGENTS: u32 = 1 << 16;
+
+impl ProcessId {
+    /// The agent with this number.
+    pub fn agent(number: u32) -> Self {
+        Self(AGENTS + number)
+    }
+
+    /// Is it the agent of a node, and no manager?
+    pub fn is_agent(self) -> bool {
+        self.0 >= AGENTS
+    }
+}
+
 impl fmt::Display for ProcessId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "manager {}", self.0)
+        match self.0.checked_sub(AGENTS) {
+            Some(number) => write!(f, "agent {number}"),
+            None => write!(f, "manager {}", self.0),
+        }
     }
 }
 

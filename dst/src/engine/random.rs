@@ -14,6 +14,8 @@ impl Purpose {
     pub const RESTARTS: Self = Self(3);
     /// What the manager itself leaves to randomness.
     pub const MANAGER: Self = Self(4);
+    /// How long an agent takes to restart, what it leaves to randomness, and at which stops it dies.
+    pub const AGENTS: Self = Self(9);
     /// The cluster before any scenario.
     pub const BOOT: Self = Self(8);
 }

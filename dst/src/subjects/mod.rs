@@ -100,7 +100,12 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         | Bug::PreferenceDropped
         | Bug::ForeignStateTaken => Some("persistentpodstate"),
         Bug::OtherProbesRemoved | Bug::ProbesOverwritten => Some("podprobemarker"),
-        Bug::RequestKeyLeft | Bug::GraceBeforeUnready => Some("containerrecreaterequest"),
+        Bug::RequestKeyLeft
+        | Bug::GraceBeforeUnready
+        | Bug::StopForgotten
+        | Bug::StopUnstored
+        | Bug::StopsTogether
+        | Bug::StopInService => Some("containerrecreaterequest"),
         Bug::SlotUncounted
         | Bug::SlotsOverwritten
         | Bug::SubsetTermForgotten

@@ -133,6 +133,13 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::SubsetTwice => &["one workload for each subset", "convergence"],
         Bug::EmptySubsetDeleted => &["workloads go with their subsets"],
         Bug::UsedRevisionDeleted => &["revisions that are used stay"],
+        Bug::StopForgotten => &[
+            "a container is stopped once for a request",
+            "what became of a container is final",
+        ],
+        Bug::StopUnstored => &["what is stopped was stored before"],
+        Bug::StopsTogether => &["one container after the other"],
+        Bug::StopInService => &["a container is stopped after the grace period"],
     }
 }
 

@@ -58,6 +58,11 @@ pub struct Version {
 pub struct Connection(watch::Receiver<u64>);
 
 impl Connection {
+    /// A connection whose ends this counts, for runtimes that are simulated.
+    pub fn counted(ends: watch::Receiver<u64>) -> Self {
+        Self(ends)
+    }
+
     /// Resolves when a connection has ended since this value was made or this was last called. Why is not known: a call
     /// tells whether the runtime is there. Never resolves without a connection, nor after the last client was dropped.
     pub async fn ended(&mut self) {

@@ -1,13 +1,19 @@
 //! What makes a manager repeatable: time, randomness and injected bugs come from outside.
 
 /// Crates that a simulation runs.
-const SIMULATED: &[&str] = &["runtime/src/", "kruise/src/manager/", "agent-core/src/"];
+const SIMULATED: &[&str] = &[
+    "runtime/src/",
+    "kruise/src/manager/",
+    "agent-core/src/",
+    "agent/src/",
+];
 /// Files that may read the clock and the state of the process.
 const SOURCES: &[&str] = &[
     "runtime/src/clock.rs",
     "runtime/src/metrics/",
     "runtime/src/lease/driver.rs",
     "kruise/src/manager/jitter.rs",
+    "agent/src/jitter.rs",
 ];
 /// Time and randomness that no seed decides.
 const UNREPEATABLE: &[&str] = &[

@@ -28,7 +28,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("plan-united", PLAN),
     ("plan-spread", PLAN),
     ("admission", PLAN),
-    ("agent-core", AGENT),
+    // Of plans it has the switch of injected bugs only.
+    ("agent-core", PLAN),
     ("agent", SHELL_OF_NODES),
     ("sim", LIBS),
     ("tour", &[]),
@@ -48,14 +49,6 @@ const SHELL_OF_NODES: &[&str] = &[
     "kruise-agent-core",
     "kruise-runtime",
     "kruise-server",
-];
-const AGENT: &[&str] = &[
-    "go-compat",
-    "kube-cache",
-    "kube-queue",
-    "kube-schema",
-    "kruise-api",
-    "kruise-views",
 ];
 const PLAN: &[&str] = &[
     "go-compat",

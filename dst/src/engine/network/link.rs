@@ -26,6 +26,11 @@ use crate::engine::{
     write::Write,
 };
 
+/// As whom managers send requests.
+const MANAGER: &str = "system:serviceaccount:kruise-system:kruise-manager";
+/// As whom agents do.
+const AGENT: &str = "system:serviceaccount:kruise-system:kruise-daemon";
+
 /// Managers wait this long for an answer.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -161,7 +166,7 @@ async fn carry(
     process: ProcessId,
     request: http::Request<Body>,
 ) -> Result<http::Response<Answer>, io::Error> {
-    let (agent, request) = read(request).await?;
+    let (agent, request) = read(process, request).await?;
     let (fate, sent) = cluster.look(|state| {
         let fate = Fate::draw(state, process, &request);
         let sent = state
@@ -246,7 +251,7 @@ async fn journey(
     }
 }
 
-async fn read(request: http::Request<Body>) -> Result<(String, Request), io::Error> {
+async fn read(process: ProcessId, request: http::Request<Body>) -> Result<(String, Request), io::Error> {
     let (parts, body) = request.into_parts();
     let header = |name: &str| {
         let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
@@ -261,7 +266,7 @@ async fn read(request: http::Request<Body>) -> Result<(String, Request), io::Err
         content_type: header("content-type"),
         accept: header("accept"),
         agent: agent.clone(),
-        user: "system:serviceaccount:kruise-system:kruise-manager".into(),
+        user: if process.is_agent() { AGENT } else { MANAGER }.into(),
         body: body.to_vec(),
     };
     Ok((agent, request))

@@ -1,5 +1,6 @@
 //! Watches. The server decides whether one may be opened at all; what it shows then comes from the one log of what is
-//! true, as late as the scenario says, so that a change is printed once for all watches.
+//! true, as late as the scenario says, so that a change is printed once for all watches of
+//! managers. A watch of an agent shows what its selector selects.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -21,6 +22,7 @@ use crate::engine::{
     process::ProcessId,
     resource::Resource,
     scenario::LastingFault,
+    selector::Selector,
     verdict::Violation,
 };
 
@@ -32,14 +34,35 @@ struct Open {
     cluster: Arc<Cluster>,
     process: ProcessId,
     of: Resource,
-    /// Only selected objects?
-    only_selected: bool,
+    shows: Shows,
     /// Changes of the log that were shown.
     shown: usize,
     news: Arc<Notify>,
     cuts: u64,
     until: Instant,
     is_over: bool,
+}
+
+/// Which objects a watch shows.
+#[derive(Clone, Debug)]
+enum Shows {
+    All,
+    /// Those with one of the labels by which managers select objects.
+    Marked,
+    /// Those of an agent.
+    Of(Selector),
+}
+
+impl Shows {
+    fn of(process: ProcessId, request: &Request) -> Self {
+        if process.is_agent() {
+            Self::Of(Selector::of(&request.query))
+        } else if mirror::is_for_selected(request) {
+            Self::Marked
+        } else {
+            Self::All
+        }
+    }
 }
 
 /// The answer to a request for a watch that the server has accepted.
@@ -75,7 +98,7 @@ pub(super) fn open(
         cluster: cluster.clone(),
         process,
         of,
-        only_selected: mirror::is_for_selected(request),
+        shows: Shows::of(process, request),
         shown: cluster.look(|state| state.mirror.of(of).after(version)),
         cuts: cluster.look(|state| state.cuts.of(of)),
         news,
@@ -123,9 +146,9 @@ impl Open {
             if late.is_some() {
                 sleep(wait).await;
                 if !self.is_cut() {
-                    let lines = self.cluster.look(|state| {
-                        state.shows(self.process, self.of, self.only_selected, &mut self.shown)
-                    });
+                    let lines = self
+                        .cluster
+                        .look(|state| state.shows(self.process, self.of, &self.shows, &mut self.shown));
                     return Some(Ok(lines));
                 }
             }
@@ -182,17 +205,22 @@ impl State {
         })
     }
 
-    fn shows(&mut self, process: ProcessId, of: Resource, only_selected: bool, shown: &mut usize) -> Bytes {
-        let changes = self.mirror.of(of).changes.get(*shown..).unwrap_or_default();
+    fn shows(&mut self, process: ProcessId, of: Resource, shows: &Shows, shown: &mut usize) -> Bytes {
+        let log = self.mirror.of(of);
+        let changes = log.changes.get(*shown..).unwrap_or_default();
         *shown += changes.len();
         let version = changes.last().map_or(0, |change| change.version);
-        let lines = match changes {
-            [only] if !only_selected => only.line.clone(),
-            several => several
+        let lines = match (shows, changes) {
+            (Shows::All, [only]) => only.line.clone(),
+            (_, several) => several
                 .iter()
-                .filter(|change| !only_selected || change.is_selected)
-                .fold(BytesMut::new(), |mut all, change| {
-                    all.extend_from_slice(&change.line);
+                .filter_map(|change| match shows {
+                    Shows::All => Some(change.line.clone()),
+                    Shows::Marked => change.is_selected.then(|| change.line.clone()),
+                    Shows::Of(selector) => log.line(change, selector),
+                })
+                .fold(BytesMut::new(), |mut all, line| {
+                    all.extend_from_slice(&line);
                     all
                 })
                 .freeze(),

@@ -1,6 +1,6 @@
 //! Scenarios with ContainerRecreateRequests.
 
-use super::start::{Edit, NAME, REQUESTS, Recreate, Start};
+use super::start::{Edit, NAME, REQUESTS, Recreate, RuntimeFault, Start};
 use crate::engine::{
     generate::{add_crashes, add_faults, add_steps, begin},
     random::{Purpose, Random},
@@ -71,6 +71,8 @@ fn edits(scenario: &mut Scenario, random: &mut Random, pods: u8) -> u64 {
     }
     for number in 1..=NODES {
         add(at + 1, &Edit::Silent(number, false));
+        add(at + 1, &Edit::Runtime(number, RuntimeFault::Slow(0)));
+        add(at + 1, &Edit::Runtime(number, RuntimeFault::Back));
     }
     at + random.between(5_000, 20_000)
 }
@@ -79,6 +81,13 @@ fn recreate(random: &mut Random) -> Recreate {
     Recreate {
         all: random.percent(50),
         ordered: random.percent(40),
+        force: random.percent(40),
+        grace: random.percent(50).then(|| random.between(0, 5) as u8),
+        started: if random.percent(25) {
+            random.between(1, 4) as u8
+        } else {
+            0
+        },
         unready: random.percent(60).then(|| random.between(0, 6) as u8),
         deadline: random.percent(25).then(|| random.between(3, 40) as u8),
         ttl: random.percent(60).then(|| random.between(0, 20) as u8),
@@ -87,10 +96,18 @@ fn recreate(random: &mut Random) -> Recreate {
 
 fn edit(random: &mut Random, pods: u8) -> Edit {
     let pod = random.between(0, u64::from(pods) - 1) as u8;
+    let node = random.between(1, u64::from(NODES)) as u8;
     match random.between(0, 99) {
-        0..60 => Edit::Request(pod, recreate(random)),
-        60..70 => Edit::Delete(random.between(0, 20) as u8),
-        70..82 => Edit::Pod(pod),
-        _ => Edit::Silent(random.between(1, u64::from(NODES)) as u8, random.percent(60)),
+        0..58 => Edit::Request(pod, recreate(random)),
+        58..66 => Edit::Delete(random.between(0, 20) as u8),
+        66..76 => Edit::Pod(pod),
+        76..86 => Edit::Silent(node, random.percent(60)),
+        86..91 => Edit::Dies(node),
+        91..95 => Edit::Runtime(
+            node,
+            RuntimeFault::Slow(random.between(0, 3) * random.between(50, 700)),
+        ),
+        95..98 => Edit::Runtime(node, RuntimeFault::Away),
+        _ => Edit::Runtime(node, RuntimeFault::Back),
     }
 }

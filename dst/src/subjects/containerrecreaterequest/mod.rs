@@ -1,6 +1,6 @@
-//! ContainerRecreateRequests for pods whose nodes have agents that are slow, away, or die between a stop and its report.
+//! ContainerRecreateRequests for pods on nodes with the agents that are shipped. Agents are away, or die between a stop and its
+//! report; container runtimes are slow, or away.
 
-mod agents;
 mod generate;
 mod oracles;
 mod start;
@@ -8,7 +8,7 @@ mod user;
 
 use serde::Deserialize;
 use serde_json::Value;
-use start::{CONTROLLER, Edit, NAME, REQUESTS, Recreate, Start};
+use start::{CONTROLLER, Edit, NAME, REQUESTS, Recreate, RuntimeFault, Start};
 
 use crate::engine::{
     oracles::Oracles,
@@ -88,6 +88,8 @@ fn clean() -> Scenario {
         add(at + 5_000, &request(1, Some(2), None));
         add(at + 6_000, &Edit::Delete(round as u8));
     }
+    add(130_000, &Edit::Runtime(2, RuntimeFault::Slow(300)));
+    add(160_000, &Edit::Runtime(2, RuntimeFault::Slow(0)));
     add(170_000, &Edit::Silent(1, true));
     add(172_000, &request(0, Some(2), Some(5)));
     add(174_000, &Edit::Pod(1));

@@ -22,7 +22,7 @@ pub struct Start {
     pub pods: u8,
     /// So many of them lack the readiness gate.
     pub ungated: u8,
-    /// An agent dies in this share of the passes after a stop, in percent, and reports some seconds later.
+    /// An agent dies at this share of the stops of containers, in percent: before or after the runtime has answered.
     pub dying: u8,
 }
 
@@ -44,6 +44,12 @@ pub struct Recreate {
     pub all: bool,
     /// `orderedRecreate`.
     pub ordered: bool,
+    /// `forceRecreate`.
+    pub force: bool,
+    /// `terminationGracePeriodSeconds`.
+    pub grace: Option<u8>,
+    /// `minStartedSeconds`.
+    pub started: u8,
     /// `unreadyGracePeriodSeconds`.
     pub unready: Option<u8>,
     /// `activeDeadlineSeconds`.
@@ -57,6 +63,9 @@ impl Default for Recreate {
         Self {
             all: true,
             ordered: false,
+            force: false,
+            grace: None,
+            started: 0,
             unready: Some(3),
             deadline: None,
             ttl: Some(10),
@@ -70,12 +79,14 @@ pub fn pod_name(place: u8) -> String {
 }
 
 impl Start {
-    /// The pod at a place.
+    /// The pod at a place. Every second one has a preStop hook.
     pub fn pod(&self, place: u8) -> Value {
-        let containers: Vec<Value> = CONTAINERS
-            .iter()
-            .map(|name| json!({"name": name, "image": "cart:1"}))
-            .collect();
+        let container = |name: &&str| json!({"name": name, "image": "cart:1"});
+        let mut containers: Vec<Value> = CONTAINERS.iter().map(container).collect();
+        if !place.is_multiple_of(2) {
+            let hook = json!({"exec": {"command": ["sleep", "1"]}});
+            containers[0]["lifecycle"] = json!({ "preStop": hook });
+        }
         let mut pod = json!({"apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": pod_name(place), "namespace": "default", "labels": {"app": "cart"}},
             "spec": {"terminationGracePeriodSeconds": 2, "containers": containers}});
@@ -95,7 +106,11 @@ impl Recreate {
             .take(wanted)
             .map(|name| json!({"name": name}))
             .collect();
-        let mut strategy = json!({"orderedRecreate": self.ordered});
+        let mut strategy = json!({"orderedRecreate": self.ordered, "forceRecreate": self.force,
+            "minStartedSeconds": self.started});
+        if let Some(grace) = self.grace {
+            strategy["terminationGracePeriodSeconds"] = grace.into();
+        }
         if let Some(unready) = self.unready {
             strategy["unreadyGracePeriodSeconds"] = unready.into();
         }
@@ -122,11 +137,29 @@ pub enum Edit {
     Pod(u8),
     /// The agent of a node is away, or is back.
     Silent(u8, bool),
+    /// The agent of a node dies, and another one starts.
+    Dies(u8),
+    /// Something goes wrong with the container runtime of a node, or is put right again.
+    Runtime(u8, RuntimeFault),
+}
+
+/// What goes wrong with a container runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum RuntimeFault {
+    /// It ends.
+    Away,
+    /// It is there again.
+    Back,
+    /// Each call takes so many milliseconds longer.
+    Slow(u64),
 }
 
 impl Edit {
     /// Does it end what would keep a request from its end?
     pub fn is_release(&self) -> bool {
-        matches!(self, Self::Silent(_, false))
+        matches!(
+            self,
+            Self::Silent(_, false) | Self::Runtime(_, RuntimeFault::Back | RuntimeFault::Slow(0))
+        )
     }
 }

@@ -1,17 +1,15 @@
 //! What users do to requests and pods.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures::{FutureExt, future::BoxFuture};
-use kruise_sim::{Method, Request};
+use kruise_sim::{Method, Request, runtime::Fault};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{
-    agents,
-    start::{Edit, REQUESTS, Start, pod_name},
-};
+use super::start::{Edit, REQUESTS, RuntimeFault, Start, pod_name};
 use crate::engine::{
+    agents, boot,
     cluster::Cluster,
     subject::User,
     user::{self, insist},
@@ -21,7 +19,7 @@ use crate::subjects::nodes;
 const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/containerrecreaterequests";
 const PODS_PATH: &str = "/api/v1/namespaces/default/pods";
 
-/// Users of requests, those who run the pods, and the agents of nodes.
+/// Users of requests, and those who run pods and nodes.
 pub struct ContainerRecreateRequestUser {
     /// The pods when they are created.
     pub start: Start,
@@ -29,8 +27,10 @@ pub struct ContainerRecreateRequestUser {
 
 impl User for ContainerRecreateRequestUser {
     fn attend(&self, cluster: &Arc<Cluster>) {
-        let seed = cluster.look(|state| state.random.clone().draw());
-        tokio::spawn(agents::attend(cluster.clone(), self.start.clone(), seed));
+        let setup = agents::Setup {
+            dying: self.start.dying,
+        };
+        agents::attend(cluster, boot::NODES.map(str::to_owned), setup);
     }
 
     fn create<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
@@ -72,11 +72,22 @@ impl User for ContainerRecreateRequestUser {
                     insist(cluster, Request::new(Method::Delete, &path, None)).await;
                     self.create_pod(cluster, place).await
                 }
-                Edit::Silent(number, silent) => {
-                    let value = if silent { json!("yes") } else { Value::Null };
-                    let patch = json!({"metadata": {"labels": {(agents::SILENT): value}}});
-                    let node = format!("/api/v1/nodes/{}", nodes::node_name(number));
-                    user::patch(cluster, &node, &patch).await
+                Edit::Silent(number, true) => {
+                    agents::leave(cluster, &nodes::node_name(number));
+                    true
+                }
+                Edit::Silent(number, false) => {
+                    agents::come_back(cluster, &nodes::node_name(number));
+                    true
+                }
+                Edit::Dies(number) => agents::die(cluster, &nodes::node_name(number)),
+                Edit::Runtime(number, fault) => {
+                    let fault = match fault {
+                        RuntimeFault::Away => Fault::Away,
+                        RuntimeFault::Back => Fault::Back,
+                        RuntimeFault::Slow(more) => Fault::Slow(Duration::from_millis(more)),
+                    };
+                    agents::break_runtime(cluster, &nodes::node_name(number), fault)
                 }
             })
         }

@@ -19,9 +19,9 @@ use crate::{
 const WATCHED: &[Resource] = &[PODS, PODS, STATES, STATES, NODES, STATEFULSETS];
 
 /// The PersistentPodState, its edits, and what users do to pods and nodes.
-const SCENARIO: Purpose = Purpose(1400);
+const SCENARIO: Purpose = Purpose(1500);
 /// The StatefulSet below it.
-const BELOW: Purpose = Purpose(1401);
+const BELOW: Purpose = Purpose(1501);
 /// Of the seeds that are of no later subject, this share has a PersistentPodState.
 const SHARE: u8 = 8;
 /// Most replicas of the StatefulSet.

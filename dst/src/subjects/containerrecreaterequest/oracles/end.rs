@@ -1,10 +1,19 @@
 //! The state that must be reached after the last edit and the last fault.
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::known::{after, has_ended, is_held, keys, pod_of};
 use crate::engine::oracles::{Mirror, PODS};
 use crate::subjects::containerrecreaterequest::start::REQUESTS;
+
+/// Does the status of a request say what it waits for?
+fn says_why(request: &Value) -> bool {
+    let states = request["status"]["containerRecreateStates"].as_array();
+    let states = states.into_iter().flatten();
+    let mut all = states.chain([&request["status"]]);
+    all.any(|one| !one["message"].as_str().unwrap_or_default().is_empty())
+}
 
 /// What is not yet as it should be.
 pub fn unfinished(mirror: &Mirror, now: Timestamp) -> Result<(), String> {
@@ -16,7 +25,7 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp) -> Result<(), String> {
         if !has_ended(request) {
             // Nobody starts the containers of a pod that has failed.
             let has_failed = pod_of(request, mirror).is_some_and(|pod| !pod.gone && !pod.is_active());
-            if has_failed && value["spec"]["activeDeadlineSeconds"].is_null() {
+            if has_failed && value["spec"]["activeDeadlineSeconds"].is_null() && says_why(value) {
                 continue;
             }
             return Err(format!("{name} has not ended: {}", value["status"]));

@@ -3,7 +3,9 @@
 mod end;
 mod known;
 mod pods;
+mod reports;
 mod requests;
+mod stops;
 
 use std::collections::BTreeMap;
 
@@ -12,7 +14,7 @@ use kruise_sim::Method;
 use serde_json::Value;
 
 use super::start::{CONTROLLER, REQUESTS};
-use crate::engine::oracles::{Counters, Mirror, Object, Oracles, Violation, Write};
+use crate::engine::oracles::{Counters, Mirror, Object, Oracles, RuntimeCall, Violation, Write};
 
 /// Least of writes of requests for a scenario to count.
 const WRITES: u32 = 12;
@@ -24,16 +26,21 @@ const MOST: u32 = 2;
 pub struct ContainerRecreateRequestOracles {
     /// How often each request, by its uid, was written beside its status.
     written: BTreeMap<String, u32>,
+    stops: stops::Stops,
 }
 
 impl Oracles for ContainerRecreateRequestOracles {
     fn judge(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         if write.component != CONTROLLER {
-            return None;
+            return reports::judge(write, mirror);
         }
         pods::judge(write, mirror)
             .or_else(|| requests::judge(write, mirror))
             .or_else(|| self.judge_number(write, mirror))
+    }
+
+    fn judge_call(&mut self, call: &RuntimeCall<'_>, mirror: &Mirror) -> Option<Violation> {
+        self.stops.judge(call, mirror)
     }
 
     fn unfinished(&self, mirror: &Mirror, now: Timestamp, _: &Value) -> Result<(), String> {
@@ -48,13 +55,13 @@ impl Oracles for ContainerRecreateRequestOracles {
         counters.written(REQUESTS.plural) >= WRITES
     }
 
-    /// Each open request is held back, reported on twice, ended and released.
+    /// Each open request is held back, reported on four times, ended and released, and its containers have events.
     fn writes_to_come(&self, mirror: &Mirror) -> Option<u32> {
         let open = mirror
             .of(REQUESTS)
             .now()
             .filter(|request| !known::has_ended(request));
-        Some(u32::try_from(open.count() * 5).unwrap_or(u32::MAX))
+        Some(u32::try_from(open.count() * 9).unwrap_or(u32::MAX))
     }
 }
 

@@ -1,0 +1,9 @@
+//! Randomness of a process on a node.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+
+/// A random number to spread retries. The standard library seeds each hasher state with entropy.
+pub(crate) fn jitter() -> u64 {
+    RandomState::new().build_hasher().finish()
+}

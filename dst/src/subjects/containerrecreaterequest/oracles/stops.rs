@@ -1,0 +1,142 @@
+//! *"A container is stopped once for a request: after that is stored, after its pod was out of service for as long as is wanted,
+//! in its order, and one request of a pod after the other."*
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+use kruise_sim::runtime::Call;
+use serde_json::Value;
+
+use super::known::{grace, has_ended, has_gate, has_key, is_there, pod_of};
+use crate::engine::oracles::{Mirror, Object, RuntimeCall, Violation};
+use crate::subjects::containerrecreaterequest::start::REQUESTS;
+
+/// What agents have stopped.
+#[derive(Default)]
+pub struct Stops {
+    /// Ids of containers, by request and name of the container.
+    stopped: BTreeMap<(String, String), String>,
+    /// Requests for which containers of a pod were stopped.
+    of_pods: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// A container that is stopped, as its request says.
+struct Stop<'m> {
+    request: &'m Object,
+    name: &'m str,
+}
+
+impl Stops {
+    /// Judges a call of a runtime.
+    pub fn judge(&mut self, call: &RuntimeCall<'_>, mirror: &Mirror) -> Option<Violation> {
+        let Call::StopContainer { container, .. } = call.call else {
+            return None;
+        };
+        let violation = |oracle, what: String| {
+            let what = format!("{} stops {container} on {}: {what}", call.process, call.node);
+            Some(Violation { oracle, what })
+        };
+        let Some(stop) = stored(container, mirror) else {
+            return violation("what is stopped was stored before", "no request says so".into());
+        };
+        let (request, name) = (stop.request, stop.name);
+        let pod = request.label("crr.apps.kruise.io/pod-uid");
+        let key = (request.uid.to_string(), name.to_owned());
+        let before = self.stopped.entry(key).or_insert_with(|| container.clone());
+        if before != container {
+            let what = format!("for {} {before} was stopped as {name}", request.name);
+            return violation("a container is stopped once for a request", what);
+        }
+        let of_pod = self.of_pods.entry(pod.to_owned()).or_default();
+        of_pod.insert(request.uid.to_string());
+        if let Some(other) = of_pod.iter().find_map(|uid| running(uid, request, mirror)) {
+            let what = format!("{} has begun, and {} is not over", request.name, other.name);
+            return violation("one request of a pod after the other", what);
+        }
+        if is_over(request) {
+            return None;
+        }
+        if let Some(what) = too_early(request, call.now) {
+            return violation("a container is stopped after the grace period", what);
+        }
+        let pod = pod_of(request, mirror).filter(|pod| has_gate(pod) && is_there(request, mirror));
+        let is_in_service = pod.is_some_and(|pod| !has_key(pod, &request.name));
+        if has_grace(request) && is_in_service {
+            return violation("a container is stopped out of service", request.name.to_string());
+        }
+        let others = unordered(request, name);
+        others.and_then(|what| violation("one container after the other", what))
+    }
+}
+
+/// The request that has stored last that this container is being stopped.
+fn stored<'m>(container: &str, mirror: &'m Mirror) -> Option<Stop<'m>> {
+    let end = format!("://{container}");
+    let named = |object: &'m Object| {
+        let mut states = states(object.value());
+        states.find(|state| {
+            let message = state["message"].as_str().unwrap_or_default();
+            message.ends_with(&end)
+        })
+    };
+    let newest = |versions: &'m Vec<std::sync::Arc<Object>>| {
+        let mut newest_first = versions.iter().rev();
+        let (version, name) =
+            newest_first.find_map(|one| Some((one.version, named(one)?["name"].as_str()?)))?;
+        let request = versions.last()?;
+        Some((version, Stop { request, name }))
+    };
+    let all = mirror.of(REQUESTS).objects.values().filter_map(newest);
+    all.max_by_key(|(version, _)| *version).map(|(_, stop)| stop)
+}
+
+fn states(request: &Value) -> impl Iterator<Item = &Value> {
+    let states = request["status"]["containerRecreateStates"].as_array();
+    states.into_iter().flatten()
+}
+
+fn is_over(request: &Object) -> bool {
+    request.gone || request.is_going() || has_ended(request)
+}
+
+/// Another request, if it is not over.
+fn running<'m>(uid: &str, than: &Object, mirror: &'m Mirror) -> Option<&'m Object> {
+    let other = mirror.of(REQUESTS).objects.get(uid)?.last()?;
+    (other.uid != than.uid && !is_over(other)).then_some(&**other)
+}
+
+fn has_grace(request: &Object) -> bool {
+    !request.value()["spec"]["strategy"]["unreadyGracePeriodSeconds"].is_null()
+}
+
+/// Why it is too early to stop something, if it is.
+fn too_early(request: &Object, now: Timestamp) -> Option<String> {
+    let seconds = request.value()["spec"]["strategy"]["unreadyGracePeriodSeconds"].as_i64()?;
+    let since: Option<Timestamp> = grace(request).parse().ok();
+    let due = since.and_then(|since| since.checked_add(SignedDuration::from_secs(seconds)).ok());
+    match due {
+        Some(due) if due <= now => None,
+        _ => Some(format!("{} waits until {due:?}, and it is {now}", request.name)),
+    }
+}
+
+/// A container before this one that is not dealt with, in an ordered request.
+fn unordered(request: &Object, name: &str) -> Option<String> {
+    let spec = &request.value()["spec"];
+    if spec["strategy"]["orderedRecreate"] != true {
+        return None;
+    }
+    let containers = spec["containers"].as_array()?.iter();
+    let mut before = containers.take_while(|one| one["name"] != *name);
+    let is_dealt_with = |one: &Value| {
+        let mut states = states(request.value());
+        states.any(|state| state["name"] == one["name"] && is_final(state))
+    };
+    let open = before.find(|one| !is_dealt_with(one))?;
+    Some(format!("{name} before {} of {}", open["name"], request.name))
+}
+
+/// Is a container dealt with?
+pub fn is_final(state: &Value) -> bool {
+    state["phase"] == "Succeeded" || state["phase"] == "Failed"
+}
