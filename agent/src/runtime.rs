@@ -89,7 +89,8 @@ impl ContainerRuntime for cri::Client {
     }
 
     fn images<'a>(&'a self, each: &'a mut (dyn FnMut(Image) + Send)) -> Call<'a, ()> {
-        self.fold_images((), move |_: &mut (), image| each(image)).boxed()
+        self.fold_images((), move |(): &mut (), image| each(image))
+            .boxed()
     }
 
     fn pull<'a>(&'a self, pull: &'a Pull<'a>, limit: Duration) -> Call<'a, String> {

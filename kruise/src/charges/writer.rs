@@ -247,10 +247,11 @@ impl<T: Charged> Writer<T> {
         };
         if let Some(patch) = patch.as_object_mut() {
             let metadata = before.metadata();
-            let mut guard = json!({"uid": metadata.uid});
-            if !is_injected(Bug::SlotsOverwritten) {
-                guard["resourceVersion"] = json!(metadata.resource_version);
-            }
+            let guard = if is_injected(Bug::SlotsOverwritten) {
+                json!({"uid": metadata.uid})
+            } else {
+                json!({"uid": metadata.uid, "resourceVersion": metadata.resource_version})
+            };
             patch.insert("metadata".into(), guard);
         }
         let path = self.served.path(&Self::target(name), Part::Status)?;

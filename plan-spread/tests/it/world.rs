@@ -237,7 +237,7 @@ impl World {
         let Some(matched) = spread::matched(&pod.annotations) else {
             return;
         };
-        if let Some(status) = spread::delete(&self.typed(), &going, &matched, self.now) {
+        if let Some(status) = spread::delete(&self.typed(), &going, &matched, self.replicas(), self.now) {
             self.record(&status);
         }
     }

@@ -28,18 +28,13 @@ struct Lab {
 }
 
 impl Lab {
-    /// A chart with these kinds; with all if the text is empty.
-    fn new(only: &str) -> Self {
+    fn new() -> Self {
         let kubeconfig = variable("KRUISE_E2E_KUBECONFIG");
         let kubectl = Kubectl::new(variable("KRUISE_E2E_KUBECTL"), kubeconfig);
         let chart = PathBuf::from(variable("KRUISE_E2E_DIR")).join("chart");
-        // A chart of other kinds would leave templates.
-        if chart.exists() {
-            std::fs::remove_dir_all(&chart).unwrap();
-        }
         let chart = chart.display().to_string();
         let written = Command::new(variable("KRUISE_E2E_BIN"))
-            .args(["chart", "--only", only, "--dir", &chart])
+            .args(["chart", "--dir", &chart])
             .output()
             .unwrap();
         assert!(written.status.success(), "{written:?}");
@@ -120,7 +115,7 @@ fn upstream() -> String {
 #[test]
 #[ignore = "needs Helm and a real node: cargo xtask e2e --chart"]
 fn helm_installs_managers_that_update_a_pod_in_place_and_uninstalls_them_when_nothing_needs_them() {
-    let lab = Lab::new("");
+    let lab = Lab::new();
     assert_eq!(lab.definitions(), [""; 0], "the cluster has had nothing of ours");
     let install = ["install", "kruise", &lab.chart, "--values", &upstream()];
     lab.must(&[&install[..], &["--wait", "--timeout=8m"]].concat());
@@ -131,13 +126,7 @@ fn helm_installs_managers_that_update_a_pod_in_place_and_uninstalls_them_when_no
         assert_eq!(status["restartCount"], 0, "{}", lab.state());
         assert!(text(status, "/imageID").contains("kruise/kruise-manager@sha256:"));
     }
-    let agents = lab.system.list("pods", AGENTS).unwrap();
-    assert_eq!(agents.len(), 1, "Helm has waited for the agent of the node");
-    assert_eq!(
-        agents[0]["status"]["containerStatuses"][0]["ready"], true,
-        "{}",
-        agents[0]
-    );
+    until_the_agent_runs(&lab);
     restart_restricted(&lab, &managers);
     until_webhooks_answer(lab.kubectl.kubeconfig()).unwrap();
     update_in_place(&lab);
@@ -160,10 +149,11 @@ fn helm_installs_managers_that_update_a_pod_in_place_and_uninstalls_them_when_no
 #[test]
 #[ignore = "needs Helm and a real node: cargo xtask e2e --chart"]
 fn clonesets_alone_are_updated_under_the_rights_of_their_chart() {
-    let lab = Lab::new("clonesets");
+    let lab = Lab::new();
     assert_eq!(lab.definitions(), [""; 0], "the cluster has nothing of ours");
     let install = ["install", "kruise", &lab.chart, "--values", &upstream()];
-    lab.must(&[&install[..], &["--wait", "--timeout=8m"]].concat());
+    let alone = ["--set", "installation.only=clonesets"];
+    lab.must(&[&install[..], &alone, &["--wait", "--timeout=8m"]].concat());
     let definition = "customresourcedefinition.apiextensions.k8s.io/clonesets.apps.kruise.io";
     assert_eq!(lab.definitions(), [definition]);
     until_webhooks_answer(lab.kubectl.kubeconfig()).unwrap();
@@ -179,6 +169,15 @@ fn clonesets_alone_are_updated_under_the_rights_of_their_chart() {
     })
     .unwrap();
     lab.delete_definitions();
+}
+
+/// Waits for the agent of the node: Helm does not, because its DaemonSet may have one pod that is unavailable.
+fn until_the_agent_runs(lab: &Lab) {
+    wait::until_true("the agent is ready", LIMIT, || {
+        let agents = lab.system.list("pods", AGENTS)?;
+        Ok(agents.len() == 1 && agents[0]["status"]["containerStatuses"][0]["ready"] == true)
+    })
+    .unwrap_or_else(|error| panic!("{error:#}\n{}", lab.state()));
 }
 
 /// Pod Security lets nothing but "restricted" into the namespace, and all managers are replaced.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{LAG, before, is_for_workload, pairs, record, wanted::Wanted};
+use super::known::{LAG, before, is_for_workload, pairs, record};
+use super::wanted::Wanted;
 use crate::{
     engine::oracles::{Mirror, Object, PODS, Violation},
     subjects::{

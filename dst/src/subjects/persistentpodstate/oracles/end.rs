@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{is_for_workload, pairs, record, wanted::Wanted};
+use super::known::{is_for_workload, pairs, record};
+use super::wanted::Wanted;
 use crate::{
     engine::oracles::{Mirror, NODES, Object, PODS},
     subjects::{

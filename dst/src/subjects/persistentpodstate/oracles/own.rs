@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use kruise_sim::Method;
 
-use super::{Change, is_for_workload, wanted::Wanted};
+use super::known::{Change, is_for_workload};
+use super::wanted::Wanted;
 use crate::{
     engine::oracles::{Mirror, Object, Violation},
     subjects::{persistentpodstate::start::WORKLOAD, statefulset::start::STATEFULSETS},

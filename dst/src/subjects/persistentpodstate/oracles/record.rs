@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Change, before, pairs, wanted::Wanted};
+use super::known::{Change, LAG, before, pairs};
+use super::wanted::Wanted;
 use crate::{
     engine::oracles::{Mirror, NODES, Object, PODS, Violation},
     subjects::{
@@ -153,7 +154,7 @@ impl Judge<'_> {
 
     /// May it be believed that the workload has no pod of that name?
     fn may_be_gone(&self, name: &str) -> bool {
-        let from = before(self.change.after.at, super::LAG);
+        let from = before(self.change.after.at, LAG);
         self.pods(name).all(|versions| {
             let is_known = versions.first().is_some_and(|born| born.at <= from);
             let recent = moments::since(versions, from, self.change.after.version);
