@@ -117,6 +117,13 @@ pub enum Lookup {
         /// The workload.
         workload: Workload,
     },
+    /// `spec.replicas` of a workload, if that is known soon: [`LookupResult::Replicas`].
+    Replicas {
+        /// Its namespace.
+        namespace: String,
+        /// The workload.
+        workload: Workload,
+    },
     /// The workloads that a new pod belongs to, from its controller upwards: [`LookupResult::Workloads`].
     Workloads {
         /// Namespace of the pod.
@@ -176,6 +183,8 @@ pub enum LookupResult {
     Spreads(Vec<Arc<WorkloadSpread>>),
     /// The controller of a workload that exists; `None` if it has none, or cannot be read.
     Owner(Option<Workload>),
+    /// The replicas; `None` if they are not known.
+    Replicas(Option<i32>),
     /// Workloads.
     Workloads(Vec<Workload>),
     /// The object does not exist, or the setting is not there.
@@ -358,6 +367,15 @@ impl Lookups {
             LookupResult::Owner(owner) => Some(owner.as_slice()),
             _ => None,
         })
+    }
+
+    /// The replicas of a workload; `None` if they are not known.
+    pub(crate) fn replicas(&self, lookup: Lookup) -> Result<Option<i32>, Lookup> {
+        let found = self.read(lookup, |result| match result {
+            LookupResult::Replicas(replicas) => Some(*replicas),
+            _ => None,
+        })?;
+        Ok(found.flatten())
     }
 
     /// A setting; `None` if it is not there.

@@ -39,6 +39,9 @@ const POLL: Duration = Duration::from_millis(5);
 /// Time limit for reading the owners of a new pod: a part of that of its review.
 const OWNERS: Duration = Duration::from_millis(200);
 
+/// Time limit for reading replicas, which are not known after it.
+const REPLICAS: Duration = Duration::from_millis(100);
+
 /// Results without a request.
 pub(crate) trait Cache {
     /// The result of a lookup.
@@ -244,6 +247,13 @@ impl Server {
         }
     }
 
+    /// `spec.replicas` of a workload; `None` if it is not soon known.
+    async fn replicas(&self, namespace: &str, workload: &Workload) -> Option<i32> {
+        let object = timeout(REPLICAS, self.workloads.object(namespace, workload)).await;
+        let object: Value = object.ok()?.ok()??;
+        object.pointer("/spec/replicas")?.as_i64()?.try_into().ok()
+    }
+
     /// One request, or one for each version that may be served.
     async fn get(&self, lookup: &Lookup) -> Result<LookupResult, ApiError> {
         match lookup {
@@ -331,6 +341,9 @@ impl Server {
             Lookup::Workload { namespace, workload } => {
                 let object = self.workloads.object(namespace, workload).await?;
                 Ok(found(object, LookupResult::Object))
+            }
+            Lookup::Replicas { namespace, workload } => {
+                Ok(LookupResult::Replicas(self.replicas(namespace, workload).await))
             }
             Lookup::Workloads {
                 namespace,

@@ -1,4 +1,4 @@
-//! Deletions and evictions of pods that a WorkloadSpread has counted: the subset misses one more pod.
+//! Deletions and evictions of pods that a WorkloadSpread has counted: the subset misses one more pod, unless it has too many.
 //!
 //! Nothing is refused here. What is not recorded now, the controller counts when the pod is gone.
 
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use go_compat::IntOrString;
 use kruise_api::names::workloadspread::MATCHED;
 use kruise_api::workloadspread::{Matched, WorkloadSpread};
-use kruise_plan_kit::spread::{self, GoingPod, is_counted};
+use kruise_plan_kit::spread::{self, GoingPod, is_counted, is_known};
+use kruise_plan_kit::workloads::Workload;
 use kruise_views::PodView;
 use serde::Deserialize as _;
 
 use super::subject::is_dry_run;
 use crate::lookup::{Lookup, Lookups, ObjectName};
-use crate::pod::spread::replicas_of;
 use crate::write::{Count, Write};
 use crate::{Operation, Options, Outcome, Request, Response};
 
@@ -95,7 +95,8 @@ fn recorded(request: &Request, options: Options, lookups: &Lookups) -> Result<Ou
     }))))
 }
 
-/// The replicas of the target, if the limit of the subset is a percentage of them.
+/// The replicas of the target, if the limit of the subset is a percentage of them: they say whether it has too many pods. If they are
+/// not known soon, the pod counts as one of those that fit, until the controller counts again.
 fn replicas(
     spread: &WorkloadSpread,
     matched: &Matched,
@@ -104,10 +105,21 @@ fn replicas(
 ) -> Result<Option<i32>, Lookup> {
     let mut subsets = spread.spec.subsets.iter();
     let subset = subsets.find(|subset| subset.name == matched.subset);
-    match subset.and_then(|subset| subset.max_replicas.as_ref()) {
-        Some(IntOrString::String(_)) => replicas_of(spread, namespace, lookups),
-        _ => Ok(None),
+    let is_percentage =
+        subset.is_some_and(|subset| matches!(subset.max_replicas, Some(IntOrString::String(_))));
+    let mut filters = spread.spec.target_filter.iter();
+    let is_elsewhere = filters.any(|filter| !filter.replicas_path_list.is_empty());
+    let Some(target) = &spread.spec.target_ref else {
+        return Ok(None);
+    };
+    let is_usual = !is_elsewhere && is_known(target.group(), &target.kind, &[]);
+    if !is_percentage || !is_usual {
+        return Ok(None);
     }
+    lookups.replicas(Lookup::Replicas {
+        namespace: namespace.to_owned(),
+        workload: Workload::new(target.group(), &target.kind, &target.name),
+    })
 }
 
 #[cfg(test)]
@@ -120,10 +132,15 @@ mod tests {
     use crate::lookup::LookupResult;
 
     fn spread(status: &Value) -> LookupResult {
+        limited(&json!(3), status)
+    }
+
+    /// With this limit of subset `a`.
+    fn limited(limit: &Value, status: &Value) -> LookupResult {
         let object = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "WorkloadSpread",
             "metadata": {"name": "web", "namespace": "shop", "resourceVersion": "1"},
             "spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
-                "subsets": [{"name": "a", "maxReplicas": 3}, {"name": "b"}]},
+                "subsets": [{"name": "a", "maxReplicas": limit}, {"name": "b"}]},
             "status": {"versionedSubsetStatuses": {"5f": status}}});
         LookupResult::Spread(WorkloadSpread::from_value(object).map(Arc::new))
     }
@@ -208,6 +225,31 @@ mod tests {
             assert_eq!(
                 stored(review(&request, Options::DEFAULT, &known(&recorded))),
                 None
+            );
+        }
+    }
+
+    #[test]
+    fn the_replicas_of_a_percentage_say_whether_a_pod_is_too_many_and_nothing_is_refused_for_want_of_them() {
+        let status = json!([{"name": "a", "replicas": 3, "missingReplicas": 0}]);
+        let mut all = known(&status);
+        all.insert_live(lookup(), limited(&json!("50%"), &status));
+        let request = deletion(&pod("a"));
+        let wanted = Lookup::Replicas {
+            namespace: "shop".into(),
+            workload: Workload::new("apps", "Deployment", "web"),
+        };
+        let Outcome::Missing(missing) = review(&request, Options::DEFAULT, &all) else {
+            panic!("decided")
+        };
+        assert_eq!(missing, std::slice::from_ref(&wanted));
+        for (replicas, left) in [(Some(4), 0), (Some(6), 1), (None, 1)] {
+            all.insert(wanted.clone(), LookupResult::Replicas(replicas));
+            let stored = stored(review(&request, Options::DEFAULT, &all));
+            assert_eq!(
+                stored,
+                Some((left, vec!["web-1".to_owned()], false)),
+                "{replicas:?}"
             );
         }
     }

@@ -98,7 +98,11 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::ParallelismOffByOne => &["parallelism"],
         Bug::FailedPodPausesNothing => &["a failed pod pauses the job"],
         Bug::FailedPodEndsNothing => &["a failed pod ends the job"],
-        Bug::RestartsUncounted => &["a failed pod ends the job", "a failed pod pauses the job"],
+        Bug::RestartsUncounted => &[
+            "a failed pod ends the job",
+            "a failed pod pauses the job",
+            "convergence",
+        ],
         Bug::DeadlineEarly => &["no job fails before its deadline"],
         Bug::TimeToLiveCut => &["a job is deleted when its time to live is over"],
         Bug::ActivationForgotten => &[

@@ -452,6 +452,12 @@ impl Cache for ReviewCache {
                 let owners = workloads.and_then(|found| found.cached_owners(namespace, controller));
                 cached(owners.map(LookupResult::Workloads))
             }
+            Lookup::Replicas { namespace, workload } => {
+                let workloads = self.workloads.as_ref();
+                let view = workloads.and_then(|found| found.cached_view(namespace, workload));
+                let replicas = view.and_then(|view| view.replicas);
+                cached(replicas.map(|replicas| LookupResult::Replicas(Some(replicas))))
+            }
             // These have no cache. `SidecarSet` is looked up only if it is not among `SidecarSets`.
             Lookup::SidecarSet(_)
             | Lookup::Setting(_)

@@ -154,6 +154,7 @@ impl Cache for Files {
             | Lookup::Spreads(_)
             | Lookup::Owner { .. }
             | Lookup::Workload { .. }
+            | Lookup::Replicas { .. }
             | Lookup::Workloads { .. }
             | Lookup::DryRunCreate { .. } => Cached::Absent,
         }

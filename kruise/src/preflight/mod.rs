@@ -99,13 +99,12 @@ pub fn run(options: &Options) -> anyhow::Result<Found> {
 async fn check(cluster: &Cluster, options: &Options) -> anyhow::Result<Report> {
     let (settings, config) = settings::check(cluster, options).await?;
     let limit = Duration::from_secs(options.timeout);
-    let (definitions, webhooks, objects, plans) = tokio::join!(
-        definitions::check(cluster, &options.namespace),
-        webhooks::check(cluster, &options.namespace, &config),
+    let (definitions, webhooks, objects, plans) = tokio::try_join!(
+        async { Ok(definitions::check(cluster, &options.namespace).await) },
+        async { Ok(webhooks::check(cluster, &options.namespace, &config).await) },
         objects::check(cluster, &config, &options.namespace),
-        plans::check(cluster, config.clone(), limit),
-    );
-    let objects = objects?;
+        async { Ok(plans::check(cluster, config.clone(), limit).await) },
+    )?;
     let plans = plans.result(&objects.moving);
     Ok(Report {
         pods_that_would_change: plans.pods,

@@ -122,7 +122,9 @@ pub fn assign(
         return Ok(Choice::Free(matched(&found.name, "")));
     }
     for one in &mut subsets {
-        one.deleting_pods.0.remove(key);
+        // The pod of that name was counted, and is gone.
+        let is_gone = one.deleting_pods.0.remove(key).is_some();
+        one.replicas = one.replicas.saturating_sub(i32::from(is_gone)).max(0);
     }
     let Some(found) = subsets.get_mut(found) else {
         return Ok(Choice::Nothing);
@@ -165,9 +167,12 @@ pub fn delete(
         return None;
     }
     let is_surplus = limit.is_some_and(|limit| taken(found) > i64::from(limit));
+    let mut is_new = false;
     for key in [pod.name, &matched.uid] {
-        found.creating_pods.0.remove(key);
+        is_new |= found.creating_pods.0.remove(key).is_some();
     }
+    // It has come, and was not counted yet.
+    found.replicas = found.replicas.saturating_add(i32::from(is_new));
     let missing = found.missing_replicas.saturating_add(i32::from(!is_surplus));
     found.missing_replicas = limit.map_or(missing, |limit| missing.min(limit));
     record(&mut found.deleting_pods, pod.name, now);

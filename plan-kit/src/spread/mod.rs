@@ -3,13 +3,13 @@
 //! The state is the stored status, nothing else. For each version of the pods it has, for each subset, how many pods are still
 //! missing. Everybody who lets a pod in or out changes the number first:
 //! 1. [`assign`] puts a new pod into a subset: the first one that misses pods. The pod becomes an entry of `creatingPods`.
-//! 2. [`delete`] records that a pod goes: an entry of `deletingPods`, and one more pod is missing.
+//! 2. [`delete`] records that a pod goes: an entry of `deletingPods`, and one more pod is missing, unless the subset has too many.
 //! 3. [`status_patch`] is what has changed. It is written under the version of the WorkloadSpread that was asked. So the API
 //!    server puts all counts in one order. Who loses asks again, on the WorkloadSpread as it is then.
 //!
 //! # Entries
 //! An entry records a change that the controller has not observed yet: a slot is taken as long as its pod is in `creatingPods`,
-//! and one is free in advance as long as its pod is in `deletingPods`. The controller counts pods and drops the entries of those
+//! and what a pod in `deletingPods` frees is free in advance. The controller counts pods and drops the entries of those
 //! that it has seen. It drops the others after [`CREATING`] and [`DELETING`]: their requests failed after all.
 //!
 //! Nothing is counted where no count can be wrong: a single subset without a limit takes every pod, and the ordinals of a

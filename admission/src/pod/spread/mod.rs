@@ -213,11 +213,7 @@ fn should_fit(spread: &WorkloadSpread, context: &Context<'_>) -> Result<bool, St
 }
 
 /// How many pods the target wants, as it says now; `None` if it does not exist or does not say.
-pub(crate) fn replicas_of(
-    spread: &WorkloadSpread,
-    namespace: &str,
-    lookups: &Lookups,
-) -> Result<Option<i32>, Lookup> {
+fn replicas_of(spread: &WorkloadSpread, namespace: &str, lookups: &Lookups) -> Result<Option<i32>, Lookup> {
     let Some(target) = &spread.spec.target_ref else {
         return Ok(None);
     };

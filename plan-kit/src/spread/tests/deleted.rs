@@ -133,3 +133,36 @@ fn the_successor_of_a_pod_neither_inherits_its_slot_nor_goes_for_free() {
     let after = delete(&web, &going("web-0", 6), &matched("a", ""), None, at(9)).unwrap();
     assert_eq!(counts(&after), ["a 1 + -web-0", "b -1 + -"]);
 }
+
+#[test]
+fn a_pod_that_goes_before_it_was_counted_was_there() {
+    // The limit was 4 when these pods came, of which the controller has not seen the last one.
+    let mut web = full();
+    web.spec.subsets[0].max_replicas = Some(go_compat::IntOrString::Int(2));
+    let subsets = web
+        .status
+        .versioned_subset_statuses
+        .get_mut("versionIgnored")
+        .unwrap();
+    subsets[0].replicas = 3;
+    subsets[0].missing_replicas = 0;
+    assert_eq!(counts(&web.status), ["a 0 +web-0 -", "b -1 + -"]);
+    for (pod, missing) in [("web-0", 0), ("web-1", 0), ("web-2", 1), ("web-3", 2)] {
+        web.status = delete(&web, &going(pod, 0), &matched("a", ""), None, at(5)).unwrap();
+        let subsets = &web.status.versioned_subset_statuses["versionIgnored"];
+        assert_eq!(subsets[0].missing_replicas, missing, "{pod}");
+    }
+}
+
+#[test]
+fn a_pod_that_comes_back_under_its_name_is_counted_once() {
+    let mut web = full();
+    for second in [5, 15, 25] {
+        web.status = delete(&web, &going("web-0", second), &matched("a", ""), None, at(second)).unwrap();
+        assert_eq!(counts(&web.status), ["a 1 + -web-0", "b -1 + -"], "{second}");
+        let Ok(Choice::Counted(_, status)) = assign(&web, &named("web-0"), None, at(second + 1)) else {
+            panic!("not counted")
+        };
+        web.status = status;
+    }
+}
