@@ -8,6 +8,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use kruise_api::meta::ObjectMeta;
+
 use crate::disruption::Evictions;
 use crate::pod::sidecars::{Reach, expressions};
 use crate::table::Phase;
@@ -39,6 +41,19 @@ pub struct StoredSoon {
     pub generation: i64,
 }
 
+impl StoredSoon {
+    /// An object of a kind, with this metadata.
+    pub(crate) fn of(kind: &str, metadata: &ObjectMeta) -> Arc<Self> {
+        Arc::new(Self {
+            kind: kind.to_owned(),
+            namespace: metadata.namespace.clone(),
+            name: metadata.name.clone(),
+            uid: metadata.uid.clone(),
+            generation: metadata.generation,
+        })
+    }
+}
+
 /// Which requests the webhook must be called for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Requests {
@@ -47,22 +62,17 @@ enum Requests {
 }
 
 impl Widening {
-    /// For new pods that an object is for.
-    pub(crate) fn of_pods(webhook: &'static str, object: Arc<StoredSoon>, reach: Reach) -> Self {
-        Self::of_all_pods(webhook, object, [reach].into())
-    }
-
-    /// For new pods that an object is for, which more than one condition tells.
-    pub(crate) fn of_all_pods(
+    /// For the new pods that an object selects: those that match one of these conditions.
+    pub(crate) fn of_pods(
         webhook: &'static str,
         object: Arc<StoredSoon>,
-        reaches: BTreeSet<Reach>,
+        reaches: impl IntoIterator<Item = Reach>,
     ) -> Self {
         Self {
             webhook,
             phase: Phase::Mutating,
             object,
-            requests: Requests::Pods(reaches),
+            requests: Requests::Pods(reaches.into_iter().collect()),
         }
     }
 

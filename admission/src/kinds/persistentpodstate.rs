@@ -7,8 +7,6 @@
 //! | `preferredPersistentTopology[].weight` | 1 to 100, as in the affinity of a pod |
 //! | `targetRef` of a new object | another kind is listed in ConfigMap `kruise-configuration`; no other object of the kind is about the workload |
 
-use std::sync::Arc;
-
 use kruise_api::names;
 use kruise_api::persistentpodstate::PersistentPodState;
 use kube_schema::validate::Errors;
@@ -42,16 +40,9 @@ fn widens(state: &Value, scope: &Scope<'_>) -> Vec<Widening> {
         return Vec::new();
     };
     scope.namespace.clone_into(&mut state.metadata.namespace);
-    let metadata = &state.metadata;
-    let object = Arc::new(StoredSoon {
-        kind: scope.kind.to_owned(),
-        namespace: metadata.namespace.clone(),
-        name: metadata.name.clone(),
-        uid: metadata.uid.clone(),
-        generation: metadata.generation,
-    });
+    let object = StoredSoon::of(scope.kind, &state.metadata);
     let reach = Reach::of_pod_state(&state);
-    let widening = reach.map(|reach| Widening::of_pods(PODS_OF_SETS, object, reach));
+    let widening = reach.map(|reach| Widening::of_pods(PODS_OF_SETS, object, [reach]));
     widening.into_iter().collect()
 }
 

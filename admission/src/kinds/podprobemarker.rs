@@ -13,7 +13,6 @@
 //! OpenKruise also demands the scheme of HTTP probes, although it is said to be HTTP by default. Here the controller fills it in.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use kruise_api::meta::LabelSelector;
 use kruise_api::podprobemarker::PodProbeMarker;
@@ -54,19 +53,12 @@ fn widens(marker: &Value, scope: &Scope<'_>) -> Vec<Widening> {
         return Vec::new();
     };
     scope.namespace.clone_into(&mut marker.metadata.namespace);
-    let metadata = &marker.metadata;
-    let object = Arc::new(StoredSoon {
-        kind: scope.kind.to_owned(),
-        namespace: metadata.namespace.clone(),
-        name: metadata.name.clone(),
-        uid: metadata.uid.clone(),
-        generation: metadata.generation,
-    });
-    let reaches: BTreeSet<Reach> = Reach::of_probe_marker(&marker).into_iter().collect();
+    let object = StoredSoon::of(scope.kind, &marker.metadata);
+    let reaches = Reach::of_probe_marker(&marker);
     if reaches.is_empty() {
         return Vec::new();
     }
-    vec![Widening::of_all_pods(PODS_OF_SETS, object, reaches)]
+    vec![Widening::of_pods(PODS_OF_SETS, object, reaches)]
 }
 
 /// Conditions that others write.

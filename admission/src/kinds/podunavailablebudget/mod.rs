@@ -12,8 +12,6 @@
 
 mod others;
 
-use std::sync::Arc;
-
 use go_compat::IntOrString;
 use kruise_api::convert::OLDER;
 use kruise_api::meta::LabelSelector;
@@ -52,18 +50,11 @@ fn widens(budget: &Value, scope: &Scope<'_>) -> Vec<Widening> {
         return Vec::new();
     };
     scope.namespace.clone_into(&mut budget.metadata.namespace);
-    let metadata = &budget.metadata;
-    let object = StoredSoon {
-        kind: scope.kind.to_owned(),
-        namespace: metadata.namespace.clone(),
-        name: metadata.name.clone(),
-        uid: metadata.uid.clone(),
-        generation: metadata.generation,
-    };
-    let object = Arc::new(object);
-    let pods = Reach::of_budget(&budget).map(|reach| Widening::of_pods(PODS_OF_SETS, object.clone(), reach));
+    let object = StoredSoon::of(scope.kind, &budget.metadata);
+    let pods =
+        Reach::of_budget(&budget).map(|reach| Widening::of_pods(PODS_OF_SETS, object.clone(), [reach]));
     let evictions = scope.options.budgets.deletions.then(|| {
-        let reach = Evictions::in_namespace(&metadata.namespace);
+        let reach = Evictions::in_namespace(&budget.metadata.namespace);
         Widening::of_evictions(EVICTIONS, object.clone(), reach)
     });
     pods.into_iter().chain(evictions).collect()

@@ -48,7 +48,7 @@ fn widening(set: &Value, scope: &Scope<'_>) -> Option<Widening> {
         uid: text(metadata, "uid").to_owned(),
         generation: integer(metadata, "generation").unwrap_or_default(),
     };
-    Some(Widening::of_pods(PODS_OF_SETS, Arc::new(object), now))
+    Some(Widening::of_pods(PODS_OF_SETS, Arc::new(object), [now]))
 }
 
 /// Fills in defaults and the hashes of the containers, as the webhook does.

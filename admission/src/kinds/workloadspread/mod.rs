@@ -15,7 +15,6 @@
 mod patches;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use go_compat::{IntOrString, Rounding};
 use kruise_api::names;
@@ -55,16 +54,10 @@ fn widens(spread: &Value, scope: &Scope<'_>) -> Vec<Widening> {
         return Vec::new();
     };
     scope.namespace.clone_into(&mut spread.metadata.namespace);
-    let metadata = &spread.metadata;
-    let object = Arc::new(StoredSoon {
-        kind: scope.kind.to_owned(),
-        namespace: metadata.namespace.clone(),
-        name: metadata.name.clone(),
-        uid: metadata.uid.clone(),
-        generation: metadata.generation,
-    });
-    let evictions = Evictions::in_namespace(&metadata.namespace);
-    let pods = Reach::of_spread(&spread).map(|reach| Widening::of_pods(PODS_OF_SETS, object.clone(), reach));
+    let object = StoredSoon::of(scope.kind, &spread.metadata);
+    let evictions = Evictions::in_namespace(&spread.metadata.namespace);
+    let pods =
+        Reach::of_spread(&spread).map(|reach| Widening::of_pods(PODS_OF_SETS, object.clone(), [reach]));
     pods.into_iter()
         .chain([Widening::of_evictions(EVICTIONS, object.clone(), evictions)])
         .collect()
