@@ -1,4 +1,4 @@
-//! What an agent gets from whoever runs it.
+//! What the process of an agent needs from its caller.
 
 use std::sync::Arc;
 

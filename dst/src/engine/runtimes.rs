@@ -63,7 +63,7 @@ impl Agents {
         self.of(node).process
     }
 
-    /// From now on nobody starts the agent of a node, or again.
+    /// Whether the agent of a node is away: while it is, none is started.
     pub fn set_away(&mut self, node: &str, is_away: bool) {
         self.of(node).is_away.send_replace(is_away);
     }
@@ -98,7 +98,7 @@ impl Agents {
         }
     }
 
-    /// Nobody waits for the answer to a call any more; whether somebody did.
+    /// Forgets who waits for the answer to a call. False if nobody did.
     pub fn give_up(&mut self, id: CallId) -> bool {
         self.waiting.remove(&id).is_some()
     }

@@ -1,4 +1,4 @@
-//! What was stored at a moment, for oracles that judge objects whoever wrote them.
+//! What was stored at a moment, for oracles that judge objects and not their writers.
 
 use std::sync::Arc;
 

@@ -95,7 +95,7 @@ async fn supervise(cluster: Arc<Cluster>, node: String) {
     let mut random = Random::new(cluster.look(|state| state.random.draw()), Purpose::AGENTS);
     loop {
         let mut away = cluster.look(|state| state.agents.is_away(&node));
-        // Whoever could say that it is back lasts as long as the play.
+        // This fails only if the sender is gone, and it stays until the end of the play.
         let _ = away.wait_for(|is_away| !*is_away).await;
         let id = cluster.look(|state| {
             let id = state.agents.start(&node);

@@ -24,7 +24,7 @@ use crate::engine::{
 
 /// Where the runtime is.
 const SOCKET: &str = "/run/containerd/containerd.sock";
-/// Tells the random numbers that decide about deaths from those of the agent itself.
+/// Makes the random numbers for deaths differ from those of the agent itself.
 const DEATHS: u64 = 0x5707;
 
 /// The only runtime of a node, for one process.
@@ -73,7 +73,7 @@ impl Node for Runtimes {
     }
 }
 
-/// A call that nobody may be waiting for any more.
+/// A call to a runtime. Dropping it before its answer cancels the call.
 struct Made<'a> {
     cluster: &'a Cluster,
     id: CallId,
@@ -90,7 +90,7 @@ impl Drop for Made<'_> {
 }
 
 impl Runtime {
-    /// Makes a call, and waits for its answer within a limit. Whoever is dead calls nothing.
+    /// Makes a call, and waits for its answer within a limit. A process that is dead makes no call.
     async fn call(&self, call: Call, limit: Duration) -> Result<Answer, Error> {
         let made = self.cluster.with(|state| {
             let is_dead = state.is_dead(self.process);

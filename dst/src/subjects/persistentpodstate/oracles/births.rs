@@ -53,7 +53,7 @@ impl Births {
 
 fn comes_back(pod: &Object, mirror: &Mirror) -> Option<Violation> {
     let from = before(pod.at, LAG);
-    // Is there a PersistentPodState that nobody may believe not to be there?
+    // Is there a PersistentPodState that every webhook must know?
     let mut is_known = false;
     let mut allowed = Vec::new();
     for versions in mirror.of(STATES).objects.values() {

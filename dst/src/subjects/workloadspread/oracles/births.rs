@@ -26,7 +26,7 @@ pub struct Births {
     sent: BTreeMap<String, Timestamp>,
 }
 
-/// A new pod, and the WorkloadSpread that nobody may believe not to be there.
+/// A new pod, and the WorkloadSpread that every webhook must know.
 struct Birth<'a> {
     pod: &'a Object,
     /// Versions of the WorkloadSpread.
