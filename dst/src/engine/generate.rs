@@ -58,6 +58,16 @@ pub fn add_crashes(scenario: &mut Scenario, random: &mut Random, end: u64) {
     }
 }
 
+/// Somebody deletes or evicts one of the pods up to this place.
+pub fn removal(random: &mut Random, last: u64) -> Action {
+    let pod = random.between(0, last) as u8;
+    Action::Pod(if random.percent(50) {
+        PodAction::Delete(pod)
+    } else {
+        PodAction::Evict(pod)
+    })
+}
+
 /// A fault. `watched` are the resources whose watches it may hit; one that is named twice is hit twice as often.
 pub fn fault(random: &mut Random, watched: &[Resource]) -> Action {
     let pod = random.between(0, 9) as u8;
@@ -93,6 +103,19 @@ pub fn fault(random: &mut Random, watched: &[Resource]) -> Action {
         94..96 => Action::Pod(PodAction::Fail(pod)),
         96..98 => Action::Pod(PodAction::Annotate(pod)),
         _ => Action::Pod(PodAction::Relabel(pod)),
+    }
+}
+
+/// Puts the steps in order, and has a brief scenario count ([`add_steps`]).
+pub fn finish(
+    scenario: &mut Scenario,
+    watched: &[Resource],
+    edit: impl FnMut(&mut Random) -> Action,
+    resumes: impl Fn(&Action) -> bool,
+) {
+    scenario.steps.sort_by_key(|step| step.at);
+    if scenario.brief {
+        add_steps(scenario, watched, edit, resumes);
     }
 }
 

@@ -149,6 +149,23 @@ impl PodAction {
 }
 
 impl Scenario {
+    /// A scenario in which nothing fails, with one manager: names of subjects with what they start with, and what happens, in
+    /// milliseconds.
+    pub fn clean<const N: usize>(
+        subjects: [(&str, Value); N],
+        steps: impl IntoIterator<Item = (u64, Action)>,
+    ) -> Self {
+        Self {
+            seed: 1,
+            bug: None,
+            failing: None,
+            brief: false,
+            managers: 1,
+            subjects: subjects.map(|(name, start)| (name.to_owned(), start)).into(),
+            steps: steps.into_iter().map(|(at, what)| Step { at, what }).collect(),
+        }
+    }
+
     /// What a subject starts with.
     pub fn start<S: DeserializeOwned>(&self, subject: &str) -> anyhow::Result<S> {
         let start = self.subjects.get(subject).unwrap_or(&Value::Null);

@@ -71,6 +71,18 @@ pub async fn touch(cluster: &Arc<Cluster>, place: u8, change: &Value, subresourc
     patch(cluster, &path, change).await
 }
 
+/// The request that deletes a pod, or evicts it.
+pub fn removal(pod: &str, evicts: bool) -> Request {
+    let path = format!("{PODS_PATH}/{pod}");
+    if evicts {
+        let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction",
+            "metadata": {"name": pod, "namespace": "default"}});
+        Request::new(Method::Post, &format!("{path}/eviction"), Some(&eviction))
+    } else {
+        Request::new(Method::Delete, &path, None)
+    }
+}
+
 /// Does something to a pod. False if that means nothing now.
 pub async fn pod(cluster: &Arc<Cluster>, action: &PodAction) -> bool {
     let fault = |name: &str| json!({"metadata": {"annotations": {"dst/fault": name}}});
@@ -79,15 +91,8 @@ pub async fn pod(cluster: &Arc<Cluster>, action: &PodAction) -> bool {
             let Some(pod) = cluster.look(|state| state.pod_at(*place)) else {
                 return false;
             };
-            let path = format!("{PODS_PATH}/{}", pod.name);
-            let request = if matches!(action, PodAction::Delete(_)) {
-                Request::new(Method::Delete, &path, None)
-            } else {
-                let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction",
-                    "metadata": {"name": &*pod.name, "namespace": "default"}});
-                Request::new(Method::Post, &format!("{path}/eviction"), Some(&eviction))
-            };
-            insist(cluster, request).await
+            let evicts = matches!(action, PodAction::Evict(_));
+            insist(cluster, removal(&pod.name, evicts)).await
         }
         PodAction::Crash(place) => touch(cluster, *place, &fault("crash"), "").await,
         PodAction::Unready(place, lasts) => {

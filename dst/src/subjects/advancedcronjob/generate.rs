@@ -5,7 +5,7 @@ use super::{
     start::{CRON_JOBS, JOBS, NAME, Start},
 };
 use crate::engine::{
-    generate::{PAUSE, add_crashes, add_faults, add_steps, begin, faults},
+    generate::{PAUSE, add_crashes, add_faults, begin, faults, finish},
     random::{Purpose, Random},
     resource::{PODS, Resource},
     scenario::{Action, Scenario, Step},
@@ -36,15 +36,12 @@ pub fn generate(seed: u64) -> Option<Scenario> {
     add_faults(&mut scenario, random, WATCHED, count, end);
     // A manager that ends between a job and its record.
     add_crashes(&mut scenario, random, end);
-    scenario.steps.sort_by_key(|step| step.at);
-    if scenario.brief {
-        add_steps(
-            &mut scenario,
-            WATCHED,
-            |random| action(&edit(random)),
-            |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
-        );
-    }
+    finish(
+        &mut scenario,
+        WATCHED,
+        |random| action(&edit(random)),
+        |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
+    );
     Some(scenario)
 }
 

@@ -16,7 +16,7 @@ use user::CronUser;
 use crate::engine::{
     oracles::Oracles,
     resource::{PODS, Resource},
-    scenario::{Action, Scenario, Step},
+    scenario::{Action, Scenario},
     subject::{Subject, User},
 };
 
@@ -87,17 +87,7 @@ fn clean() -> Scenario {
         (190_000, Edit::Policy("Allow".into())),
         (230_000, Edit::Paused(true)),
     ];
-    let steps = edits.map(|(at, edit)| Step {
-        at,
-        what: Action::edit(NAME, &edit),
-    });
-    Scenario {
-        seed: 1,
-        bug: None,
-        failing: None,
-        brief: false,
-        managers: 1,
-        subjects: [(NAME.to_owned(), serde_json::to_value(start).unwrap_or_default())].into(),
-        steps: steps.into(),
-    }
+    let steps = edits.map(|(at, edit)| (at, Action::edit(NAME, &edit)));
+    let start = serde_json::to_value(start).unwrap_or_default();
+    Scenario::clean([(NAME, start)], steps)
 }

@@ -12,7 +12,7 @@ use start::{CONTROLLER, Edit, JOBS, NAME, Start};
 use crate::engine::{
     oracles::Oracles,
     resource::{NODES, PODS, Resource},
-    scenario::{Action, Scenario, Step},
+    scenario::{Action, Scenario},
     subject::{Subject, User},
 };
 use crate::subjects::nodes::NodeEdit;
@@ -75,17 +75,7 @@ fn clean() -> Scenario {
         (72_000, Edit::Node(4, NodeEdit::Leave)),
         (74_000, Edit::Node(3, NodeEdit::Cordon(true))),
     ];
-    let steps = edits.map(|(at, edit)| Step {
-        at,
-        what: Action::edit(NAME, &edit),
-    });
-    Scenario {
-        seed: 1,
-        bug: None,
-        failing: None,
-        brief: false,
-        managers: 1,
-        subjects: [(NAME.to_owned(), serde_json::to_value(start).unwrap_or_default())].into(),
-        steps: steps.into(),
-    }
+    let steps = edits.map(|(at, edit)| (at, Action::edit(NAME, &edit)));
+    let start = serde_json::to_value(start).unwrap_or_default();
+    Scenario::clean([(NAME, start)], steps)
 }

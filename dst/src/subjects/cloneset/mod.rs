@@ -19,7 +19,7 @@ use start::{Claims, Policy, Start};
 use crate::engine::{
     oracles::Oracles,
     resource::{CLAIMS, NODES, PODS, REVISIONS, Resource},
-    scenario::{Action, Scenario, Step},
+    scenario::{Action, Scenario},
     subject::{Subject, User},
 };
 
@@ -88,17 +88,7 @@ fn clean(policy: Policy) -> Scenario {
         (90_000, Edit::Image(1)),
         (110_000, Edit::Scale(5)),
     ];
-    let steps = edits.map(|(at, edit)| Step {
-        at,
-        what: Action::edit(NAME, &edit),
-    });
-    Scenario {
-        seed: 1,
-        bug: None,
-        failing: None,
-        brief: false,
-        managers: 1,
-        subjects: [(NAME.to_owned(), serde_json::to_value(start).unwrap_or_default())].into(),
-        steps: steps.into(),
-    }
+    let steps = edits.map(|(at, edit)| (at, Action::edit(NAME, &edit)));
+    let start = serde_json::to_value(start).unwrap_or_default();
+    Scenario::clean([(NAME, start)], steps)
 }

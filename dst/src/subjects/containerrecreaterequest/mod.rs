@@ -13,7 +13,7 @@ use start::{CONTROLLER, Edit, NAME, REQUESTS, Recreate, RuntimeFault, Start};
 use crate::engine::{
     oracles::Oracles,
     resource::{NODES, PODS, Resource},
-    scenario::{Action, Scenario, Step},
+    scenario::{Action, Scenario},
     subject::{Subject, User},
 };
 
@@ -70,12 +70,7 @@ fn clean() -> Scenario {
         )
     };
     let mut steps = Vec::new();
-    let mut add = |at, edit: &Edit| {
-        steps.push(Step {
-            at,
-            what: Action::edit(NAME, edit),
-        });
-    };
+    let mut add = |at, edit: &Edit| steps.push((at, Action::edit(NAME, edit)));
     for round in 0..4 {
         let at = 12_000 + round * 40_000;
         for pod in 0..4 {
@@ -94,18 +89,7 @@ fn clean() -> Scenario {
     add(172_000, &request(0, Some(2), Some(5)));
     add(174_000, &Edit::Pod(1));
     add(240_000, &Edit::Silent(1, false));
-    steps.sort_by_key(|step| step.at);
-    Scenario {
-        seed: 1,
-        bug: None,
-        failing: None,
-        brief: false,
-        managers: 1,
-        subjects: [(
-            NAME.to_owned(),
-            serde_json::to_value(Start::default()).unwrap_or_default(),
-        )]
-        .into(),
-        steps,
-    }
+    steps.sort_by_key(|(at, _)| *at);
+    let start = serde_json::to_value(Start::default()).unwrap_or_default();
+    Scenario::clean([(NAME, start)], steps)
 }

@@ -5,7 +5,7 @@ use super::{
     start::{DAEMONSETS, NAME, Start, Strategy},
 };
 use crate::engine::{
-    generate::{PAUSE, add_faults, add_steps, begin, faults},
+    generate::{PAUSE, add_faults, begin, faults, finish},
     random::{Purpose, Random},
     resource::{NODES, PODS, REVISIONS, Resource},
     scenario::{Action, Scenario, Step},
@@ -39,15 +39,12 @@ pub fn generate(seed: u64) -> Option<Scenario> {
     let end = edits(&mut scenario, random, &mut image);
     let count = faults(&scenario, random);
     add_faults(&mut scenario, random, WATCHED, count, end);
-    scenario.steps.sort_by_key(|step| step.at);
-    if scenario.brief {
-        add_steps(
-            &mut scenario,
-            WATCHED,
-            |random| action(&edit(random, &mut image)),
-            |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
-        );
-    }
+    finish(
+        &mut scenario,
+        WATCHED,
+        |random| action(&edit(random, &mut image)),
+        |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
+    );
     Some(scenario)
 }
 

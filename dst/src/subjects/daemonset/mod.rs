@@ -15,7 +15,7 @@ use start::{CONTROLLER, DAEMONSETS, NAME, Start, Strategy};
 use crate::engine::{
     oracles::Oracles,
     resource::{NODES, PODS, REVISIONS, Resource},
-    scenario::{Action, Scenario, Step},
+    scenario::{Action, Scenario},
     subject::{Subject, User},
 };
 use crate::subjects::nodes::NodeEdit;
@@ -92,17 +92,7 @@ fn clean(strategy: Strategy) -> Scenario {
         (190_000, Edit::Node(4, NodeEdit::Taint(String::new()))),
         (210_000, Edit::Image(1)),
     ];
-    let steps = edits.map(|(at, edit)| Step {
-        at,
-        what: Action::edit(NAME, &edit),
-    });
-    Scenario {
-        seed: 1,
-        bug: None,
-        failing: None,
-        brief: false,
-        managers: 1,
-        subjects: [(NAME.to_owned(), serde_json::to_value(start).unwrap_or_default())].into(),
-        steps: steps.into(),
-    }
+    let steps = edits.map(|(at, edit)| (at, Action::edit(NAME, &edit)));
+    let start = serde_json::to_value(start).unwrap_or_default();
+    Scenario::clean([(NAME, start)], steps)
 }

@@ -11,12 +11,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    cloneset::{draft::CLONESETS, edit::Edit, manifest::amounts},
+    cloneset::{
+        draft::{CLONESETS, Draft, NAME as CLONESET},
+        edit::Edit,
+        manifest::amounts,
+    },
     pod_writes,
 };
 use crate::engine::cluster::Cluster;
 use crate::engine::oracles::{Counters, Mirror, Object, Oracles, PODS, Resource, Violation, Write};
-use crate::engine::scenario::Scenario;
+use crate::engine::scenario::{Action, Scenario};
 use crate::engine::subject::{Subject, User};
 use crate::engine::user::{insist, int_or_string};
 
@@ -38,6 +42,26 @@ pub struct Start {
     /// Containers request processor time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resources: bool,
+}
+
+/// The scenario of a CloneSet, with a Deployment in its place, which has the edits that mean something to it.
+pub fn instead(draft: Draft, label: &str, resources: bool) -> Scenario {
+    let Draft { mut scenario, start } = draft;
+    let start = Start {
+        replicas: start.replicas,
+        label: label.to_owned(),
+        resources,
+    };
+    let start = serde_json::to_value(start).unwrap_or_default();
+    scenario.subjects.insert(NAME.to_owned(), start);
+    for step in &mut scenario.steps {
+        if let Action::Edit(edit) = &mut step.what
+            && edit.subject == CLONESET
+        {
+            NAME.clone_into(&mut edit.subject);
+        }
+    }
+    scenario
 }
 
 /// Deployments.

@@ -13,7 +13,7 @@ use start::{CONTROLLER, Edit, JOBS, NAME, NODE_IMAGES, SECRETS, Start};
 use crate::engine::{
     oracles::Oracles,
     resource::{NODES, PODS, Resource},
-    scenario::{Action, Scenario, Step},
+    scenario::{Action, Scenario},
     subject::{Subject, User},
 };
 
@@ -74,17 +74,7 @@ fn clean() -> Scenario {
         (90_000, Edit::Secret),
         (95_000, Edit::Again(1)),
     ];
-    let steps = edits.map(|(at, edit)| Step {
-        at,
-        what: Action::edit(NAME, &edit),
-    });
-    Scenario {
-        seed: 1,
-        bug: None,
-        failing: None,
-        brief: false,
-        managers: 1,
-        subjects: [(NAME.to_owned(), serde_json::to_value(start).unwrap_or_default())].into(),
-        steps: steps.into(),
-    }
+    let steps = edits.map(|(at, edit)| (at, Action::edit(NAME, &edit)));
+    let start = serde_json::to_value(start).unwrap_or_default();
+    Scenario::clean([(NAME, start)], steps)
 }

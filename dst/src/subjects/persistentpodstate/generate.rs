@@ -3,7 +3,7 @@
 use super::start::{Edit, Keys, NAME, STATES, Start};
 use crate::{
     engine::{
-        generate::{add_crashes, add_faults, add_steps},
+        generate::{add_crashes, add_faults, finish},
         random::{Purpose, Random},
         resource::{NODES, PODS, Resource},
         scenario::{Action, PodAction, Scenario, Step},
@@ -101,15 +101,12 @@ fn add(scenario: &mut Scenario, random: &mut Random, start: &Start) {
     let count = random.between(4, 8);
     add_faults(scenario, random, WATCHED, count, end);
     add_crashes(scenario, random, end);
-    scenario.steps.sort_by_key(|step| step.at);
-    if scenario.brief {
-        add_steps(
-            scenario,
-            WATCHED,
-            |random| step(random, start),
-            |what| what.edit_of(NAME).is_some_and(|edit: Edit| edit.is_release()),
-        );
-    }
+    finish(
+        scenario,
+        WATCHED,
+        |random| step(random, start),
+        |what| what.edit_of(NAME).is_some_and(|edit: Edit| edit.is_release()),
+    );
 }
 
 fn action(edit: &Edit) -> Action {

@@ -20,7 +20,7 @@ use super::{
 use crate::engine::{
     oracles::Oracles,
     resource::{NAMESPACES, NODES, PODS, Resource},
-    scenario::{Action, PodAction, Scenario, Step},
+    scenario::{Action, PodAction, Scenario},
     subject::{Subject, User},
 };
 
@@ -106,17 +106,9 @@ fn clean() -> Scenario {
         (140_000, state(Edit::Withdraw)),
     ];
     let value = |start: serde_json::Result<Value>| start.unwrap_or_default();
-    Scenario {
-        seed: 1,
-        bug: None,
-        failing: None,
-        brief: false,
-        managers: 1,
-        subjects: [
-            (NAME.to_owned(), value(serde_json::to_value(start))),
-            (STATEFULSET.to_owned(), value(serde_json::to_value(below))),
-        ]
-        .into(),
-        steps: steps.map(|(at, what)| Step { at, what }).into(),
-    }
+    let starts = [
+        (NAME, value(serde_json::to_value(start))),
+        (STATEFULSET, value(serde_json::to_value(below))),
+    ];
+    Scenario::clean(starts, steps)
 }

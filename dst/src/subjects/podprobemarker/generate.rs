@@ -2,7 +2,7 @@
 
 use super::start::{Edit, MARKERS, NAME, PROBES, Start};
 use crate::engine::{
-    generate::{add_crashes, add_faults, add_steps, begin},
+    generate::{add_crashes, add_faults, begin, finish},
     random::{Purpose, Random},
     resource::{NODES, PODS, Resource},
     scenario::{Action, Scenario, Step},
@@ -39,10 +39,7 @@ pub fn generate(seed: u64) -> Option<Scenario> {
     add_faults(&mut scenario, random, WATCHED, count, end);
     // A manager that ends between the nodes of a marker that is deleted.
     add_crashes(&mut scenario, random, end);
-    scenario.steps.sort_by_key(|step| step.at);
-    if scenario.brief {
-        add_steps(&mut scenario, WATCHED, |random| action(&edit(random)), |_| false);
-    }
+    finish(&mut scenario, WATCHED, |random| action(&edit(random)), |_| false);
     Some(scenario)
 }
 

@@ -12,7 +12,7 @@ use start::{CONTROLLER, Edit, MARKERS, NAME, PROBES, Start};
 use crate::engine::{
     oracles::Oracles,
     resource::{NODES, PODS, Resource},
-    scenario::{Action, Scenario, Step},
+    scenario::{Action, Scenario},
     subject::{Subject, User},
 };
 
@@ -69,18 +69,7 @@ fn clean() -> Scenario {
         (50_000, Edit::Again(0)),
         (55_000, Edit::Delete(1)),
     ];
-    let steps = edits.map(|(at, edit)| Step {
-        at,
-        what: Action::edit(NAME, &edit),
-    });
-    let start = Start::default();
-    Scenario {
-        seed: 1,
-        bug: None,
-        failing: None,
-        brief: false,
-        managers: 1,
-        subjects: [(NAME.to_owned(), serde_json::to_value(start).unwrap_or_default())].into(),
-        steps: steps.into(),
-    }
+    let steps = edits.map(|(at, edit)| (at, Action::edit(NAME, &edit)));
+    let start = serde_json::to_value(Start::default()).unwrap_or_default();
+    Scenario::clean([(NAME, start)], steps)
 }

@@ -6,16 +6,13 @@ use super::{
 };
 use crate::{
     engine::{
-        generate::{add_steps, fault},
+        generate::{add_steps, fault, removal},
         random::{Purpose, Random},
         resource::{PODS, Resource},
-        scenario::{Action, PodAction, Scenario, Step},
+        scenario::{Action, Scenario, Step},
     },
     subjects::{
-        cloneset::{
-            draft::{CLONESETS, Draft},
-            generate::draft,
-        },
+        cloneset::{draft::CLONESETS, generate::draft},
         deployment,
         statefulset::{self, start::STATEFULSETS},
     },
@@ -74,27 +71,12 @@ fn action(edit: &Edit) -> Action {
     Action::edit(NAME, edit)
 }
 
-/// The scenario of the workload. A Deployment has the edits of a CloneSet that mean something to it.
+/// The scenario of the workload.
 fn below(seed: u64, workload: Workload) -> Scenario {
     match workload {
         Workload::StatefulSet => statefulset::generate::draw(seed, &mut Random::new(seed, BELOW)),
         Workload::CloneSet => draft(seed).finish(),
-        Workload::Deployment => {
-            let Draft { mut scenario, start } = draft(seed);
-            let start = deployment::Start {
-                replicas: start.replicas,
-                label: NAME.into(),
-                resources: true,
-            };
-            let start = serde_json::to_value(start).unwrap_or_default();
-            scenario.subjects.insert(deployment::NAME.into(), start);
-            for step in &mut scenario.steps {
-                if let Action::Edit(edit) = &mut step.what {
-                    deployment::NAME.clone_into(&mut edit.subject);
-                }
-            }
-            scenario
-        }
+        Workload::Deployment => deployment::instead(draft(seed), NAME, true),
     }
 }
 
@@ -144,13 +126,8 @@ fn add_edits(scenario: &mut Scenario, random: &mut Random, start: &Start) {
     for _ in 0..random.between(2, 4) {
         let at = random.between(10_000, end);
         for _ in 0..random.between(3, 6) {
-            let pod = random.between(0, PODS_OF_A_WORKLOAD) as u8;
-            let what = if random.percent(50) {
-                PodAction::Delete(pod)
-            } else {
-                PodAction::Evict(pod)
-            };
-            add(at + random.between(0, 400), Action::Pod(what));
+            let what = removal(random, PODS_OF_A_WORKLOAD);
+            add(at + random.between(0, 400), what);
         }
     }
     for _ in 0..random.between(4, 8) {

@@ -2,7 +2,7 @@
 
 use super::start::{DISTRIBUTIONS, Edit, NAME, SECRETS, Start, Targets};
 use crate::engine::{
-    generate::{add_crashes, add_faults, add_steps, begin},
+    generate::{add_crashes, add_faults, begin, finish},
     random::{Purpose, Random},
     resource::{CONFIGMAPS, NAMESPACES, Resource},
     scenario::{Action, Scenario, Step},
@@ -47,15 +47,12 @@ pub fn generate(seed: u64) -> Option<Scenario> {
     add_faults(&mut scenario, random, WATCHED, count, end);
     // A manager that ends between two copies, and between copies and the status.
     add_crashes(&mut scenario, random, end);
-    scenario.steps.sort_by_key(|step| step.at);
-    if scenario.brief {
-        add_steps(
-            &mut scenario,
-            WATCHED,
-            |random| Action::edit(NAME, &edit(random)),
-            |_| false,
-        );
-    }
+    finish(
+        &mut scenario,
+        WATCHED,
+        |random| Action::edit(NAME, &edit(random)),
+        |_| false,
+    );
     Some(scenario)
 }
 

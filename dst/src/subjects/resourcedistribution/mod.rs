@@ -12,7 +12,7 @@ use start::{CONTROLLER, DISTRIBUTIONS, Edit, NAME, SECRETS, Start, Targets};
 use crate::engine::{
     oracles::Oracles,
     resource::{CONFIGMAPS, NAMESPACES, Resource},
-    scenario::{Action, Scenario, Step},
+    scenario::{Action, Scenario},
     subject::{Subject, User},
 };
 
@@ -73,17 +73,7 @@ fn clean() -> Scenario {
         (45_000, Edit::Namespace(5, true)),
         (50_000, Edit::Leave(1)),
     ];
-    let steps = edits.map(|(at, edit)| Step {
-        at,
-        what: Action::edit(NAME, &edit),
-    });
-    Scenario {
-        seed: 1,
-        bug: None,
-        failing: None,
-        brief: false,
-        managers: 1,
-        subjects: [(NAME.to_owned(), serde_json::to_value(start).unwrap_or_default())].into(),
-        steps: steps.into(),
-    }
+    let steps = edits.map(|(at, edit)| (at, Action::edit(NAME, &edit)));
+    let start = serde_json::to_value(start).unwrap_or_default();
+    Scenario::clean([(NAME, start)], steps)
 }

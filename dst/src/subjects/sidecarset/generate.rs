@@ -150,22 +150,7 @@ fn finish(mut draft: Draft, below: Workload, sets: Vec<Set>) -> Scenario {
         draft.start.labels.insert(LABEL.into(), "on".into());
         draft.finish()
     } else {
-        let start = deployment::Start {
-            replicas: draft.start.replicas,
-            label: LABEL.into(),
-            resources: false,
-        };
-        let start = serde_json::to_value(start).unwrap_or_default();
-        let mut scenario = draft.scenario;
-        scenario.subjects.insert(deployment::NAME.into(), start);
-        for step in &mut scenario.steps {
-            if let Action::Edit(edit) = &mut step.what
-                && edit.subject == cloneset::draft::NAME
-            {
-                deployment::NAME.clone_into(&mut edit.subject);
-            }
-        }
-        scenario
+        deployment::instead(draft, LABEL, false)
     };
     let start = serde_json::to_value(Start { sets }).unwrap_or_default();
     scenario.subjects.insert(NAME.into(), start);

@@ -5,7 +5,7 @@ use super::{
     start::{CLASSES, Claims, Growth, NAME, STATEFULSETS, Start},
 };
 use crate::engine::{
-    generate::{PAUSE, add_faults, add_steps, begin, faults},
+    generate::{PAUSE, add_faults, begin, faults, finish},
     random::{Purpose, Random},
     resource::{CLAIMS, PODS, REVISIONS, Resource},
     scenario::{Action, PodAction, Scenario, Step},
@@ -46,15 +46,12 @@ pub fn draw(seed: u64, random: &mut Random) -> Scenario {
     let end = edits(&mut scenario, random, &start, &mut image);
     let count = faults(&scenario, random);
     add_faults(&mut scenario, random, watched, count, end);
-    scenario.steps.sort_by_key(|step| step.at);
-    if scenario.brief {
-        add_steps(
-            &mut scenario,
-            watched,
-            |random| action(&edit(random, &start, &mut image)),
-            |what| *what == action(&Edit::Paused(false)),
-        );
-    }
+    finish(
+        &mut scenario,
+        watched,
+        |random| action(&edit(random, &start, &mut image)),
+        |what| *what == action(&Edit::Paused(false)),
+    );
     scenario
 }
 

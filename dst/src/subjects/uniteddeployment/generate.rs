@@ -2,7 +2,7 @@
 
 use super::start::{Edit, NAME, Size, Start, Subset, UNITED};
 use crate::engine::{
-    generate::{add_crashes, add_faults, add_steps, begin},
+    generate::{add_crashes, add_faults, begin, finish},
     random::{Purpose, Random},
     resource::{PODS, REVISIONS, Resource},
     scenario::{Action, Scenario, Step},
@@ -50,15 +50,12 @@ pub fn generate(seed: u64) -> Option<Scenario> {
     add_faults(&mut scenario, random, WATCHED, count, end);
     // A manager that ends between a revision and workloads, between two of them, and before the status.
     add_crashes(&mut scenario, random, end);
-    scenario.steps.sort_by_key(|step| step.at);
-    if scenario.brief {
-        add_steps(
-            &mut scenario,
-            WATCHED,
-            |random| Action::edit(NAME, &edit(random)),
-            |_| false,
-        );
-    }
+    finish(
+        &mut scenario,
+        WATCHED,
+        |random| Action::edit(NAME, &edit(random)),
+        |_| false,
+    );
     Some(scenario)
 }
 

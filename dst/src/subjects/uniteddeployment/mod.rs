@@ -16,7 +16,7 @@ use super::{
 use crate::engine::{
     oracles::Oracles,
     resource::{CLAIMS, NODES, PODS, REVISIONS, Resource},
-    scenario::{Action, Scenario, Step},
+    scenario::{Action, Scenario},
     subject::{Subject, User},
 };
 
@@ -93,21 +93,7 @@ fn clean() -> Scenario {
         (100_000, Edit::Scale(6)),
         (115_000, Edit::Replace(true)),
     ];
-    let steps = edits.map(|(at, edit)| Step {
-        at,
-        what: Action::edit(NAME, &edit),
-    });
-    Scenario {
-        seed: 1,
-        bug: None,
-        failing: None,
-        brief: false,
-        managers: 1,
-        subjects: [(
-            NAME.to_owned(),
-            serde_json::to_value(Start::default()).unwrap_or_default(),
-        )]
-        .into(),
-        steps: steps.into(),
-    }
+    let steps = edits.map(|(at, edit)| (at, Action::edit(NAME, &edit)));
+    let start = serde_json::to_value(Start::default()).unwrap_or_default();
+    Scenario::clean([(NAME, start)], steps)
 }

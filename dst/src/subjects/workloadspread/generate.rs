@@ -3,14 +3,14 @@
 use super::start::{Edit, NAME, SPREADS, Start, Workload};
 use crate::{
     engine::{
-        generate::{add_crashes, add_steps, fault},
+        generate::{add_crashes, fault, finish, removal},
         random::{Purpose, Random},
         resource::{PODS, Resource},
-        scenario::{Action, LastingFault, PodAction, Scenario, Step},
+        scenario::{Action, LastingFault, Scenario, Step},
     },
     subjects::{
         cloneset::{
-            draft::{CLONESETS, Draft, NAME as CLONESET},
+            draft::{CLONESETS, NAME as CLONESET},
             edit::Edit as WorkloadEdit,
             generate::draft,
         },
@@ -84,26 +84,12 @@ fn limits(random: &mut Random, subsets: usize, percentages: bool, open: bool) ->
     (0..subsets).map(limit).collect()
 }
 
-/// The scenario of the workload. A Deployment has the edits of a CloneSet that mean something to it.
+/// The scenario of the workload.
 fn below(seed: u64, workload: Workload) -> Scenario {
-    let drawn = draft(seed);
-    if workload == Workload::CloneSet {
-        return drawn.finish();
+    match workload {
+        Workload::CloneSet => draft(seed).finish(),
+        Workload::Deployment => deployment::instead(draft(seed), NAME, false),
     }
-    let Draft { mut scenario, start } = drawn;
-    let start = deployment::Start {
-        replicas: start.replicas,
-        label: NAME.into(),
-        resources: false,
-    };
-    let start = serde_json::to_value(start).unwrap_or_default();
-    scenario.subjects.insert(deployment::NAME.into(), start);
-    for step in &mut scenario.steps {
-        if let Action::Edit(edit) = &mut step.what {
-            deployment::NAME.clone_into(&mut edit.subject);
-        }
-    }
-    scenario
 }
 
 /// Adds what users do, and faults that matter to counts.
@@ -124,13 +110,8 @@ fn add(scenario: &mut Scenario, random: &mut Random, start: &Start) {
     for _ in 0..random.between(3, 6) {
         let at = random.between(10_000, end);
         for _ in 0..random.between(2, 6) {
-            let pod = random.between(0, PODS_OF_A_WORKLOAD) as u8;
-            let what = if random.percent(50) {
-                PodAction::Delete(pod)
-            } else {
-                PodAction::Evict(pod)
-            };
-            add(at + random.between(0, 400), Action::Pod(what));
+            let what = removal(random, PODS_OF_A_WORKLOAD);
+            add(at + random.between(0, 400), what);
         }
     }
     for _ in 0..random.between(1, 3) {
@@ -144,19 +125,16 @@ fn add(scenario: &mut Scenario, random: &mut Random, start: &Start) {
     }
     add(end + 1, action(&Edit::Create));
     add_crashes(scenario, random, end);
-    scenario.steps.sort_by_key(|step| step.at);
-    if scenario.brief {
-        let draw = |random: &mut Random| {
-            if random.percent(35) {
-                scale(random, start.workload)
-            } else {
-                action(&edit(random, start))
-            }
-        };
-        add_steps(scenario, WATCHED, draw, |what| {
-            what.edit_of(NAME).is_some_and(|edit: Edit| edit.is_release())
-        });
-    }
+    let draw = |random: &mut Random| {
+        if random.percent(35) {
+            scale(random, start.workload)
+        } else {
+            action(&edit(random, start))
+        }
+    };
+    finish(scenario, WATCHED, draw, |what| {
+        what.edit_of(NAME).is_some_and(|edit: Edit| edit.is_release())
+    });
 }
 
 fn action(edit: &Edit) -> Action {

@@ -22,7 +22,7 @@ use super::{
 use crate::engine::{
     oracles::Oracles,
     resource::{NAMESPACES, NODES, PODS, Resource},
-    scenario::{Action, Scenario, Step},
+    scenario::{Action, Scenario},
     subject::{Subject, User},
 };
 
@@ -109,17 +109,9 @@ fn clean() -> Scenario {
     ];
     let below = Below::plain(5, Policy::ReCreate);
     let value = |start: serde_json::Result<Value>| start.unwrap_or_default();
-    Scenario {
-        seed: 1,
-        bug: None,
-        failing: None,
-        brief: false,
-        managers: 1,
-        subjects: [
-            (NAME.to_owned(), value(serde_json::to_value(start))),
-            (CLONESET.to_owned(), value(serde_json::to_value(below))),
-        ]
-        .into(),
-        steps: steps.map(|(at, what)| Step { at, what }).into(),
-    }
+    let starts = [
+        (NAME, value(serde_json::to_value(start))),
+        (CLONESET, value(serde_json::to_value(below))),
+    ];
+    Scenario::clean(starts, steps)
 }

@@ -31,7 +31,6 @@ use crate::engine::{
 use crate::subjects::registration;
 
 const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/workloadspreads";
-const PODS_PATH: &str = "/api/v1/namespaces/default/pods";
 /// How often it is looked whether the pods are gone.
 const LOOK: Duration = Duration::from_millis(500);
 /// How long that may take.
@@ -138,17 +137,9 @@ async fn empty(cluster: &Arc<Cluster>, subset: &str, evicts: bool) -> bool {
         let in_it = pods.filter(|pod| pod.is_active() && truth::subset_of(pod).as_deref() == Some(subset));
         in_it.map(|pod| pod.name.clone()).collect()
     });
-    let requests = names.iter().map(|name| {
-        let path = format!("{PODS_PATH}/{name}");
-        let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction",
-            "metadata": {"name": &**name, "namespace": "default"}});
-        let request = if evicts {
-            Request::new(Method::Post, &format!("{path}/eviction"), Some(&eviction))
-        } else {
-            Request::new(Method::Delete, &path, None)
-        };
-        insist(cluster, request)
-    });
+    let requests = names
+        .iter()
+        .map(|name| insist(cluster, user::removal(name, evicts)));
     // All at once: they share status writes.
     let accepted = futures::future::join_all(requests).await;
     accepted.contains(&true)
