@@ -111,6 +111,8 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
             let (label, value) = value.split_once(':').unwrap();
             pod["spec"]["nodeSelector"][label] = json!(value);
         }
+        // A service account has added this one.
+        "pullSecret" => strategic(pod, &json!({"spec": {"imagePullSecrets": [{"name": value}]}})),
         "finalizer" => strategic(pod, &json!({"metadata": {"finalizers": [value]}})),
         "runs" => {
             pod["status"]["containerStatuses"][0]["image"] = json!(value);

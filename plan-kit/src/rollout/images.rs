@@ -7,6 +7,8 @@
 //!   decided again when the set changes, until there are jobs.
 //! - Jobs are deleted with their rollout: when it is over, and when another takes its place.
 //! - No pod waits for any of it.
+//! - They pull with the secrets of the template. If it names none, with those of the pods that are still to change: service
+//!   accounts add theirs to pods, not to templates.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -99,7 +101,7 @@ impl ImagesAhead<'_> {
                 Some(vec![note(json!({PREDOWNLOAD_IGNORED: "true"}), reason)])
             }
             Ok(images) => {
-                let (mut steps, blocked) = self.creations(rollout, &images);
+                let (mut steps, blocked) = self.creations(rollout, pods, &images);
                 if blocked {
                     // Its end brings the set back here.
                     return (!steps.is_empty()).then_some(steps);
@@ -150,13 +152,18 @@ impl ImagesAhead<'_> {
 
     /// One job for each new image, by the names of the containers, and whether one has to wait for its name. A name that
     /// somebody else's job has is left to it.
-    fn creations(&self, rollout: &Rollout<'_>, images: &BTreeMap<String, String>) -> (Vec<Step>, bool) {
+    fn creations(
+        &self,
+        rollout: &Rollout<'_>,
+        pods: &[Pod<'_>],
+        images: &BTreeMap<String, String>,
+    ) -> (Vec<Step>, bool) {
         let name = |container: &String| format!("{}-{container}", rollout.update.name);
         let is_job = |name: &str| self.jobs.iter().any(|job| *job.name == *name);
         let mut going = self.jobs.iter().filter(|job| job.deleting);
         let blocked = going.any(|job| images.keys().any(|container| *job.name == *name(container)));
         let is_known = |name: &str| self.taken_names.contains(name) || is_job(name);
-        let shared = self.body(rollout);
+        let shared = self.body(rollout, pods);
         let steps = images
             .iter()
             .map(|(container, image)| (name(container), image))
@@ -166,8 +173,24 @@ impl ImagesAhead<'_> {
         (steps, blocked)
     }
 
+    /// Names of the secrets to pull with, each once.
+    fn secrets<'p>(&'p self, pods: &'p [Pod<'_>]) -> Vec<&'p str> {
+        let of_template = self.template.pointer("/spec/imagePullSecrets");
+        let of_template = of_template.and_then(Value::as_array).into_iter().flatten();
+        let mut names: Vec<&str> = of_template
+            .filter_map(|secret| secret.get("name")?.as_str())
+            .collect();
+        if names.is_empty() {
+            let old = pods.iter().filter(|pod| !pod.updated);
+            let mut known = BTreeSet::new();
+            let of_pods = old.flat_map(|pod| &pod.view.pull_secrets);
+            names.extend(of_pods.map(|name| &**name).filter(|name| known.insert(*name)));
+        }
+        names
+    }
+
     /// What all jobs of a rollout have in common.
-    fn body(&self, rollout: &Rollout<'_>) -> Value {
+    fn body(&self, rollout: &Rollout<'_>, pods: &[Pod<'_>]) -> Value {
         let update = &rollout.update;
         let of_template = |path: &str| {
             let member = self.template.pointer(path);
@@ -179,22 +202,20 @@ impl ImagesAhead<'_> {
         if let Some(annotations) = of_template("/metadata/annotations") {
             put(&mut sandbox, &["annotations"], annotations);
         }
-        let mut pods = self.selector.clone();
-        pods.match_expressions.push(LabelRequirement {
+        let mut selector = self.selector.clone();
+        selector.match_expressions.push(LabelRequirement {
             key: REVISION_HASH.into(),
             operator: "NotIn".into(),
             values: vec![update.name.clone(), update.hash.clone()],
         });
         let mut spec = json!({
-            "podSelector": pods,
+            "podSelector": selector,
             "parallelism": self.parallelism,
             "pullPolicy": {"backoffLimit": 1, "timeoutSeconds": self.timeout_seconds},
             "completionPolicy": {"type": "Always", "ttlSecondsAfterFinished": KEPT},
             "sandboxConfig": sandbox,
         });
-        let secrets = self.template.pointer("/spec/imagePullSecrets");
-        let secrets = secrets.and_then(Value::as_array).into_iter().flatten();
-        let secrets: Vec<&Value> = secrets.filter_map(|it| it.get("name")).collect();
+        let secrets = self.secrets(pods);
         if !secrets.is_empty() {
             put(&mut spec, &["pullSecrets"], json!(secrets));
         }

@@ -53,6 +53,8 @@ pub struct PodView {
     pub pinned: Option<Box<str>>,
     /// Condition types in `spec.readinessGates`.
     pub gates: Box<[Box<str>]>,
+    /// Names of the secrets that its images are pulled with, in order. A service account may have added them.
+    pub pull_secrets: Box<[Box<str>]>,
     /// Names of the init containers, in order; empty for pods without injected sidecars.
     pub init_containers: Box<[Box<str>]>,
     /// Regular containers in order.

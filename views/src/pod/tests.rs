@@ -131,6 +131,23 @@ fn only_claims_are_read_from_volumes() {
 }
 
 #[test]
+fn only_pull_secrets_with_a_name_are_kept() {
+    let of = |secrets: serde_json::Value| {
+        let pod: PodView =
+            serde_json::from_value(serde_json::json!({"spec": {"imagePullSecrets": secrets}})).unwrap();
+        pod.pull_secrets
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        of(serde_json::json!([{"name": "b"}, {}, {"name": ""}, {"name": "a"}])),
+        ["b", "a"]
+    );
+    assert_eq!(of(serde_json::json!(null)), [""; 0]);
+}
+
+#[test]
 fn the_restart_policy_defaults_to_always() {
     for (policy, always) in [
         ("\"Always\"", true),

@@ -158,6 +158,7 @@ struct Spec {
     affinity: Option<Affinity>,
     restart_policy: Option<Box<str>>,
     readiness_gates: Option<Vec<Gate>>,
+    image_pull_secrets: Option<Vec<SecretReference>>,
     containers: Option<Vec<Container>>,
     init_containers: Option<Vec<Init>>,
     volumes: Option<Vec<Volume>>,
@@ -398,6 +399,12 @@ struct Gate {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(default)]
+struct SecretReference {
+    name: Box<str>,
+}
+
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Status {
     phase: Option<Box<str>>,
@@ -493,6 +500,13 @@ impl From<Object> for PodView {
                 .unwrap_or_default()
                 .into_iter()
                 .map(|gate| gate.condition_type)
+                .collect(),
+            pull_secrets: spec
+                .image_pull_secrets
+                .unwrap_or_default()
+                .into_iter()
+                .map(|secret| secret.name)
+                .filter(|name| !name.is_empty())
                 .collect(),
             init_containers,
             containers,

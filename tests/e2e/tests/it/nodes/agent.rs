@@ -22,7 +22,7 @@ use crate::installation::manifests;
 /// User agents of agents start like this.
 const AGENT: &str = "kruise-daemon";
 /// Jobs are accepted, and nodes get their NodeImages at once.
-const FLAGS: [&str; 2] = [
+pub(super) const PULLS: [&str; 2] = [
     "--feature-gates=ImagePullJobGate=true",
     "--nodeimage-creation-delay=1s",
 ];
@@ -55,6 +55,16 @@ impl Agents {
         let nodes: Vec<String> = nodes.iter().map(|node| text(node, "/metadata/name")).collect();
         let running = nodes.iter().map(|node| start(on, node)).collect();
         Self { nodes, running }
+    }
+
+    /// Waits until every node has its NodeImage; returns the names of the nodes.
+    pub(super) fn until_listed(&self, kubectl: &Kubectl) -> &[String] {
+        wait::until_true("the nodes have NodeImages", LIMIT, || {
+            let mut nodes = self.nodes.iter();
+            Ok(nodes.all(|node| kubectl.get("nodeimages", node).is_ok()))
+        })
+        .unwrap();
+        &self.nodes
     }
 }
 
@@ -103,7 +113,7 @@ fn start(on: &OnNodes, node: &str) -> Agent {
     Agent { child }
 }
 
-fn pull_job(name: &str, image: &str, nodes: &[String]) -> Value {
+pub(super) fn pull_job(name: &str, image: &str, nodes: &[String]) -> Value {
     json!({
         "apiVersion": "apps.kruise.io/v1beta1", "kind": "ImagePullJob", "metadata": {"name": name},
         "spec": {"image": image, "parallelism": 10, "selector": {"names": nodes},
@@ -112,7 +122,7 @@ fn pull_job(name: &str, image: &str, nodes: &[String]) -> Value {
 }
 
 /// Waits until a job has ended; returns its status.
-fn until_ended(kubectl: &Kubectl, job: &str) -> Value {
+pub(super) fn until_ended(kubectl: &Kubectl, job: &str) -> Value {
     wait::until("the job has ended", LIMIT, || {
         let status = kubectl.get("imagepulljobs", job)?["status"].clone();
         Ok(status["completionTime"].is_string().then_some(status))
@@ -121,7 +131,7 @@ fn until_ended(kubectl: &Kubectl, job: &str) -> Value {
 }
 
 /// The newest report of a node about a tag of an image of the lab.
-fn report(kubectl: &Kubectl, node: &str, image: &str, tag: &str) -> Value {
+pub(super) fn report(kubectl: &Kubectl, node: &str, image: &str, tag: &str) -> Value {
     let stored = kubectl.get("nodeimages", node).unwrap();
     let tags = stored["status"]["imageStatuses"][image]["tags"]
         .as_array()
@@ -142,16 +152,10 @@ fn writes_of_specifications(requests: &[Entry], node: &str) -> usize {
 fn agents_pull_tags_and_digests_and_each_image_of_a_node_costs_three_writes() {
     let on = on_nodes_alone("nodes-agents");
     let kubectl = &on.scenario.kubectl;
-    let _flagged = Flagged::shared(kubectl.kubeconfig(), &FLAGS);
+    let _flagged = Flagged::shared(kubectl.kubeconfig(), &PULLS);
     let agents = Agents::start(&on);
     assert!(agents.nodes.len() >= 3 && agents.running.len() == agents.nodes.len());
-    wait::until_true("the nodes have NodeImages", LIMIT, || {
-        Ok(agents
-            .nodes
-            .iter()
-            .all(|node| kubectl.get("nodeimages", node).is_ok()))
-    })
-    .unwrap();
+    agents.until_listed(kubectl);
     let image = "lab.test/web:3";
     for node in &agents.nodes {
         on.runtime.forget(node, image);
@@ -234,7 +238,7 @@ fn an_agent_restarts_the_container_whose_variable_reads_a_changed_annotation_and
 fn an_agent_may_write_about_its_own_node_only() {
     let on = on_nodes_alone("nodes-agent-policy");
     let kubectl = &on.scenario.kubectl;
-    let _flagged = Flagged::shared(kubectl.kubeconfig(), &FLAGS);
+    let _flagged = Flagged::shared(kubectl.kubeconfig(), &PULLS);
     grant(kubectl);
     let nodes = kubectl.list("nodes", "type=real").unwrap();
     let [own, other] = [0, 1].map(|index| text(&nodes[index], "/metadata/name"));
