@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use super::agent::{Agents, PULLS, pull_job, report, until_ended};
 use super::locked::{HOST, Locked, PASSWORD, secret};
-use super::{OnNodes, on_nodes_alone, web_of};
+use super::{OnNodes, TOOL, on_nodes_alone, web_of};
 use crate::cluster::{Flagged, LIMIT, text};
+use crate::sidecarset::Set;
 
 /// Bytes of answers that are passed on before the registry goes: less than the layer of an image has.
 const PART: u64 = 256 << 10;
@@ -89,8 +90,8 @@ fn agents_pull_tags_and_digests_with_the_password_of_a_secret_and_not_without() 
 
 #[test]
 #[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
-fn images_of_a_held_rollout_are_pulled_with_the_secret_of_the_service_account_of_its_pods() {
-    let on = on_nodes_alone("nodes-password-account");
+fn images_of_a_held_rollout_are_pulled_with_the_secrets_that_its_pods_have_and_its_template_lacks() {
+    let on = on_nodes_alone("nodes-password-pods");
     let kubectl = &on.scenario.kubectl;
     let gates = "--feature-gates=ImagePullJobGate=true,PreDownloadImageForInPlaceUpdate=true";
     let _flagged = Flagged::shared(kubectl.kubeconfig(), &[gates, PULLS[1]]);
@@ -98,15 +99,12 @@ fn images_of_a_held_rollout_are_pulled_with_the_secret_of_the_service_account_of
     let nodes = agents.until_listed(kubectl);
     let _locked = Locked::start(&on, nodes);
     kubectl.create(&secret("team", PASSWORD)).unwrap();
-    kubectl
-        .create(
-            &json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "team"},
-            "imagePullSecrets": [{"name": "team"}]}),
-        )
-        .unwrap();
+    // As a service account does, on servers that admit by them.
+    let gives =
+        json!({"containers": [{"name": "neighbour", "image": TOOL}], "imagePullSecrets": [{"name": "team"}]});
+    let _set = Set::new(&on.scenario, "nodes-password-pods", &gives);
     let main = |version: &str| json!([{"name": "main", "image": locked(&format!("web:{version}"))}]);
     let mut set = web_of(4, &main("1"));
-    set["spec"]["template"]["spec"]["serviceAccountName"] = json!("team");
     kubectl.apply(&set).unwrap();
     on.until_updated(4);
     forget_everywhere(&on, nodes, "3");
