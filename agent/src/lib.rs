@@ -37,7 +37,7 @@ mod watches;
 
 pub use error::Error;
 pub use flags::FLAGS;
-pub use host::{Host, Jitter};
+pub use host::{Host, Jitter, PodNetwork};
 pub use kruise_agent_core::{Failure, Filesystem};
 pub use run::{process, run};
 pub use runtime::{Call, ContainerRuntime, Node};

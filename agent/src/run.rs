@@ -26,7 +26,7 @@ use crate::effects::secrets::Secrets;
 use crate::effects::{Api, Executor, Probes, Requests};
 use crate::events::Events;
 use crate::health::Checks;
-use crate::host::Host;
+use crate::host::{Host, PodNetwork};
 use crate::jitter::jitter;
 use crate::metrics::Metrics;
 use crate::runtime::Sockets;
@@ -56,6 +56,7 @@ pub async fn run(
     let host = Host {
         client: connect(&settings, &metrics).await?,
         node: Arc::new(Sockets(settings.sockets.clone())),
+        pods: PodNetwork::Present,
         jitter: Arc::new(jitter),
     };
     let checks = Arc::new(Checks::new(settings.watches_pods, settings.runs_probes));
@@ -117,7 +118,7 @@ async fn work(
     };
     watches.spawn(watching(probes.client.clone()).probes(probes.served.clone()));
     let executor = Executor::new(
-        host.node,
+        (host.node, host.pods),
         Secrets::new(images.clone()),
         Credentials::new(settings),
         Api {

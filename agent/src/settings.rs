@@ -86,7 +86,7 @@ impl Settings {
         let set = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let addr = values.get_string("addr");
         let percent = values.get_int("min-free-disk-percent");
-        Ok(Self {
+        let settings = Self {
             node: env("NODE_NAME")
                 .filter(|name| !name.is_empty())
                 .ok_or(SettingsError::NodeName)?,
@@ -107,10 +107,22 @@ impl Settings {
                 .ok()
                 .filter(|percent| *percent <= 100)
                 .ok_or(SettingsError::Percent(percent))?,
+            watches_pods: false,
+            env_from_metadata: false,
+            runs_probes: false,
+        };
+        Ok(settings.gated(gate))
+    }
+
+    /// The same settings with what feature gates say. `gate` says whether one is on.
+    #[must_use]
+    pub fn gated(self, gate: &dyn Fn(&str) -> bool) -> Self {
+        Self {
             watches_pods: gate("DaemonWatchingPod"),
             env_from_metadata: gate("InPlaceUpdateEnvFromMetadata"),
             runs_probes: gate("PodProbeMarkerGate"),
-        })
+            ..self
+        }
     }
 
     /// Listens for requests of metrics and health. Must be called within a tokio runtime.

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kruise_agent_core::{
-    AttemptId, ContainerId, Effect, Event, Failure, Filesystem, Handler, Level, ProbeRun, ProbedContainers,
-    Pull, RunId, SecretRef, WriteError,
+    AttemptId, ContainerId, Effect, Event, Failure, Filesystem, Handler, Level, ProbeResult, ProbeRun,
+    ProbedContainers, Pull, RunId, SecretRef, WriteError,
 };
 use kruise_plan_kit::ResourceId;
 use tokio::sync::oneshot;
@@ -27,6 +27,7 @@ use crate::credentials::Credentials;
 use crate::detect::{Runtime, detect};
 use crate::events::Events;
 use crate::health::Checks;
+use crate::host::PodNetwork;
 use crate::metrics::Metrics;
 use crate::probes::NODE_POD_PROBES;
 use crate::requests::REQUESTS;
@@ -42,6 +43,8 @@ const LAST_WRITES: Duration = Duration::from_secs(3);
 
 /// Why nothing can be asked of a runtime that was not detected.
 const NO_RUNTIME: &str = "it was not found";
+/// Why nothing can be asked of a pod itself.
+const NO_NETWORK: &str = "there is no network to pods here: only a command (exec) can be run";
 
 /// The end of a task.
 enum Done {
@@ -63,6 +66,7 @@ struct Attempt {
 /// What effects need to be carried out.
 pub(crate) struct Executor {
     node: Arc<dyn Node>,
+    pods: PodNetwork,
     runtimes: Vec<Runtime>,
     secrets: Arc<Secrets>,
     credentials: Arc<Credentials>,
@@ -82,7 +86,7 @@ pub(crate) struct Executor {
 
 impl Executor {
     pub(crate) fn new(
-        node: Arc<dyn Node>,
+        (node, pods): (Arc<dyn Node>, PodNetwork),
         secrets: Secrets,
         credentials: Credentials,
         api: Api,
@@ -92,6 +96,7 @@ impl Executor {
     ) -> Self {
         Self {
             node,
+            pods,
             runtimes: Vec::new(),
             secrets: Arc::new(secrets),
             credentials: Arc::new(credentials),
@@ -327,9 +332,13 @@ impl Executor {
 
     fn pre_stop(&mut self, container: ContainerId, hook: Handler, limit: Duration) {
         let client = self.named(&container.runtime);
-        let metrics = self.metrics.clone();
+        let (metrics, can_run) = (self.metrics.clone(), self.can_run(&hook));
         self.calls.spawn(async move {
-            let result = hook::run(client, &container.id, hook, limit).await;
+            let result = if can_run {
+                hook::run(client, &container.id, hook, limit).await
+            } else {
+                Err(NO_NETWORK.into())
+            };
             metrics.hook_ended(&result);
             Done::Answer(Event::PreStopEnded { container, result })
         });
@@ -359,16 +368,29 @@ impl Executor {
         self.probes.insert(run.run, cancel);
         let (client, metrics) = (self.named(&run.container.runtime), self.metrics.clone());
         let (id, kind) = (run.run, kind(&run.handler));
+        let can_run = self.can_run(&run.handler);
         self.calls.spawn(async move {
+            let probed = async {
+                if can_run {
+                    probe::run(client, run).await
+                } else {
+                    ProbeResult::NotRun(Failure::Failed(NO_NETWORK.into()))
+                }
+            };
             tokio::select! {
                 biased;
                 _ = cancelled => Done::Abandoned,
-                result = probe::run(client, run) => {
+                result = probed => {
                     metrics.probed(kind, &result);
                     Done::Answer(Event::ProbeEnded { run: id, result })
                 }
             }
         });
+    }
+
+    /// Can what a probe or a hook does be done here?
+    fn can_run(&self, handler: &Handler) -> bool {
+        self.pods == PodNetwork::Present || matches!(handler, Handler::Exec(_))
     }
 
     fn read_secrets(&mut self, attempt: AttemptId, secrets: Box<[SecretRef]>) {

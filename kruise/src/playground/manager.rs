@@ -1,6 +1,7 @@
 //! The production manager, as one that runs outside a cluster on this machine.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use go_compat::flags::FlagSet;
@@ -15,8 +16,10 @@ use crate::manager::{Config, Embedding, FLAGS, Sockets, run};
 /// Where everything listens: reachable from this machine only.
 pub(super) const HOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
-/// The manager's own kubeconfig, in the folder. That of the user is written when the manager is ready.
-const KUBECONFIG: &str = "manager.kubeconfig";
+/// The kubeconfig of manager and agents, in the folder. That of the user is written when the manager is ready.
+pub(super) fn kubeconfig_in(folder: &Folder) -> PathBuf {
+    folder.path().join("manager.kubeconfig")
+}
 
 /// The listeners of a manager. They are open before it starts, because webhook configurations need the port.
 pub(super) struct Listeners {
@@ -67,24 +70,26 @@ pub(super) struct Manager {
 impl Manager {
     /// Starts a manager of the API at an address. Its own kubeconfig and its certificates are in `folder`. `kruise explain`
     /// reads the settings of the manager from its lease, so it has one. It renews the lease rarely: there is no other
-    /// manager, and the requests that a reader counts are those for pods. `gates` are feature gates that are on.
+    /// manager, and the requests that a reader counts are those for pods. `gates` is the value of `--feature-gates`.
     pub(super) fn start(
         api: SocketAddr,
         folder: &Folder,
         listeners: Listeners,
-        gates: &[&str],
+        gates: &str,
     ) -> anyhow::Result<Self> {
-        let kubeconfig = folder.path().join(KUBECONFIG);
+        let kubeconfig = kubeconfig_in(folder);
         std::fs::write(&kubeconfig, kubeconfig::text(api))
             .with_context(|| format!("{} cannot be written", kubeconfig.display()))?;
-        let mut flags = vec![
+        let flags = [
             format!("--kubeconfig={}", kubeconfig.display()),
             format!("--protection-log-path={}", folder.path().display()),
             "--leader-election-lease-duration=8760h".to_owned(),
             "--leader-election-renew-deadline=8000h".to_owned(),
             "--leader-election-retry-period=1m".to_owned(),
+            format!("--feature-gates={gates}"),
+            // On a cluster this spares nodes that have only just joined; here somebody waits for it.
+            "--nodeimage-creation-delay=0s".to_owned(),
         ];
-        flags.extend(gates.iter().map(|gate| format!("--feature-gates={gate}=true")));
         let environment = |name: &str| match name {
             "WEBHOOK_HOST" => Some(HOST.to_string()),
             "WEBHOOK_PORT" => Some(listeners.webhooks.port().to_string()),

@@ -2,7 +2,7 @@
 //!
 //! The API is `kruise-sim`'s, in real time and over HTTP on this machine only; nodes and kubelets are simulated. The
 //! manager is the production manager, webhooks included: it talks to the API like any client, and the API calls its
-//! webhooks over TLS. Nothing needs root, a network or another program, and what was started or written is gone when
+//! webhooks over TLS. On each node is the agent that is shipped, which calls the simulated container runtime of the node. Nothing needs root, a network or another program, and what was started or written is gone when
 //! the process ends.
 //!
 //! | module | what |
@@ -13,11 +13,13 @@
 //! | [`audit`] | the file of `--audit-log` |
 //! | [`snapshot`] | the file of `--save` and `--load` |
 //! | [`manager`] | the manager in it |
+//! | [`agents`] | the agents of its nodes |
 //! | [`run`] | the order in which all this starts and stops |
 //! | [`bare`] | the API and nodes without all that |
 //! | [`demo`], [`stage`] | the guided tour in it |
 //! | [`text`] | texts for the reader |
 
+mod agents;
 mod audit;
 mod bare;
 mod cluster;
@@ -47,6 +49,9 @@ pub struct Options {
     /// Simulated nodes, in three zones.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=5000), conflicts_with = "load")]
     nodes: u16,
+    /// Node agents that run, each on one of the nodes; 0 runs none.
+    #[arg(long, value_name = "N", default_value_t = 32, conflicts_with = "bare")]
+    agents: u16,
     /// Port of the API on 127.0.0.1; 0 takes a free one.
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
@@ -65,14 +70,14 @@ pub struct Options {
     /// End when the tour is over.
     #[arg(long, requires = "demo")]
     exit: bool,
-    /// Only the API and the nodes: nothing is installed, no manager runs.
+    /// Only the API and the nodes: nothing is installed, no manager and no agents run.
     #[arg(long, conflicts_with_all = ["demo", "load", "save", "verbose"])]
     bare: bool,
     /// Append a line for each request here, as a kube-apiserver's audit log has it at level Metadata; a file that is
     /// something else is left alone.
     #[arg(long, value_name = "FILE")]
     audit_log: Option<PathBuf>,
-    /// The manager's log on standard error instead of in a file.
+    /// The log of manager and agents on standard error instead of in a file.
     #[arg(short, long)]
     verbose: bool,
     #[command(flatten)]

@@ -1,8 +1,8 @@
 //! The order in which a playground starts and stops.
 //!
 //! What can be refused is refused before anything is started: options, files, the port. The API is there before the
-//! manager and outlives it, so that the manager's last writes arrive and are saved. The kubeconfig is written last: who
-//! finds it can send requests of any kind, those that webhooks answer too.
+//! manager and the agents and outlives them, so that their last writes arrive and are saved. The kubeconfig is written when the
+//! manager is ready: who finds it can send requests of any kind, those that webhooks answer too.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -21,17 +21,21 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::agents::Agents;
 use super::cluster::{self, Origin};
 use super::folder::Folder;
 use super::kubeconfig::{self, Kubeconfig};
-use super::manager::{HOST, Listeners, Manager};
+use super::manager::{HOST, Listeners, Manager, kubeconfig_in};
 use super::snapshot::{self, Target};
 use super::stage::Place;
 use super::{Options, audit, bare, demo, text};
+use crate::gates::Gates;
 use crate::manager::to_file;
 
+/// Feature gates, as the charts of OpenKruise set them.
+const GATES: &str = "ImagePullJobGate=true";
 /// Feature gates of the tour. The feature is off elsewhere because of the rights that it needs, which have no effect here.
-const TOUR_GATES: [&str; 1] = ["ResourceDistributionGate"];
+const TOUR_GATES: &str = "ImagePullJobGate=true,ResourceDistributionGate=true";
 
 /// A signal so much later than the first means: now.
 const IMPATIENT: Duration = Duration::from_secs(1);
@@ -58,6 +62,7 @@ impl Ending {
 
 /// A playground that is up. Its kubeconfig is removed with it, its folder later.
 pub(super) struct Playground<'a> {
+    agents: Agents,
     manager: Manager,
     live: Arc<Live>,
     server: JoinHandle<Infallible>,
@@ -149,7 +154,7 @@ impl<'a> Playground<'a> {
         };
         let live = Live::audited(world, audit);
         let server = tokio::spawn(serve(listener, live.clone()));
-        let gates: &[&str] = if options.demo { &TOUR_GATES } else { &[] };
+        let gates = if options.demo { TOUR_GATES } else { GATES };
         let mut manager = Manager::start(api, folder, listeners, gates)?;
         if let Err(error) = manager.ready().await {
             return Err(explained(error, folder));
@@ -162,7 +167,10 @@ impl<'a> Playground<'a> {
                 return Err(error);
             }
         };
+        let gates = Gates::parse(gates, "")?;
+        let agents = Agents::start(live.clone(), &kubeconfig_in(folder), &gates, options.agents).await?;
         Ok(Self {
+            agents,
             manager,
             live,
             server,
@@ -212,6 +220,7 @@ impl<'a> Playground<'a> {
 
     /// Stops everything, and saves what is stored if there is a file for it.
     async fn end(self) -> anyhow::Result<()> {
+        let agents_stopped = self.agents.stop().await;
         let stopped = self.manager.stop().await;
         let saved = self.save.map(|mut target| {
             let snapshot = self.live.with_world(|world| world.api().snapshot());
@@ -223,6 +232,7 @@ impl<'a> Playground<'a> {
             // It was aborted: its result does not matter.
             let _ = self.server.await;
         }
+        agents_stopped?;
         stopped?;
         saved.unwrap_or(Ok(()))
     }

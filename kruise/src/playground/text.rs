@@ -29,8 +29,13 @@ pub(super) fn greeting(playground: &Playground, options: &Options) -> String {
     } else {
         format!("logs to {}", playground.log().display())
     };
+    let agents = match options.agents {
+        0 => "no node agents".to_owned(),
+        most if options.load.is_none() && most >= options.nodes => "an agent on each node".to_owned(),
+        most => format!("agents on at most {most} nodes"),
+    };
     format!(
-        "A playground: an embedded Kubernetes API, {nodes}, and the manager with its webhooks,\n\
+        "A playground: an embedded Kubernetes API, {nodes}, {agents}, and the manager with its webhooks,\n\
          in one process, up after {:.2} s. Nothing is really pulled or run. Simulated times:\n\
          {}.\n\n\
          API         http://{}, plain HTTP, open to everybody on this machine and to nobody else\n\

@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf, time::Duration};
 use anyhow::Context;
 use clap::Args;
 use jiff::SignedDuration;
-use kruise_sim::{DEFAULT_STAGES, Timings};
+use kruise_sim::{DEFAULT_STAGES, Timings, runtime};
 
 /// Times, written as `800ms`, `1.5s` or `2m`.
 #[derive(Args, Debug, Default)]
@@ -58,15 +58,33 @@ impl Options {
                 .with_context(|| format!("--stages={} cannot be read", path.display()))?;
             stages = format!("{stages}\n---\n{more}");
         }
+        let timings = self.timings();
         Ok(kruise_sim::Options {
             stages,
-            timings: self.timings(),
+            runtime: self.runtime(&timings),
+            timings,
+            // What it stands for is done by agents.
             daemon: false,
             events: true,
             garbage: if self.fast { GARBAGE / 20 } else { GARBAGE },
             patience: SignedDuration::from_secs(40),
-            ..kruise_sim::Options::default()
         })
+    }
+
+    /// What agents pull takes as long as what kubelets pull.
+    fn runtime(&self, timings: &Timings) -> runtime::Options {
+        let base = runtime::Options::default();
+        let pull = timings.image_pull.as_secs_f64().max(f64::MIN_POSITIVE);
+        runtime::Options {
+            // A number that is too large is the largest.
+            bandwidth: (base.image_bytes as f64 / pull) as u64,
+            resolve: if self.fast {
+                base.resolve / 20
+            } else {
+                base.resolve
+            },
+            ..base
+        }
     }
 
     fn timings(&self) -> Timings {
@@ -124,6 +142,17 @@ mod tests {
         assert_eq!(timings.image_pull, Duration::from_secs(9));
         assert_eq!(timings.sandbox, Timings::fast().sandbox);
         assert_eq!(Options::default().timings(), Timings::default());
+    }
+
+    #[test]
+    fn agents_pull_an_image_in_the_time_that_kubelets_need() {
+        for (image_pull, bandwidth) in [(None, 40_000_000), (Some(2), 100_000_000), (Some(0), u64::MAX)] {
+            let options = Options {
+                image_pull: image_pull.map(Duration::from_secs),
+                ..Options::default()
+            };
+            assert_eq!(options.runtime(&options.timings()).bandwidth, bandwidth);
+        }
     }
 
     #[test]

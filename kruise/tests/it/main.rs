@@ -9,6 +9,8 @@
 
 #[cfg(feature = "playground")]
 mod admission;
+#[cfg(feature = "playground")]
+mod agents;
 mod api_server;
 mod bundle;
 mod certificates;

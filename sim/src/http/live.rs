@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use super::audit::AuditLog;
 use super::caller;
+use super::runtimes::Callers;
 use crate::{CallId, Outcome, Request, World};
 
 /// The only clock of this crate.
@@ -35,8 +36,10 @@ pub struct Live {
 }
 
 #[derive(Debug)]
-struct State {
-    world: World,
+pub(super) struct State {
+    pub(super) world: World,
+    /// Who waits for answers of runtimes.
+    pub(super) callers: Callers,
     /// The newest revision that was news.
     revision: u64,
     /// The newest count of calls, answers and faults of runtimes that was news.
@@ -56,6 +59,7 @@ impl Live {
         Arc::new(Self {
             state: Mutex::new(State {
                 runtime: world.runtime_news(),
+                callers: Callers::default(),
                 world,
                 revision,
             }),
@@ -72,9 +76,15 @@ impl Live {
     /// shows in watches as soon as this returns. Nobody is answered meanwhile, so it should not take long, and it must
     /// not call this again.
     pub fn with_world<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
+        self.with_state(|state| act(&mut state.world))
+    }
+
+    /// As [`Live::with_world`]. What runtimes have answered goes to those who wait for it.
+    pub(super) fn with_state<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
         // a panic while the world was locked leaves it as consistent as the last finished write
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let result = act(&mut state.world);
+        let result = act(&mut state);
+        state.answer_callers();
         let newest = state.world.api().revision();
         let runtime = state.world.runtime_news();
         let is_news = (state.revision, state.runtime) != (newest, runtime) || state.world.is_stirred();

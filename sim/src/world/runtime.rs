@@ -24,6 +24,15 @@ impl World {
         self.nodes.take_answers()
     }
 
+    /// The answers to some calls since the last time. [`World::runtime_answers`] has the others.
+    #[cfg(feature = "http")]
+    pub(crate) fn runtime_answers_to(
+        &mut self,
+        is_wanted: impl Fn(CallId) -> bool,
+    ) -> Vec<(CallId, Result<Answer, Error>)> {
+        self.nodes.take_answers_to(is_wanted)
+    }
+
     /// Changes registries. Pulls that run break if their registry is [`Down`](crate::runtime::Trouble::Down) now, and hang if
     /// it [`Hangs`](crate::runtime::Trouble::Hangs); kubelets try again to pull what they could not.
     pub fn change_registries(&mut self, change: impl FnOnce(&mut Registries)) {

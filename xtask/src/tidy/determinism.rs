@@ -6,6 +6,7 @@ const SIMULATED: &[&str] = &[
     "kruise/src/manager/",
     "agent-core/src/",
     "agent/src/",
+    "agent-sim/src/",
 ];
 /// Files that may read the clock and the state of the process.
 const SOURCES: &[&str] = &[

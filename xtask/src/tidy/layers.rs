@@ -31,6 +31,7 @@ const EDGES: &[(&str, &[&str])] = &[
     // Of plans it has the switch of injected bugs only.
     ("agent-core", PLAN),
     ("agent", SHELL_OF_NODES),
+    ("agent-sim", &["cri", "kruise-agent", "kruise-sim"]),
     ("sim", LIBS),
     ("tour", &[]),
 ];

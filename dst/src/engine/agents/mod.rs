@@ -6,38 +6,33 @@
 //!
 //! * its requests go over the same faulty network ([`link`]), with the same kinds of loss;
 //! * its clock is the virtual one, its random numbers follow from the seed;
-//! * its runtime is that of the node in `kruise_sim` ([`Runtimes`]): calls are data, answered at a time of the world. A
-//!   runtime may be away or slow (`kruise_sim::runtime::Fault`).
+//! * its runtime is that of the node in `kruise_sim` ([`Runtime`], by `kruise_agent_sim`): calls are data, answered at a time of
+//!   the world. A runtime may be away or slow (`kruise_sim::runtime::Fault`).
 //!
 //! An agent dies by itself at a share of the stops that it requests ([`Setup::dying`]), right before or right after the
 //! runtime has answered, and as managers do: after one of its writes, or at once. Then all that it knew is lost, the calls that it
 //! made are cancelled, and some time later another one starts, as a kubelet does it. Of a stop the runtime knows only that it
 //! began: the container ends in any case. While an agent is away, none starts ([`leave`], [`come_back`]).
 //!
-//! Not simulated: requests and connections to pods. An agent that tries one panics, and the play fails.
+//! Not simulated: requests and connections to pods. Probes and hooks of that form cannot be run.
 
-mod answers;
 mod runtime;
 
 use std::{sync::Arc, time::Duration};
 
-use kruise_agent::{Host, Settings};
+use kruise_agent::{Host, PodNetwork};
+use kruise_agent_sim::{PACE, SimulatedNode, settings};
 use kruise_runtime::{Client, Clock, client};
 use kruise_sim::runtime::Fault;
 use tokio::{sync::watch, time::sleep};
 
-use self::runtime::Runtimes;
+use self::runtime::Runtime;
 use super::{
     cluster::Cluster,
     network::link::{self, PATIENCE},
     process::{Process, ProcessId},
     random::{Purpose, Random},
 };
-
-/// Requests a second, and at once, as agents have by default.
-const PACE: (f64, u32) = (20.0, 30);
-/// Share of the disk that stays free, in percent, by default.
-const MIN_FREE_PERCENT: u8 = 10;
 
 /// How agents are set up.
 #[derive(Clone, Copy, Debug, Default)]
@@ -130,24 +125,6 @@ async fn run(cluster: &Arc<Cluster>, id: ProcessId, node: &str, seed: u64) {
     });
 }
 
-fn settings(node: &str) -> Settings {
-    Settings {
-        node: node.to_owned(),
-        kubeconfig: None,
-        addr: None,
-        pace: PACE,
-        sockets: Vec::new(),
-        plugin_config: "/nonexistent".into(),
-        plugin_folder: "/nonexistent".into(),
-        home: None,
-        max_pulls: None,
-        min_free_percent: MIN_FREE_PERCENT,
-        watches_pods: false,
-        env_from_metadata: false,
-        runs_probes: false,
-    }
-}
-
 fn host(cluster: &Arc<Cluster>, id: ProcessId, node: &str, seed: u64) -> Host {
     let settings = client::Settings {
         user_agent: "kruise-daemon".into(),
@@ -164,7 +141,8 @@ fn host(cluster: &Arc<Cluster>, id: ProcessId, node: &str, seed: u64) -> Host {
     };
     Host {
         client: Client::new(link::client(cluster, id), settings),
-        node: Arc::new(Runtimes::new(cluster, id, node, seed)),
+        node: Arc::new(SimulatedNode::new(node, Runtime::new(cluster, id, node, seed))),
+        pods: PodNetwork::Absent,
         jitter: Arc::new(jitter),
     }
 }

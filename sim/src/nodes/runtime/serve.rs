@@ -103,6 +103,16 @@ impl Nodes {
         std::mem::take(&mut self.runtimes.answers)
     }
 
+    /// The answers to some calls only. The others stay.
+    #[cfg(feature = "http")]
+    pub(crate) fn take_answers_to(
+        &mut self,
+        is_wanted: impl Fn(CallId) -> bool,
+    ) -> Vec<(CallId, Result<Answer, Error>)> {
+        let answers = &mut self.runtimes.answers;
+        answers.extract_if(.., |(id, _)| is_wanted(*id)).collect()
+    }
+
     /// Counts calls, answers and faults.
     #[cfg(feature = "http")]
     pub(crate) fn runtime_news(&self) -> u64 {
