@@ -158,7 +158,8 @@ fn set(kind: &str, name: &str, policy: &str) -> Value {
         "replicas": 3, "selector": {"matchLabels": {"app": name}},
         "updateStrategy": {"rollingUpdate": {"podUpdatePolicy": policy, "maxUnavailable": 1}},
         "template": {"metadata": {"labels": {"app": name}},
-                     "spec": {"containers": [{"name": "main", "image": "web:0"}]}}}})
+                     "spec": {"readinessGates": [{"conditionType": "InPlaceUpdateReady"}],
+                              "containers": [{"name": "main", "image": "web:0"}]}}}})
 }
 
 /// Are so many pods of the set there and ready, with this image, and no others?
@@ -175,14 +176,21 @@ fn has_settled(playground: &Playground, path: &str, (replicas, image): (usize, &
     let mut settled = pods
         .iter()
         .map(|pod| is_ready(pod) && pod["spec"]["containers"][0]["image"] == image);
-    let counts = [&status["replicas"], &status["readyReplicas"], &status["updatedReplicas"]];
+    let counts = [
+        &status["replicas"],
+        &status["readyReplicas"],
+        &status["updatedReplicas"],
+    ];
     let is_counted = counts.iter().all(|count| **count == replicas);
     (is_observed && is_counted && pods.len() == replicas && settled.all(|is| is)).then_some(())
 }
 
 /// The figure before these words in the first line of the report.
 fn figure(printed: &str, words: &str) -> usize {
-    let line = printed.lines().find(|line| line.starts_with("rehearsal of ")).unwrap();
+    let line = printed
+        .lines()
+        .find(|line| line.starts_with("rehearsal of "))
+        .unwrap();
     let before = line.split(words).next().unwrap();
     before.rsplit(' ').next().unwrap().parse().unwrap()
 }
@@ -210,7 +218,13 @@ fn a_rehearsal_during_rollouts_reports_no_difference_in_what_becomes_of_pods() {
     }
     settle(3, "web:0");
     let mut rehearsal = Rehearsal::start(&scratch, &playground);
-    for (replicas, image) in [(3, "web:1"), (5, "web:1"), (5, "web:2"), (2, "web:2"), (4, "web:3")] {
+    for (replicas, image) in [
+        (3, "web:1"),
+        (5, "web:1"),
+        (5, "web:2"),
+        (2, "web:2"),
+        (4, "web:3"),
+    ] {
         for (path, _, name, _) in sets {
             let spec = json!({"spec": {"replicas": replicas, "template": {"spec": {"containers": [
                 {"name": "main", "image": image}]}}}});
@@ -226,7 +240,10 @@ fn a_rehearsal_during_rollouts_reports_no_difference_in_what_becomes_of_pods() {
     assert_eq!((code, figure(&printed, " differ")), (Some(0), 0), "{printed}");
     let (agree, not_compared) = (figure(&printed, " agree"), figure(&printed, " not compared"));
     assert!(agree > 0 && agree + not_compared >= writes, "{printed}");
-    for kind in ["CloneSet: 2 objects; as planned: ", "StatefulSet: 2 objects; as planned: "] {
+    for kind in [
+        "CloneSet: 2 objects; as planned: ",
+        "StatefulSet: 2 objects; as planned: ",
+    ] {
         assert!(printed.contains(kind), "{printed}");
     }
     assert_eq!(playground.end("INT"), Some(0));
@@ -243,12 +260,20 @@ fn a_rehearsal_reports_what_somebody_did_to_pods_that_no_plan_has() {
     }
     let [of_web, of_db] = names.map(|name| {
         let path = format!("{SETS}/{name}");
-        playground.until("it is at rest", |playground| has_settled(playground, &path, (3, "web:0")));
+        playground.until("it is at rest", |playground| {
+            has_settled(playground, &path, (3, "web:0"))
+        });
         let list = playground.get(&format!("{PODS}?labelSelector=app%3D{name}"));
         list["items"][1]["metadata"]["name"].as_str().unwrap().to_owned()
     });
     let mut rehearsal = Rehearsal::start(&scratch, &playground);
-    request(&playground, "DELETE", &format!("{PODS}/{of_web}"), JSON, &json!({}));
+    request(
+        &playground,
+        "DELETE",
+        &format!("{PODS}/{of_web}"),
+        JSON,
+        &json!({}),
+    );
     let image = json!([{"op": "replace", "path": "/spec/containers/0/image", "value": "web:hand"}]);
     let pod = format!("{PODS}/{of_db}");
     request(&playground, "PATCH", &pod, "application/json-patch+json", &image);
@@ -258,7 +283,10 @@ fn a_rehearsal_reports_what_somebody_did_to_pods_that_no_plan_has() {
     let (code, printed) = rehearsal.end();
     for (set, what) in [
         ("web", format!("{of_web} was deleted")),
-        ("db", format!("{of_db} was updated in place, image of main web:hand")),
+        (
+            "db",
+            format!("{of_db} was updated in place, image of main web:hand"),
+        ),
     ] {
         let line = format!("difference CloneSet default/{set}: pod {what}: not planned by this build");
         assert!(printed.contains(&line), "{line}\n{printed}");

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use kruise_api::names::{REVISION_HASH, sidecarset::INJECTED_LIST, statefulset::POD_NAME};
+use kruise_api::names::{
+    IN_PLACE_UPDATE_READY, KRUISE_POD_READY, LIFECYCLE_STATE, REVISION_HASH, sidecarset::INJECTED_LIST,
+    statefulset::POD_NAME,
+};
 use kruise_plan_kit::{Body, Intent, Patch, Plan, ResourceId, Step, Write};
 use kruise_views::PodView;
 use kube_cache::Version;
@@ -185,6 +188,14 @@ fn images_in(patch: &Value) -> BTreeMap<String, String> {
 
 fn revision_of(pod: &PodView) -> Option<String> {
     pod.labels.get(REVISION_HASH).map(str::to_owned)
+}
+
+/// Does an event take a pod out of service, or to another state of its lifecycle? A manager that goes on to update or delete the
+/// pod has decided that before: a plan of the state after it may have to put it back first.
+pub(super) fn is_first_step(old: &PodView, new: &PodView) -> bool {
+    let gates = [IN_PLACE_UPDATE_READY, KRUISE_POD_READY];
+    let lost = gates.iter().any(|gate| old.is_true(gate) && !new.is_true(gate));
+    lost || old.labels.get(LIFECYCLE_STATE) != new.labels.get(LIFECYCLE_STATE)
 }
 
 /// What an event does to a pod, given the pod before it, if anything becomes of it. `is_gone` says that the pod is removed.

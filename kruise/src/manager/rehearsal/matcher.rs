@@ -210,6 +210,12 @@ impl Matcher {
         Verdict::Differs
     }
 
+    /// This was wanted by the plan of a state that passes now.
+    pub(super) fn remember(&mut self, owner: &Owner, wishes: Vec<Wish>, now: Duration) {
+        let state = self.owners.entry(owner.clone()).or_default();
+        state.past.extend(wishes.into_iter().map(|wish| (now, wish)));
+    }
+
     /// Something was done to a pod of an owner that the caches do not have: it is gone, or not there yet.
     pub(super) fn seen_without_owner(&mut self, kind: &str, seen: &Seen) -> Verdict {
         let verdict = match seen.fate {
@@ -264,7 +270,8 @@ impl Matcher {
     /// Another state of an owner has arrived.
     pub(super) fn changed(&mut self, owner: &Owner, now: ObjectState) {
         let state = self.owners.entry(owner.clone()).or_default();
-        let is_other = now.generation.is_none() || now.generation != state.generation || state.ends == now.stays;
+        let is_other =
+            now.generation.is_none() || now.generation != state.generation || state.ends == now.stays;
         state.ends = !now.stays;
         state.told = state.told.max(now.version);
         if !is_other {
@@ -282,7 +289,11 @@ impl Matcher {
                 self.suspects.push(suspect);
             } else {
                 let is_collected = suspect.seen.fate == Fate::Deleted && !now.stays;
-                let verdict = if is_collected { Verdict::ByOthers } else { Verdict::NotCompared };
+                let verdict = if is_collected {
+                    Verdict::ByOthers
+                } else {
+                    Verdict::NotCompared
+                };
                 self.tally(&suspect.kind).count(verdict, suspect.seen.fate);
             }
         }

@@ -5,8 +5,9 @@
 //! The caches follow the cluster, which the other manager changes, and each object is planned again when they change. These
 //! plans come too late to judge a fast manager: the cache may have its write already, and a plan of that state does not contain
 //! it. So each event of a pod that says that it was created, deleted or updated in place is looked at *before* the cache has it:
-//! its owner is planned from the state that the write left, and the write agrees if that plan has it. [`matcher`] has the rules
-//! for caches that follow at different speeds.
+//! its owner is planned from the state that the write left, and the write agrees if that plan has it. So is an event that takes a pod
+//! out of service: what a manager does in several writes is decided before the first one. [`matcher`] has the rules for caches that
+//! follow at different speeds.
 //!
 //! # What it promises
 //! - Nothing is written.
@@ -32,7 +33,11 @@ use std::{
 };
 
 use kruise_plan_kit::Plan;
-use kruise_runtime::{caches::Caches, events::ObjectRef, worker::{DryRun, ObjectState}};
+use kruise_runtime::{
+    caches::Caches,
+    events::ObjectRef,
+    worker::{DryRun, ObjectState},
+};
 use kruise_views::PodView;
 use kube_cache::{Event, ObjectKey, SharedInformer, Version};
 use tokio::time::Instant;
@@ -42,7 +47,7 @@ use super::{
     registration::{Built, Registration, Runnable},
 };
 use crate::controllers::caches::PODS;
-use acts::{Traits, Wish, seen, wishes};
+use acts::{Fate, Traits, Wish, is_first_step, seen, wishes};
 use matcher::{Before, Matcher, Owner};
 
 /// A rehearsal. It prints what it would write, as [`Printed`] does, and compares.
@@ -139,12 +144,21 @@ impl Rehearsal {
         let (old, is_replay) = {
             let pods = process.pods.snapshot();
             let old = pods.get(&ObjectKey::of(new)).filter(|old| old.uid == new.uid);
-            (old, Version::of(new).is_some_and(|new| Some(new) <= pods.observed()))
+            (
+                old,
+                Version::of(new).is_some_and(|new| Some(new) <= pods.observed()),
+            )
         };
         if is_replay {
             return None;
         }
-        let seen = seen(old.as_deref(), new, is_gone)?;
+        let seen = seen(old.as_deref(), new, is_gone);
+        let is_first_step = (old.as_deref()).is_some_and(|old| !is_gone && is_first_step(old, new));
+        // What is done to this pod may be the first of several writes.
+        let goes_on = is_first_step || seen.as_ref().is_some_and(|seen| seen.fate == Fate::Updated);
+        if seen.is_none() && !goes_on {
+            return None;
+        }
         let owner = new.controller.as_deref()?;
         let (registration, controller) = process.controller(&owner.group, &owner.kind)?;
         let key = ObjectKey::new(new.namespace.clone(), owner.name.clone());
@@ -155,19 +169,25 @@ impl Rehearsal {
             None
         });
         let Some((about, plan)) = planned.filter(|(about, _)| *about.uid == *owner.uid) else {
+            let seen = seen?;
             let verdict = self.matcher().seen_without_owner(&owner.kind, &seen);
             tracing::debug!(%key, pod = seen.pod, fate = ?seen.fate, ?verdict, "compared without an owner");
             return None;
         };
         let wishes = plan.needs.is_empty().then(|| self.wishes(&plan));
-        let before = Before {
-            kind: &owner.kind,
-            version: about.resource_version.parse().ok(),
-            wishes: wishes.as_deref(),
-        };
+        let kind = &owner.kind;
         let owner = Owner {
             controller: registration.name,
             key,
+        };
+        let of_pod = wishes.iter().flatten().filter(|wish| *wish.pod == *new.name);
+        let of_pod: Vec<Wish> = of_pod.filter(|_| goes_on).cloned().collect();
+        self.matcher().remember(&owner, of_pod, self.now());
+        let seen = seen?;
+        let before = Before {
+            kind,
+            version: about.resource_version.parse().ok(),
+            wishes: wishes.as_deref(),
         };
         let (pod, fate) = (seen.pod.clone(), seen.fate);
         let verdict = self.matcher().seen(&owner, &before, seen, self.now());

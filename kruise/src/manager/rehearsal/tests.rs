@@ -26,7 +26,7 @@ fn pod(name: &str, revision: &str, image: &str) -> Value {
 
 fn with(mut pod: Value, pointer: &str, value: Value) -> Value {
     let (parent, member) = pointer.rsplit_once('/').unwrap();
-    pod.pointer_mut(parent).unwrap()[member] = value;
+    pod.pointer_mut(parent).unwrap()[member.replace("~1", "/")] = value;
     pod
 }
 
@@ -259,7 +259,13 @@ fn which_of_equal_pods_comes_first_is_no_difference_and_which_of_unequal_ones_is
         assert_eq!(!scene.differences().is_empty(), differs, "{other}");
         let mut scene = Scene::new();
         let planned = wanted(&[&one, other], vec![updates("web-a", "3", "web:3")]);
-        scene.seen(&planned, act(Some(other), &with(pod("web-b", "3", "web:3"), "/status", json!({}))));
+        scene.seen(
+            &planned,
+            act(
+                Some(other),
+                &with(pod("web-b", "3", "web:3"), "/status", json!({})),
+            ),
+        );
         assert_eq!(!scene.differences().is_empty(), differs, "{other}");
     }
 }
@@ -307,7 +313,11 @@ fn another_image_or_revision_than_planned_is_a_difference() {
         let mut scene = Scene::new();
         let planned = wanted(&[&old], vec![updates("web-a", "2", "web:2")]);
         scene.seen(&planned, act(Some(&old), &pod("web-a", revision, image)));
-        assert_eq!(scene.differences().len(), usize::from(differs), "{revision} {image}");
+        assert_eq!(
+            scene.differences().len(),
+            usize::from(differs),
+            "{revision} {image}"
+        );
     }
     let mut scene = Scene::new();
     let planned = wanted(&[], vec![creates("web-b", "2")]);
@@ -364,6 +374,31 @@ fn what_a_plan_wanted_shortly_before_agrees_and_what_one_wanted_long_before_does
 }
 
 #[test]
+fn what_was_decided_before_the_first_of_several_writes_agrees() {
+    let ready = |is: &str| {
+        let conditions = json!([{"type": "InPlaceUpdateReady", "status": is}]);
+        with(pod("web-a", "1", "web:1"), "/status/conditions", conditions)
+    };
+    let labelled = with(
+        ready("True"),
+        "/metadata/labels/lifecycle.apps.kruise.io~1state",
+        "PreparingDelete".into(),
+    );
+    let first = |old: &Value, new: &Value| is_first_step(&view(old), &view(new));
+    assert!(first(&ready("True"), &ready("False")) && first(&ready("True"), &labelled));
+    assert!(!first(&ready("True"), &ready("True")) && !first(&ready("False"), &ready("True")));
+    let unready = ready("False");
+    let mut scene = Scene::new();
+    let wishes = wanted(&[&ready("True")], vec![updates("web-a", "2", "web:2")]);
+    scene
+        .matcher
+        .remember(&scene.owner.clone(), wishes, Duration::ZERO);
+    // A plan of the state between puts the pod back into service first.
+    scene.seen(&[], act(Some(&unready), &pod("web-a", "2", "web:2")));
+    assert_eq!((scene.tally().updated, scene.differences()), (1, Vec::new()));
+}
+
+#[test]
 fn what_the_plan_of_another_object_wants_for_this_very_pod_agrees() {
     let [one, other] = ["web-a", "web-b"].map(|name| pod(name, "1", "web:1"));
     let wishes = wanted(&[&one], vec![updates("web-a", "1", "web:2")]);
@@ -396,15 +431,27 @@ fn a_write_that_is_older_than_the_specification_in_the_cache_is_not_compared() {
         scene.changed(version, generation, true);
         scene.seen_at(version, Some(&newer), updated());
         assert_eq!(!scene.differences().is_empty(), differs, "{version} {generation}");
-        assert_eq!(scene.tally().not_compared, usize::from(!differs), "{version} {generation}");
+        assert_eq!(
+            scene.tally().not_compared,
+            usize::from(!differs),
+            "{version} {generation}"
+        );
     }
     let mut scene = Scene::new();
     scene.seen_at(51, Some(&newer), updated());
-    assert_eq!(scene.differences(), [""; 0], "a version that was not told of may be another specification");
+    assert_eq!(
+        scene.differences(),
+        [""; 0],
+        "a version that was not told of may be another specification"
+    );
     scene.changed(51, 2, true);
     let planned = wanted(&[&old], vec![updates("web-a", "2", "web:2")]);
     scene.seen_at(51, Some(&planned), updated());
-    assert_eq!(scene.tally().updated, 1, "an agreement is one whatever the versions are");
+    assert_eq!(
+        scene.tally().updated,
+        1,
+        "an agreement is one whatever the versions are"
+    );
 }
 
 #[test]
@@ -415,7 +462,11 @@ fn a_write_whose_specification_arrives_later_is_not_compared() {
         scene.seen(&[], act(Some(&old), &pod("web-a", "2", "web:2")));
         scene.changed(version, generation, true);
         assert_eq!(!scene.differences().is_empty(), differs, "{version} {generation}");
-        assert_eq!(scene.tally().not_compared, usize::from(!differs), "{version} {generation}");
+        assert_eq!(
+            scene.tally().not_compared,
+            usize::from(!differs),
+            "{version} {generation}"
+        );
     }
 }
 
@@ -488,15 +539,25 @@ fn what_is_wanted_for_longer_than_the_grace_time_and_not_done_is_a_difference() 
     for (until, differs) in [(20, false), (30, true)] {
         let mut scene = Scene::new();
         stands(&mut scene, &wishes, until);
-        assert_eq!(!scene.differences().is_empty(), differs, "it stands for {until} s");
+        assert_eq!(
+            !scene.differences().is_empty(),
+            differs,
+            "it stands for {until} s"
+        );
         scene.planned(Vec::new());
-        assert_eq!(!scene.differences().is_empty(), differs, "it has stood for {until} s");
+        assert_eq!(
+            !scene.differences().is_empty(),
+            differs,
+            "it has stood for {until} s"
+        );
     }
     let mut scene = Scene::new();
     stands(&mut scene, &wishes, 40);
     assert_eq!(
         scene.differences(),
-        ["CloneSet shop/web: this build would delete-pod pods/web-a: so it is; nothing like it was done in 40 s"]
+        [
+            "CloneSet shop/web: this build would delete-pod pods/web-a: so it is; nothing like it was done in 40 s"
+        ]
     );
 }
 
@@ -541,7 +602,10 @@ fn the_report_has_a_line_for_each_kind_and_each_difference() {
     let old = pod("web-a", "1", "web:1");
     let mut scene = Scene::new();
     scene.planned(Vec::new());
-    scene.seen(&wanted(&[], vec![creates("web-b", "1")]), act(None, &pod("web-c", "1", "web:1")));
+    scene.seen(
+        &wanted(&[], vec![creates("web-b", "1")]),
+        act(None, &pod("web-c", "1", "web:1")),
+    );
     scene.seen_at(10, None, act(None, &pod("web-d", "1", "web:1")));
     scene.seen(&[], act(Some(&old), &deleting(old.clone())));
     scene.second = 75;
