@@ -132,6 +132,7 @@ fn host(cluster: &Arc<Cluster>, id: ProcessId, stop: watch::Receiver<bool>) -> H
         jitter: Arc::new(jitter),
         ready: None,
         dry_run: None,
+        rehearsal: None,
         stop,
     }
 }

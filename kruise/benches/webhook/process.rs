@@ -99,6 +99,7 @@ impl Process {
             jitter: Arc::new(|| 7),
             ready: Some(ready),
             dry_run: None,
+            rehearsal: None,
             stop: stopped,
         };
         tokio::spawn(async move {

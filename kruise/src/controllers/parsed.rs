@@ -47,4 +47,12 @@ impl<T> Cached for Parsed<T> {
     fn resource_version(&self) -> &str {
         &self.metadata.resource_version
     }
+
+    fn is_terminating(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+
+    fn generation(&self) -> Option<i64> {
+        Some(self.metadata.generation)
+    }
 }

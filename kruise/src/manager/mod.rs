@@ -14,6 +14,7 @@ mod printed;
 mod process;
 mod registrar;
 mod registration;
+mod rehearsal;
 mod reviews;
 mod run;
 mod sockets;
@@ -23,7 +24,9 @@ mod widening;
 
 use std::process::ExitCode;
 
-use crate::command;
+use crate::{command, output};
+use rehearsal::Rehearsal;
+use run::run_with;
 
 pub use config::{Config, LeaseConfig};
 pub use flags::FLAGS;
@@ -40,7 +43,8 @@ pub(crate) use run::longest_end;
 pub use run::{Embedding, run};
 pub use sockets::Sockets;
 
-/// Runs the manager until a signal stops it. Exit codes are upstream's: 2 for a bad command line, 1 for any other error.
+/// Runs the manager until a signal stops it. Exit codes are upstream's: 2 for a bad command line, 1 for any other error, and for
+/// differences that a dry run found.
 pub fn main(line: Vec<String>) -> ExitCode {
     started(line).unwrap_or_else(|code| code)
 }
@@ -52,5 +56,20 @@ fn started(line: Vec<String>) -> Result<ExitCode, ExitCode> {
     command::start_log(&values, values.get_string("vmodule"))?;
     let mut threads = tokio::runtime::Builder::new_multi_thread();
     threads.worker_threads(2);
-    Ok(command::run(threads, async |stop| run(config, None, stop).await))
+    let rehearsal = config.dry_run.then(Rehearsal::new);
+    let ended = command::run(threads, async |stop| {
+        run_with(config, None, rehearsal.clone(), stop).await
+    });
+    Ok(rehearsal.map_or(ended, |rehearsal| reported(&rehearsal, ended)))
+}
+
+/// Prints what a rehearsal found. The exit code is that of the manager, or else 1 if there are differences.
+fn reported(rehearsal: &Rehearsal, ended: ExitCode) -> ExitCode {
+    let (text, differs) = rehearsal.result();
+    let is_printed = output::print(&text).is_ok();
+    if ended == ExitCode::SUCCESS && (differs || !is_printed) {
+        ExitCode::FAILURE
+    } else {
+        ended
+    }
 }

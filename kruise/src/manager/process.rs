@@ -49,6 +49,7 @@ use super::{
     config::Config,
     elsewhere, narrow,
     registration::{Area, Built, Parts, ServerFacts, agent, build_all, find_workloads},
+    rehearsal::Rehearsal,
     reviews::{Effects, Reviews},
     widening::Widener,
 };
@@ -75,6 +76,8 @@ pub struct Host {
     pub ready: Option<oneshot::Sender<()>>,
     /// Receives the plans of a process that writes nothing, takes no lease and serves no webhooks.
     pub dry_run: Option<Arc<dyn DryRun>>,
+    /// Compares the plans of such a process with what becomes of pods.
+    pub rehearsal: Option<Arc<Rehearsal>>,
     /// Turns true when the process is to end.
     pub stop: watch::Receiver<bool>,
 }
@@ -131,6 +134,9 @@ where
         dry_run: dry_run.as_ref(),
     };
     let mut built = build_all(parts, &mut caches, &config.profile.registrations());
+    if let Some(rehearsal) = &host.rehearsal {
+        rehearsal.attach(&built, &mut caches);
+    }
     let events = beside_controllers(&mut built, client, &webhook_caches);
     let written = join_all(std::mem::take(&mut built.events));
     // Listing objects of our kinds may need the conversion webhook, so they are listed once the listeners are open. All other

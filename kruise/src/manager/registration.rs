@@ -11,14 +11,14 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use futures::future::{BoxFuture, FutureExt};
 use go_compat::flags::{Flag, Kind as Type};
 use kruise_api::definition::Kind;
-use kruise_plan_kit::{ResourceId, inplace::VerticalScaling};
+use kruise_plan_kit::{Plan, ResourceId, inplace::VerticalScaling};
 use kruise_runtime::{
     Client, Served,
     caches::{CacheId, Caches, Held},
-    events::EventSink,
+    events::{EventSink, ObjectRef},
     metrics::{Metrics, objects::Spec},
     shutdown,
-    worker::{Controller, DryRun, Reconciler, Settings},
+    worker::{Controller, DryRun, ObjectState, Reconciler, Settings},
 };
 use kube_cache::{Delta, Index, ObjectKey, SharedInformer};
 use tokio::{sync::watch, task::JoinHandle};
@@ -379,6 +379,15 @@ pub struct Built {
     pub leader_tasks: Vec<LeaderTask>,
     /// Tasks that write events. Each ends when its controller is dropped.
     pub events: Vec<JoinHandle<()>>,
+    /// The registrations of the controllers, in the same order.
+    registrations: Vec<&'static Registration>,
+}
+
+impl Built {
+    /// The controllers with their registrations.
+    pub fn registered(&self) -> impl Iterator<Item = (&'static Registration, &Arc<dyn Runnable>)> {
+        self.registrations.iter().copied().zip(&self.controllers)
+    }
 }
 
 /// A task of the leader beside the controllers. It ends when the receiver turns true.
@@ -414,6 +423,7 @@ pub fn build_all(parts: Parts<'_>, caches: &mut Caches, registrations: &[&'stati
         setup.read.clear();
         let controller = (registration.build)(registration, &mut setup);
         setup.built.controllers.push(controller);
+        setup.built.registrations.push(registration);
     }
     setup.built
 }
@@ -491,6 +501,7 @@ fn build<C: Controls>(registration: &'static Registration, setup: &mut Setup<'_>
     let controller = Controller::new(reconciler, settings, client, observer);
     C::wire(&mut Wiring {
         controller: &controller,
+        dry_run: setup.parts.dry_run.map(|dry_run| (registration.name, dry_run)),
         caches: setup.caches,
     });
     controller
@@ -499,12 +510,22 @@ fn build<C: Controls>(registration: &'static Registration, setup: &mut Setup<'_>
 /// Maps events of the caches to keys of a controller.
 pub struct Wiring<'w, C: Reconciler> {
     controller: &'w Arc<Controller<C>>,
+    /// The name of the controller, and what receives its plans in a dry run.
+    dry_run: Option<(&'static str, &'w Arc<dyn DryRun>)>,
     caches: &'w mut Caches,
 }
 
 impl<C: Controls> Wiring<'_, C> {
     /// The changed object is the key.
     pub fn primary<T: Held>(&mut self, id: &CacheId<T>) {
+        if let Some((name, dry_run)) = self.dry_run {
+            let dry_run = dry_run.clone();
+            self.caches.on_change(id, move |delta| {
+                if let Some((object, state)) = delta.latest().zip(ObjectState::of(delta)) {
+                    dry_run.changed(name, &ObjectKey::of(&**object), state);
+                }
+            });
+        }
         self.maps(id, |_, delta| {
             delta.latest().map(|object| ObjectKey::of(&**object))
         });
@@ -532,11 +553,19 @@ impl<C: Controls> Wiring<'_, C> {
 pub trait Runnable: Send + Sync {
     /// Runs until the receiver turns true; plans in execution end in order.
     fn run(self: Arc<Self>, stop: watch::Receiver<bool>) -> BoxFuture<'static, ()>;
+
+    /// An object, and its plan from the caches as they are now; `None` if there is no such object.
+    fn plan_now(&self, key: &ObjectKey) -> Option<(ObjectRef, Plan)>;
 }
 
 impl<C: Controls> Runnable for Controller<C> {
     fn run(self: Arc<Self>, stop: watch::Receiver<bool>) -> BoxFuture<'static, ()> {
         Controller::run(self, shutdown::stopped(stop)).boxed()
+    }
+
+    fn plan_now(&self, key: &ObjectKey) -> Option<(ObjectRef, Plan)> {
+        let about = self.reconciler().about(key)?;
+        Some((about, Self::plan_now(self, key)?))
     }
 }
 

@@ -26,9 +26,9 @@ use super::{
     config::Config,
     endpoints::{self, Phases, Webhooks},
     jitter::jitter,
-    printed::Printed,
     process::{Host, discover, lease_settings, process},
     registration::agent,
+    rehearsal::Rehearsal,
     sockets::Sockets,
     verbosity,
     watched_objects::on_change,
@@ -72,6 +72,18 @@ pub async fn run(
     embedding: Option<Embedding>,
     stop: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
+    let rehearsal = config.dry_run.then(Rehearsal::new);
+    run_with(config, embedding, rehearsal, stop).await
+}
+
+/// As [`run`]. With a rehearsal nothing is written.
+pub(super) async fn run_with(
+    config: Config,
+    embedding: Option<Embedding>,
+    rehearsal: Option<Arc<Rehearsal>>,
+    stop: watch::Receiver<bool>,
+) -> anyhow::Result<()> {
+    let is_dry = rehearsal.is_some();
     let mut registry = Registry::default();
     let metrics = Metrics::register(&mut registry, &controllers::metrics());
     let client = connect(&config, &metrics).await?;
@@ -94,7 +106,8 @@ pub async fn run(
         identity: identity.clone(),
         jitter: Arc::new(jitter),
         ready: Some(ready),
-        dry_run: config.dry_run.then(|| Arc::new(Printed::default()) as _),
+        dry_run: rehearsal.clone().map(|rehearsal| rehearsal as _),
+        rehearsal,
         stop: ending.clone(),
     };
     let open = async |routes, match_conditions, closing| {
@@ -130,7 +143,7 @@ pub async fn run(
         () = shutdown::stopped(stop) => None,
         kind = async {
             let kind = definition_appears(&client, &config.profile, &served).await;
-            let lease = lease_settings(&config, &identity).filter(|_| !config.dry_run);
+            let lease = lease_settings(&config, &identity).filter(|_| !is_dry);
             wait_for_turn(&client, lease.as_ref()).await;
             kind
         } => Some(kind),

@@ -57,6 +57,7 @@ pub(super) async fn check(cluster: &Cluster, config: Config, limit: Duration) ->
         jitter: Arc::new(jitter),
         ready: None,
         dry_run: Some(collected.clone()),
+        rehearsal: None,
         stop: stopping,
     };
     // Not called in a dry run.

@@ -16,6 +16,10 @@ pub trait Cached {
     fn is_terminating(&self) -> bool {
         false
     }
+    /// `metadata.generation`, which counts the changes of the specification; `None` for a type that does not keep it.
+    fn generation(&self) -> Option<i64> {
+        None
+    }
 }
 
 /// Implements [`Cached`] for a type whose identity is in fields of the same names, or in the fields of one of its fields.

@@ -1,7 +1,8 @@
 //! An informer with one writer and many readers.
 
+use std::fmt;
 use std::ops::Deref;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use crate::{Cached, Delta, Error, Event, Index, Informer, ObjectKey, Version};
 
@@ -9,22 +10,35 @@ use crate::{Cached, Delta, Error, Event, Index, Informer, ObjectKey, Version};
 ///
 /// A panic under the lock does not make the informer unusable: the informer changes one object at a time and derives
 /// index keys before it changes a table, so its state stays consistent.
-#[derive(Debug)]
 pub struct SharedInformer<T> {
     inner: Arc<RwLock<Informer<T>>>,
+    before: Arc<OnceLock<Before<T>>>,
 }
+
+/// Is shown an event before it is applied.
+type Before<T> = Box<dyn Fn(&Event<T>) + Send + Sync>;
 
 impl<T: Cached> SharedInformer<T> {
     /// Shares a new informer with these indexes.
     pub fn new(indexes: impl IntoIterator<Item = Index<T>>) -> Self {
         Self {
             inner: Arc::new(RwLock::new(Informer::new(indexes))),
+            before: Arc::default(),
         }
     }
 
     /// [`Informer::apply`] under the write lock. Deltas are returned, not dispatched, so no handler runs under the lock.
     pub fn apply(&self, event: Event<T>) -> Result<Vec<Delta<T>>, Error> {
+        if let Some(before) = self.before.get() {
+            before(&event);
+        }
         self.write(|informer| informer.apply(event))
+    }
+
+    /// Shows each event to `before` while the store is still in the state that the event leaves, without a lock. Events that
+    /// the store does not apply, such as replays, are shown, too. There is one such reader: a second one is ignored.
+    pub fn before_each(&self, before: impl Fn(&Event<T>) + Send + Sync + 'static) {
+        let _is_first = self.before.set(Box::new(before));
     }
 
     /// [`Informer::add_index`].
@@ -69,7 +83,17 @@ impl<T> Clone for SharedInformer<T> {
     fn clone(&self) -> Self {
         Self {
             inner: Arc::clone(&self.inner),
+            before: Arc::clone(&self.before),
         }
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for SharedInformer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inner = &self.inner;
+        f.debug_struct("SharedInformer")
+            .field("inner", inner)
+            .finish_non_exhaustive()
     }
 }
 

@@ -31,7 +31,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-pub use reconciler::{DryRun, Observer, Outcome, Reconciler, Settings};
+pub use reconciler::{DryRun, ObjectState, Observer, Outcome, Reconciler, Settings};
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -64,6 +64,9 @@ const RECHECK_EXPECTATIONS: Duration = Duration::from_secs(2);
 
 /// Pause after a lost race for a budget, whose newer version is about to arrive.
 const LOST_RACE: Duration = pace::SHORTEST;
+
+/// A dry run plans an object with writes again after this long, even if nothing changes.
+const PLAN_UNWRITTEN_AGAIN: Duration = Duration::from_secs(10);
 
 /// A running controller: a handle to push keys.
 pub struct Controller<R: Reconciler> {
@@ -139,6 +142,15 @@ impl<R: Reconciler> Controller<R> {
     /// The reconciler of this controller.
     pub fn reconciler(&self) -> &R {
         &self.reconciler
+    }
+
+    /// The plan of an object from the caches as they are now, beside the queue; `None` if there is no such object. Nothing is
+    /// read for it that the caches do not have.
+    pub fn plan_now(&self, key: &ObjectKey) -> Option<Plan> {
+        match self.plan_once(key, &self.memory(key)).0 {
+            Outcome::Plan(plan) => Some(*plan),
+            Outcome::Gone => None,
+        }
     }
 
     /// Requests a reconcile of this object, because it or something that it depends on changed.
@@ -322,6 +334,14 @@ impl<R: Reconciler> Controller<R> {
                 if let Some(dry_run) = &self.settings.dry_run {
                     let about = self.reconciler.about(key);
                     dry_run.planned(self.settings.name, key, about.as_ref(), &plan);
+                    // What the plan waits for comes about by time. A write is not made, and so it is planned again.
+                    let again = (!plan.writes.is_empty()).then_some(PLAN_UNWRITTEN_AGAIN);
+                    if let Some(after) = plan.requeue.into_iter().chain(again).min() {
+                        let after = after.max(pace::SHORTEST);
+                        let now = self.started.elapsed();
+                        let mut inner = self.lock();
+                        inner.queue.push_after(key.clone(), Priority::Live, after, now);
+                    }
                     return "success";
                 }
                 self.lock()

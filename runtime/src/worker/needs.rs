@@ -37,7 +37,7 @@ impl<R: Reconciler> Controller<R> {
         Ok(self.plan_once(key, &memory))
     }
 
-    fn plan_once(&self, key: &ObjectKey, memory: &Memory) -> (Outcome, Duration) {
+    pub(super) fn plan_once(&self, key: &ObjectKey, memory: &Memory) -> (Outcome, Duration) {
         let started = Instant::now();
         let outcome = self.reconciler.reconcile(key, memory, self.client.now());
         (outcome, started.elapsed())

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use kruise_plan_kit::{Memory, Plan};
-use kube_cache::ObjectKey;
+use kube_cache::{Cached, Delta, ObjectKey, Version};
 
 use crate::{
     Served,
@@ -56,6 +56,29 @@ pub struct Settings {
     pub dry_run: Option<Arc<dyn DryRun>>,
 }
 
+/// The state of an object in the cache of its controller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ObjectState {
+    /// Its version; of an object that is gone, the last one that was seen. `None` if versions cannot be compared.
+    pub version: Option<Version>,
+    /// Counts the changes of its specification.
+    pub generation: Option<i64>,
+    /// Is it there, and not being deleted?
+    pub stays: bool,
+}
+
+impl ObjectState {
+    /// The state that a change leads to; `None` if the change is of nothing.
+    pub fn of<T: Cached>(delta: &Delta<T>) -> Option<Self> {
+        let latest = delta.latest()?;
+        Some(Self {
+            version: Version::of(&**latest),
+            generation: latest.generation(),
+            stays: delta.new.as_ref().is_some_and(|new| !new.is_terminating()),
+        })
+    }
+}
+
 /// Receives the plans of controllers that write nothing.
 pub trait DryRun: Send + Sync {
     /// So many controllers begin; each will report the end of its first pass.
@@ -68,6 +91,8 @@ pub trait DryRun: Send + Sync {
     fn gone(&self, controller: &'static str, key: &ObjectKey);
     /// Every object that existed when the controller began was planned, is gone, or failed.
     fn first_pass_ended(&self, controller: &'static str);
+    /// The cache shows another state of an object of the controller.
+    fn changed(&self, _controller: &'static str, _key: &ObjectKey, _state: ObjectState) {}
 }
 
 /// Receives the figures of every reconcile for the controller metrics.

@@ -16,7 +16,7 @@ use kube_client::client::Body as HttpBody;
 use serde_json::{Value, json};
 use tower::service_fn;
 
-use super::{Controller, Observer, Outcome, Reconciler, Settings};
+use super::{Controller, DryRun, Observer, Outcome, Reconciler, Settings};
 use crate::Client;
 use crate::caches::CacheView;
 use crate::client;
@@ -441,4 +441,38 @@ async fn a_plan_whose_needs_cannot_be_read_is_made_again_later() {
     let bench = bench(server_with(201, 500), &["needs-pod"], Duration::from_mins(1));
     bench.run_until(|| bench.reconciles("needs-pod") == 3).await;
     assert!(bench.late().is_empty());
+}
+
+/// Counts plans by key.
+#[derive(Default)]
+struct Rehearsed(Mutex<BTreeMap<String, usize>>);
+
+impl DryRun for Rehearsed {
+    fn begins(&self, _: usize) {}
+    fn planned(&self, _: &'static str, key: &ObjectKey, _: Option<&ObjectRef>, _: &Plan) {
+        *self.0.lock().unwrap().entry(key.name.to_string()).or_default() += 1;
+    }
+    fn failed(&self, _: &'static str, _: &ObjectKey, _: Option<&ObjectRef>, _: &str) {}
+    fn gone(&self, _: &'static str, _: &ObjectKey) {}
+    fn first_pass_ended(&self, _: &'static str) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_plans_again_when_time_has_come_and_what_is_not_written_and_writes_nothing() {
+    let mut bench = bench(server(201), &["limited", "web"], Duration::from_mins(1));
+    let rehearsed = Arc::<Rehearsed>::default();
+    let controller = Arc::get_mut(&mut bench.controller).unwrap();
+    controller.settings.dry_run = Some(rehearsed.clone());
+    let plans = |key: &str| rehearsed.0.lock().unwrap().get(key).copied().unwrap_or(0);
+    let began = tokio::time::Instant::now();
+    bench.run_until(|| plans("web") == 2).await;
+    assert!(began.elapsed() >= super::PLAN_UNWRITTEN_AGAIN);
+    assert!(plans("limited") > 3);
+    // The second plan has no writes.
+    bench
+        .run_until(|| began.elapsed() > super::PLAN_UNWRITTEN_AGAIN * 4)
+        .await;
+    assert_eq!(plans("web"), 3, "planned once more, as the controller began anew");
+    assert!(bench.requests.lock().unwrap().is_empty());
+    assert!(bench.controller.plan_now(&key("web")).is_some());
 }

@@ -35,6 +35,7 @@ fn host(stop: watch::Receiver<bool>) -> Host {
         jitter: Arc::new(|| 7),
         ready: None,
         dry_run: None,
+        rehearsal: None,
         stop,
     }
 }

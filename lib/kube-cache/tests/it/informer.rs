@@ -1,6 +1,9 @@
 //! The informer under random sequences of events, and a test for each of its rules.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use kube_cache::{Error, Event, Index, Informer, ObjectKey, SharedInformer};
 use proptest::prelude::*;
@@ -179,7 +182,7 @@ fn listed(objects: &[Object], at: u64) -> Informer<Object> {
 fn another_uid_under_the_same_name_is_a_deletion_and_an_addition() {
     let mut informer = listed(&[object("a", "u1", "5")], 5);
     let deltas = informer.apply(Event::Modified(object("a", "u2", "9"))).unwrap();
-    let uids = |o: &Option<std::sync::Arc<Object>>| o.as_ref().map(|o| o.uid.clone());
+    let uids = |o: &Option<Arc<Object>>| o.as_ref().map(|o| o.uid.clone());
     let seen: Vec<_> = deltas
         .iter()
         .map(|delta| (uids(&delta.old), uids(&delta.new)))
@@ -332,7 +335,7 @@ fn a_relist_shares_unchanged_objects() {
         informer.apply(Event::ListDone { version: version(6) }).unwrap(),
         []
     );
-    assert!(std::sync::Arc::ptr_eq(
+    assert!(Arc::ptr_eq(
         &before,
         informer.get(&ObjectKey::new("ns0", "a")).unwrap()
     ));
@@ -394,4 +397,30 @@ fn a_panic_under_the_lock_leaves_the_informer_usable() {
     assert_eq!(snapshot.get(&ObjectKey::new("ns0", "bad")), None);
     assert_eq!(snapshot.by_index(&BY_OWNER, "o0").len(), 1);
     assert_eq!(snapshot.by_index(&FUSSY, "all"), snapshot.list("ns0"));
+}
+
+#[test]
+fn an_event_is_shown_before_it_is_applied_and_without_a_lock() {
+    let shared = SharedInformer::new([BY_OWNER]);
+    shared.apply(Event::ListStarted).unwrap();
+    shared.apply(Event::ListDone { version: version(5) }).unwrap();
+    let shown = Arc::new(Mutex::new(Vec::new()));
+    let (reader, told) = (shared.clone(), shown.clone());
+    shared.before_each(move |event| {
+        if let Event::Added(new) | Event::Modified(new) | Event::Deleted(new) = event {
+            let before = reader.snapshot().get(&ObjectKey::of(new));
+            let before = before.map(|old| old.version.clone());
+            told.lock().unwrap().push((new.version.clone(), before));
+        }
+    });
+    shared.before_each(|_| panic!("there is one reader"));
+    let other = shared.clone();
+    other.apply(Event::Added(object("a", "u1", "6"))).unwrap();
+    other.apply(Event::Modified(object("a", "u1", "7"))).unwrap();
+    other.apply(Event::Deleted(object("a", "u1", "8"))).unwrap();
+    let at = |now: &str, before: Option<&str>| (now.to_owned(), before.map(str::to_owned));
+    assert_eq!(
+        *shown.lock().unwrap(),
+        [at("6", None), at("7", Some("6")), at("8", Some("7"))]
+    );
 }
