@@ -116,7 +116,12 @@ fn run_on(options: &Options, binaries: impl FnOnce() -> Result<Binaries>, suffix
     let mut arguments = vec!["--test-threads=1", "--exact"];
     arguments.extend(first.iter().map(String::as_str));
     let again = format!("{name}-again");
-    let again = failed(&lab.run(&again, &arguments)?, &known)?;
+    let ended = lab.run(&again, &arguments)?;
+    let ran = verdict::running(&ended.output).unwrap_or_default();
+    if ran != first.len() {
+        bail!("of {} tests that failed, {ran} were found again: they are not repeated", first.len());
+    }
+    let again = failed(&ended, &known)?;
     verdict::close(&first, &again, &folder(None, &name).display().to_string())
 }
 

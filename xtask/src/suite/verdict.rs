@@ -41,6 +41,13 @@ pub(super) fn is_complete(output: &str) -> bool {
     output.lines().any(|line| line.starts_with("test result: FAILED"))
 }
 
+/// How many tests libtest says that it runs. Fewer than were asked for are found if the sources have changed meanwhile.
+pub(super) fn running(output: &str) -> Option<usize> {
+    let counts = output.lines().filter_map(|line| line.strip_prefix("running "));
+    let mut counts = counts.filter_map(|rest| rest.split_once(" test")?.0.parse().ok());
+    counts.next()
+}
+
 /// Prints the result of the tests that failed at first; an error if one failed again.
 pub(super) fn close(first: &BTreeSet<String>, again: &BTreeSet<String>, logs: &str) -> Result<()> {
     for name in first {
@@ -102,6 +109,13 @@ test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; 
         let known = ["a::one", "a::two", "a::torn", "a::panics"].map(String::from);
         assert_eq!(failed(OUTPUT, &known), names(&["a::panics", "a::torn", "a::two"]));
         assert_eq!(failed("running 1 test\ntest a::one ... ok\n", &known), names(&[]));
+    }
+
+    #[test]
+    fn a_run_says_how_many_tests_it_has() {
+        assert_eq!(running(OUTPUT), Some(4));
+        assert_eq!(running("running 1 test\n"), Some(1));
+        assert_eq!(running("running late\nno tests\n"), None);
     }
 
     #[test]
