@@ -13,6 +13,7 @@ pub mod imagepulljob;
 pub mod knowledge;
 pub mod labels;
 pub mod moments;
+pub mod node_agents;
 pub mod nodes;
 pub mod persistentpodstate;
 pub mod pod_writes;
