@@ -181,11 +181,21 @@ pub enum Bug {
     StopsTogether,
     /// A node agent does not wait until the grace period out of service is over.
     StopInService,
+    /// Sidecars are stopped when the first main container of their pod has ended.
+    OneMainAwaited,
+    /// A main container that failed and is started again is taken for one that has ended.
+    FailureTakenForEnd,
+    /// A pod whose sidecars do not count has succeeded, whatever its main containers ended with.
+    PhaseOfPodAssumed,
+    /// A sidecar is requested to stop while a request for it is at work.
+    TerminatedTwice,
+    /// Sidecars whose exit codes do not count are stopped with the others.
+    IgnoredWithOthers,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 87] = [
+    pub const ALL: [Self; 92] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -273,6 +283,11 @@ impl Bug {
         Self::StopUnstored,
         Self::StopsTogether,
         Self::StopInService,
+        Self::OneMainAwaited,
+        Self::FailureTakenForEnd,
+        Self::PhaseOfPodAssumed,
+        Self::TerminatedTwice,
+        Self::IgnoredWithOthers,
     ];
 }
 

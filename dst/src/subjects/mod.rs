@@ -23,6 +23,7 @@ pub mod registration;
 pub mod resourcedistribution;
 pub mod settled;
 pub mod sidecarset;
+pub mod sidecarterminator;
 pub mod statefulset;
 pub mod template;
 pub mod uniteddeployment;
@@ -48,6 +49,7 @@ pub const ALL: Subjects = Subjects(&[
     &containerrecreaterequest::ContainerRecreateRequest,
     &workloadspread::WorkloadSpread,
     &uniteddeployment::UnitedDeployment,
+    &sidecarterminator::SidecarTerminator,
 ]);
 
 /// The subject whose scenarios show an injected bug; none if those of several do.
@@ -107,6 +109,11 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         | Bug::StopUnstored
         | Bug::StopsTogether
         | Bug::StopInService => Some("containerrecreaterequest"),
+        Bug::OneMainAwaited
+        | Bug::FailureTakenForEnd
+        | Bug::PhaseOfPodAssumed
+        | Bug::TerminatedTwice
+        | Bug::IgnoredWithOthers => Some("sidecarterminator"),
         Bug::SlotUncounted
         | Bug::SlotsOverwritten
         | Bug::SubsetTermForgotten
