@@ -181,11 +181,27 @@ pub enum Bug {
     StopsTogether,
     /// A node agent does not wait until the grace period out of service is over.
     StopInService,
+    /// Sidecars are stopped when the first main container of their pod has ended.
+    OneMainAwaited,
+    /// A main container that failed and is started again is taken for one that has ended.
+    FailureTakenForEnd,
+    /// A pod whose sidecars do not count has succeeded, whatever its main containers ended with.
+    PhaseOfPodAssumed,
+    /// A sidecar is requested to stop while a request for it is at work.
+    TerminatedTwice,
+    /// Sidecars whose exit codes do not count are stopped with the others.
+    IgnoredWithOthers,
+    /// A node agent that starts anew pulls what one before it has pulled for the same job.
+    EndedPullRepeated,
+    /// A node agent takes the end of a pull that failed for the image.
+    FailedPullConfirmed,
+    /// A node agent does not count pulls that failed.
+    PullFailuresUncounted,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 87] = [
+    pub const ALL: [Self; 95] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -273,6 +289,14 @@ impl Bug {
         Self::StopUnstored,
         Self::StopsTogether,
         Self::StopInService,
+        Self::OneMainAwaited,
+        Self::FailureTakenForEnd,
+        Self::PhaseOfPodAssumed,
+        Self::TerminatedTwice,
+        Self::IgnoredWithOthers,
+        Self::EndedPullRepeated,
+        Self::FailedPullConfirmed,
+        Self::PullFailuresUncounted,
     ];
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::random::{Purpose, Random};
 
 /// The container of a pod crashes once, or fails its readiness, or comes to its end, as an annotation says. Of a pod that
-/// comes to its end by itself readiness is not simulated: a pod enters one stage at a time.
+/// comes to its end by itself, or by another image, readiness is not simulated: a pod enters one stage at a time.
 const STAGES: &str = r#"
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
@@ -41,6 +41,7 @@ spec:
     matchExpressions:
     - {key: '.metadata.deletionTimestamp', operator: DoesNotExist}
     - {key: '.metadata.annotations["dst/end"]', operator: DoesNotExist}
+    - {key: '.metadata.annotations["dst/swapped"]', operator: DoesNotExist}
   next: {step: {kind: Readiness, container: main, passes: false}}
 ---
 apiVersion: kwok.x-k8s.io/v1alpha1
@@ -53,6 +54,7 @@ spec:
     matchExpressions:
     - {key: '.metadata.deletionTimestamp', operator: DoesNotExist}
     - {key: '.metadata.annotations["dst/end"]', operator: DoesNotExist}
+    - {key: '.metadata.annotations["dst/swapped"]', operator: DoesNotExist}
   next: {step: {kind: Readiness, container: main, passes: true}}
 ---
 apiVersion: kwok.x-k8s.io/v1alpha1
@@ -80,6 +82,24 @@ spec:
     - {key: '.status.containerStatuses[]? | select(.state.running) | .name', operator: In, values: [main]}
   delay: {durationMilliseconds: 500, jitterDurationMilliseconds: 12000}
   next: {step: {kind: Crash, container: main, exitCode: 3}}
+"#;
+
+/// Containers with the image of a program that ends at once end, in pods that say so.
+const SWAPPED: &str = r#"
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: dst-swapped-PLACE}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchAnnotations: {dst/swapped: ends}
+    matchExpressions:
+    - key: '.status.containerStatuses[]? | select(.state.running and .image == "ends:1") | .name'
+      operator: In
+      values: [log-PLACE]
+    - {key: '.metadata.deletionTimestamp', operator: DoesNotExist}
+  delay: {durationMilliseconds: 300}
+  next: {step: {kind: Crash, container: log-PLACE, exitCode: 0, reason: Completed}}
 "#;
 
 /// Names of the nodes.
@@ -124,7 +144,11 @@ fn boot(definitions: &[Value]) -> anyhow::Result<World> {
         seed: Random::new(0, Purpose::BOOT).draw(),
         window: 100_000,
     };
-    let stages = format!("{DEFAULT_STAGES}\n---\n{STAGES}");
+    let swapped = ["0", "1"].map(|place| SWAPPED.replace("PLACE", place));
+    let stages = format!(
+        "{DEFAULT_STAGES}\n---\n{STAGES}\n---\n{}",
+        swapped.join("\n---\n")
+    );
     let options = Options {
         stages,
         timings: Timings::default(),

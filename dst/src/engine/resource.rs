@@ -30,6 +30,13 @@ pub const MUTATING_WEBHOOKS: Resource = Resource {
     plural: "mutatingwebhookconfigurations",
     kind: "MutatingWebhookConfiguration",
 };
+/// Jobs of Kubernetes.
+pub const JOBS: Resource = Resource {
+    group: "batch",
+    version: "v1",
+    plural: "jobs",
+    kind: "Job",
+};
 /// ControllerRevisions.
 pub const REVISIONS: Resource = Resource {
     group: "apps",

@@ -13,6 +13,7 @@ pub mod imagepulljob;
 pub mod knowledge;
 pub mod labels;
 pub mod moments;
+pub mod node_agents;
 pub mod nodes;
 pub mod persistentpodstate;
 pub mod pod_writes;
@@ -22,6 +23,7 @@ pub mod registration;
 pub mod resourcedistribution;
 pub mod settled;
 pub mod sidecarset;
+pub mod sidecarterminator;
 pub mod statefulset;
 pub mod template;
 pub mod uniteddeployment;
@@ -47,6 +49,7 @@ pub const ALL: Subjects = Subjects(&[
     &containerrecreaterequest::ContainerRecreateRequest,
     &workloadspread::WorkloadSpread,
     &uniteddeployment::UnitedDeployment,
+    &sidecarterminator::SidecarTerminator,
 ]);
 
 /// The subject whose scenarios show an injected bug; none if those of several do.
@@ -92,9 +95,13 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         | Bug::EndedContainersAdded
         | Bug::MixedResultsUnended
         | Bug::ReplicasIgnored => Some("ephemeraljob"),
-        Bug::NodesAtOnceOffByOne | Bug::NeededCopyDeleted | Bug::PullsOverwritten | Bug::SharedTagRemoved => {
-            Some("imagepulljob")
-        }
+        Bug::NodesAtOnceOffByOne
+        | Bug::NeededCopyDeleted
+        | Bug::PullsOverwritten
+        | Bug::SharedTagRemoved
+        | Bug::EndedPullRepeated
+        | Bug::FailedPullConfirmed
+        | Bug::PullFailuresUncounted => Some("imagepulljob"),
         Bug::UnreadyPodRecorded
         | Bug::RunningPodForgotten
         | Bug::PreferenceDropped
@@ -106,6 +113,11 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         | Bug::StopUnstored
         | Bug::StopsTogether
         | Bug::StopInService => Some("containerrecreaterequest"),
+        Bug::OneMainAwaited
+        | Bug::FailureTakenForEnd
+        | Bug::PhaseOfPodAssumed
+        | Bug::TerminatedTwice
+        | Bug::IgnoredWithOthers => Some("sidecarterminator"),
         Bug::SlotUncounted
         | Bug::SlotsOverwritten
         | Bug::SubsetTermForgotten

@@ -148,6 +148,15 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::StopUnstored => &["what is stopped was stored before"],
         Bug::StopsTogether => &["one container after the other"],
         Bug::StopInService => &["a container is stopped after the grace period"],
+        Bug::OneMainAwaited | Bug::FailureTakenForEnd => {
+            &["nothing is stopped before the main containers have ended"]
+        }
+        Bug::PhaseOfPodAssumed => &["the phase is that of the main containers"],
+        Bug::TerminatedTwice => &["a request that is at work goes on"],
+        Bug::EndedPullRepeated => &["what became of a pull is final"],
+        Bug::FailedPullConfirmed => &["an image that does not exist is never pulled"],
+        Bug::PullFailuresUncounted => &["convergence"],
+        Bug::IgnoredWithOthers => &["sidecars whose exit codes count end first"],
     }
 }
 

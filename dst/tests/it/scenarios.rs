@@ -166,6 +166,12 @@ fn workloads_share_the_replicas_and_those_of_others_stay_whatever_fails() {
     every_one_passes("uniteddeployment").unwrap();
 }
 
+/// `kruise-dst run --of sidecarterminator` takes more of them.
+#[test]
+fn sidecars_end_after_the_main_containers_and_every_job_ends_as_these_did_whatever_fails() {
+    every_one_passes("sidecarterminator").unwrap();
+}
+
 /// Every seventeenth: `kruise-dst enumerate` takes all of them.
 #[test]
 fn a_crash_after_a_write_here_and_there_is_survived() {

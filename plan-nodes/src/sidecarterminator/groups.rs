@@ -1,6 +1,7 @@
 //! Which sidecars are stopped in which way.
 
 use kruise_api::names::conditions::SIDECAR_TERMINATED;
+use kruise_plan_kit::injected::{Bug, is_injected};
 use kruise_views::{MarkedSidecar, MarkedView, NodeView, Phase, PodView};
 
 /// The sidecars of a pod that have not ended, by the way in which they are stopped. Each list is in the order of names.
@@ -50,15 +51,19 @@ pub(super) fn unended(pod: &PodView) -> Option<&MarkedView> {
         && (pod.is_active() || pod.condition(SIDECAR_TERMINATED).is_some())
         && pod.statuses.len() == pod.containers.len();
     let has_ended = |name: &str| {
-        let is_final =
-            marked.is_never_restarted || pod.status_of(name).is_some_and(|status| status.succeeded);
+        let is_final = marked.is_never_restarted
+            || is_injected(Bug::FailureTakenForEnd)
+            || pod.status_of(name).is_some_and(|status| status.succeeded);
         marked.has_ended(name) && is_final
     };
     let mut mains = pod.containers.iter().filter(|one| !marked.is_sidecar(&one.name));
     let mut sidecars = marked.sidecars.iter();
-    let has_work = is_ending
-        && mains.all(|main| has_ended(&main.name))
-        && sidecars.any(|sidecar| !marked.has_ended(&sidecar.name));
+    let have_ended = if is_injected(Bug::OneMainAwaited) {
+        mains.any(|main| has_ended(&main.name))
+    } else {
+        mains.all(|main| has_ended(&main.name))
+    };
+    let has_work = is_ending && have_ended && sidecars.any(|sidecar| !marked.has_ended(&sidecar.name));
     has_work.then_some(marked)
 }
 
@@ -70,5 +75,6 @@ pub(super) fn has_main(pod: &PodView, marked: &MarkedView) -> bool {
 /// Did every main container end with exit code 0?
 pub(super) fn have_mains_succeeded(pod: &PodView, marked: &MarkedView) -> bool {
     let mut mains = pod.containers.iter().filter(|one| !marked.is_sidecar(&one.name));
-    mains.all(|main| pod.status_of(&main.name).is_some_and(|status| status.succeeded))
+    let succeeded = |name: &str| pod.status_of(name).is_some_and(|status| status.succeeded);
+    is_injected(Bug::PhaseOfPodAssumed) || mains.all(|main| succeeded(&main.name))
 }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use kruise_api::names::sidecarterminator::REQUEST_IGNORED;
 use kruise_plan_kit::{
     ObjectWrites, Plan, Step, Why,
+    injected::{Bug, is_injected},
     ledger::{Ask, Charges, Operation},
 };
 use kruise_views::{MarkedSidecar, MarkedView, PodView};
@@ -56,7 +57,9 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
             (&mut steps, &mut plan),
             now,
         );
-    } else if !groups.ignored.is_empty() {
+    }
+    let is_turn_of_ignored = groups.normal.is_empty() || is_injected(Bug::IgnoredWithOthers);
+    if is_turn_of_ignored && !groups.ignored.is_empty() {
         if pod.is_active() {
             steps.push(writes::end_pod(
                 pod,
@@ -116,7 +119,7 @@ fn request(
 ) {
     let pod = snapshot.pod;
     let requests = Requests::of(pod, marked, snapshot.requests);
-    if requests.are_at_work() {
+    if requests.are_at_work() && !is_injected(Bug::TerminatedTwice) {
         plan.why
             .push(Why::of_set("the agent of its node is about to stop sidecars"));
         return;

@@ -1,7 +1,7 @@
 //! Simulated nodes: stages say what happens to nodes and pods, agents do it.
 //!
 //! Every change of a node or pod is held against the stages ([`stage`]):
-//! * stages with a continuous step (`Sync`, `Terminate`) run at every change while they match, and when their timers
+//! * stages with a continuous step (`Sync`, `Terminate`, `TearDown`) run at every change while they match, and when their timers
 //!   are due;
 //! * of the others that match, one is drawn; it runs once, after its delay, if it still matches then.
 //!
@@ -283,6 +283,7 @@ impl Nodes {
             }
             Step::Sync => self.kubelets.sync(client, key, object, &mut self.runtimes),
             Step::Terminate => self.kubelets.terminate(client, key, object),
+            Step::TearDown => self.kubelets.tear_down(client, key, object),
             Step::Crash {
                 container,
                 exit_code,

@@ -5,19 +5,14 @@ use serde_json::{Value, json};
 
 use crate::engine::resource::Resource;
 
+pub use crate::engine::resource::JOBS;
+
 /// Name of the subject.
 pub const NAME: &str = "advancedcronjob";
 /// The component of their controller.
 pub const CONTROLLER: &str = "advancedcronjob-controller";
 /// AdvancedCronJobs.
 pub const CRON_JOBS: Resource = Resource::kruise("advancedcronjobs", "AdvancedCronJob");
-/// Jobs of Kubernetes.
-pub const JOBS: Resource = Resource {
-    group: "batch",
-    version: "v1",
-    plural: "jobs",
-    kind: "Job",
-};
 
 /// An AdvancedCronJob when it is created.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]

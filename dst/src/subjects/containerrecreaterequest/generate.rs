@@ -1,12 +1,13 @@
 //! Scenarios with ContainerRecreateRequests.
 
-use super::start::{Edit, NAME, REQUESTS, Recreate, RuntimeFault, Start};
+use super::start::{Edit, NAME, REQUESTS, Recreate, Start};
 use crate::engine::{
     generate::{add_crashes, add_faults, begin, finish},
     random::{Purpose, Random},
     resource::{PODS, Resource},
     scenario::{Action, Scenario, Step},
 };
+use crate::subjects::node_agents::{self, AgentEdit};
 
 /// Resources whose watches faults hit.
 const WATCHED: &[Resource] = &[PODS, PODS, REQUESTS];
@@ -67,9 +68,9 @@ fn edits(scenario: &mut Scenario, random: &mut Random, pods: u8) -> u64 {
         add(at, &edit(random, pods));
     }
     for number in 1..=NODES {
-        add(at + 1, &Edit::Silent(number, false));
-        add(at + 1, &Edit::Runtime(number, RuntimeFault::Slow(0)));
-        add(at + 1, &Edit::Runtime(number, RuntimeFault::Back));
+        for release in AgentEdit::RELEASES {
+            add(at + 1, &Edit::Agent(number, release));
+        }
     }
     at + random.between(5_000, 20_000)
 }
@@ -98,13 +99,6 @@ fn edit(random: &mut Random, pods: u8) -> Edit {
         0..58 => Edit::Request(pod, recreate(random)),
         58..66 => Edit::Delete(random.between(0, 20) as u8),
         66..76 => Edit::Pod(pod),
-        76..86 => Edit::Silent(node, random.percent(60)),
-        86..91 => Edit::Dies(node),
-        91..95 => Edit::Runtime(
-            node,
-            RuntimeFault::Slow(random.between(0, 3) * random.between(50, 700)),
-        ),
-        95..98 => Edit::Runtime(node, RuntimeFault::Away),
-        _ => Edit::Runtime(node, RuntimeFault::Back),
+        other => Edit::Agent(node, node_agents::drawn(other - 76, random)),
     }
 }

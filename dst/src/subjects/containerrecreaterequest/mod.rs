@@ -6,10 +6,13 @@ mod oracles;
 mod start;
 mod user;
 
+pub use oracles::Stops;
 use serde::Deserialize;
 use serde_json::Value;
-use start::{CONTROLLER, Edit, NAME, REQUESTS, Recreate, RuntimeFault, Start};
+pub use start::REQUESTS;
+use start::{CONTROLLER, Edit, NAME, Recreate, Start};
 
+use super::node_agents::{AgentEdit, RuntimeFault};
 use crate::engine::{
     oracles::Oracles,
     resource::{NODES, PODS, Resource},
@@ -83,12 +86,18 @@ fn clean() -> Scenario {
         add(at + 5_000, &request(1, Some(2), None));
         add(at + 6_000, &Edit::Delete(round as u8));
     }
-    add(130_000, &Edit::Runtime(2, RuntimeFault::Slow(300)));
-    add(160_000, &Edit::Runtime(2, RuntimeFault::Slow(0)));
-    add(170_000, &Edit::Silent(1, true));
+    add(
+        130_000,
+        &Edit::Agent(2, AgentEdit::Runtime(RuntimeFault::Slow(300))),
+    );
+    add(
+        160_000,
+        &Edit::Agent(2, AgentEdit::Runtime(RuntimeFault::Slow(0))),
+    );
+    add(170_000, &Edit::Agent(1, AgentEdit::Silent(true)));
     add(172_000, &request(0, Some(2), Some(5)));
     add(174_000, &Edit::Pod(1));
-    add(240_000, &Edit::Silent(1, false));
+    add(240_000, &Edit::Agent(1, AgentEdit::Silent(false)));
     steps.sort_by_key(|(at, _)| *at);
     let start = serde_json::to_value(Start::default()).unwrap_or_default();
     Scenario::clean([(NAME, start)], steps)

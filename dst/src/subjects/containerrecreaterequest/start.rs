@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::engine::resource::Resource;
+use crate::subjects::node_agents::AgentEdit;
 
 /// Name of the subject.
 pub const NAME: &str = "containerrecreaterequest";
@@ -135,31 +136,13 @@ pub enum Edit {
     Delete(u8),
     /// The pod at a place is deleted, and created again as at first.
     Pod(u8),
-    /// The agent of a node is away, or is back.
-    Silent(u8, bool),
-    /// The agent of a node dies, and another one starts.
-    Dies(u8),
-    /// Something goes wrong with the container runtime of a node, or is put right again.
-    Runtime(u8, RuntimeFault),
-}
-
-/// What goes wrong with a container runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub enum RuntimeFault {
-    /// It ends.
-    Away,
-    /// It is there again.
-    Back,
-    /// Each call takes so many milliseconds longer.
-    Slow(u64),
+    /// Something happens to the agent of a node.
+    Agent(u8, AgentEdit),
 }
 
 impl Edit {
     /// Does it end what would keep a request from its end?
     pub fn is_release(&self) -> bool {
-        matches!(
-            self,
-            Self::Silent(_, false) | Self::Runtime(_, RuntimeFault::Back | RuntimeFault::Slow(0))
-        )
+        matches!(self, Self::Agent(_, edit) if edit.is_release())
     }
 }

@@ -1,20 +1,20 @@
 //! What users do to requests and pods.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use futures::{FutureExt, future::BoxFuture};
-use kruise_sim::{Method, Request, runtime::Fault};
+use kruise_sim::{Method, Request};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::start::{Edit, REQUESTS, RuntimeFault, Start, pod_name};
+use super::start::{Edit, REQUESTS, Start, pod_name};
 use crate::engine::{
     agents, boot,
     cluster::Cluster,
     subject::User,
     user::{self, insist},
 };
-use crate::subjects::nodes;
+use crate::subjects::node_agents;
 
 const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/containerrecreaterequests";
 const PODS_PATH: &str = "/api/v1/namespaces/default/pods";
@@ -72,23 +72,7 @@ impl User for ContainerRecreateRequestUser {
                     insist(cluster, Request::new(Method::Delete, &path, None)).await;
                     self.create_pod(cluster, place).await
                 }
-                Edit::Silent(number, true) => {
-                    agents::leave(cluster, &nodes::node_name(number));
-                    true
-                }
-                Edit::Silent(number, false) => {
-                    agents::come_back(cluster, &nodes::node_name(number));
-                    true
-                }
-                Edit::Dies(number) => agents::die(cluster, &nodes::node_name(number)),
-                Edit::Runtime(number, fault) => {
-                    let fault = match fault {
-                        RuntimeFault::Away => Fault::Away,
-                        RuntimeFault::Back => Fault::Back,
-                        RuntimeFault::Slow(more) => Fault::Slow(Duration::from_millis(more)),
-                    };
-                    agents::break_runtime(cluster, &nodes::node_name(number), fault)
-                }
+                Edit::Agent(number, edit) => node_agents::perform(cluster, number, edit),
             })
         }
         .boxed()

@@ -44,14 +44,18 @@ use self::images::Pulls;
 use self::pod::Pod;
 use self::resize::Room;
 use self::spec::{ContainerSpec, RestartPolicy, containers};
+use self::status::Phase;
 pub use self::timings::Timings;
 pub(super) use self::version::NEWEST;
 use self::version::Version;
 use super::runtime::Runtimes;
-use crate::object::{at, metadata_text};
+use crate::object::{at, get_metadata, metadata_text};
 use crate::scheduler::request::Amounts;
 use crate::store::Key;
 use crate::world::{Client, pod_path};
+
+/// Seconds for the end of the containers of a pod that does not say.
+const DEFAULT_GRACE: u64 = 30;
 
 /// The agents of all nodes.
 #[derive(Clone, Debug)]
@@ -230,7 +234,7 @@ impl Kubelets {
         );
         runtime.advance(&specs, RestartPolicy::of(pod), &mut pulls, &self.timings, now);
         events::record(client, pod, runtime, &specs, self.events);
-        if let Some(patch) = status::patch(runtime, &specs, pod, false, now) {
+        if let Some(patch) = status::patch(runtime, &specs, pod, Phase::of(runtime, false), now) {
             let answer = client.strategic(&format!("{}/status", pod_path(key)), &patch);
             let is_taken = answer.is_some_and(|answer| answer.code == 200);
             // The daemon reads what was reported.
@@ -275,15 +279,39 @@ impl Kubelets {
             &specs,
             now,
         );
-        let stopped = runtime.stop(pod, &specs, &self.timings, now);
+        let grace = get_metadata(pod, "deletionGracePeriodSeconds").as_u64();
+        let stopped = runtime.stop(grace.unwrap_or_default(), &specs, &self.timings, now);
         events::record(client, pod, runtime, &specs, self.events);
-        if let Some(patch) = status::patch(runtime, &specs, pod, stopped, now) {
+        if let Some(patch) = status::patch(runtime, &specs, pod, Phase::of(runtime, stopped), now) {
             client.strategic(&format!("{}/status", pod_path(key)), &patch);
         }
         if stopped && !runtime.released {
             runtime.released = true;
             let options = json!({"gracePeriodSeconds": 0, "preconditions": {"uid": runtime.uid}});
             client.delete(&pod_path(key), &options);
+        }
+        runtime.wakes(&self.timings, now)
+    }
+
+    /// Stops what still runs of a pod that somebody else has ended. Its phase stays. Returns when to reconcile again.
+    pub(super) fn tear_down(&mut self, client: &mut Client<'_>, key: &Key, pod: &Value) -> Option<Timestamp> {
+        let now = client.now;
+        let phase = Phase::stored(pod)?;
+        let specs = containers(pod, self.version(pod));
+        let runtime = known(
+            &mut self.pods,
+            &mut self.addresses,
+            &self.timings,
+            key,
+            pod,
+            &specs,
+            now,
+        );
+        let grace = at(pod, "/spec/terminationGracePeriodSeconds").and_then(Value::as_u64);
+        runtime.stop(grace.unwrap_or(DEFAULT_GRACE), &specs, &self.timings, now);
+        events::record(client, pod, runtime, &specs, self.events);
+        if let Some(patch) = status::patch(runtime, &specs, pod, phase, now) {
+            client.strategic(&format!("{}/status", pod_path(key)), &patch);
         }
         runtime.wakes(&self.timings, now)
     }

@@ -17,7 +17,7 @@ use super::resize::{self, Refusal, Room};
 use super::run::{Exit, Run};
 use super::spec::{ContainerSpec, RestartPolicy, Role};
 use crate::nodes::later;
-use crate::object::{at, get_metadata, metadata_text};
+use crate::object::{at, metadata_text};
 use crate::scheduler::request::Amounts;
 
 /// The state of a pod on its node.
@@ -136,17 +136,14 @@ impl Pod {
         }
     }
 
-    /// Stops everything; true once nothing is alive.
+    /// Stops everything within so many seconds; true once nothing is alive.
     pub(super) fn stop(
         &mut self,
-        pod: &Value,
+        grace: u64,
         specs: &[ContainerSpec<'_>],
         timings: &Timings,
         now: Timestamp,
     ) -> bool {
-        let grace = get_metadata(pod, "deletionGracePeriodSeconds")
-            .as_u64()
-            .unwrap_or_default();
         let requested = later(now, std::time::Duration::from_secs(grace));
         let deadline = self.deadline.map_or(requested, |earlier| earlier.min(requested));
         self.deadline = Some(deadline);

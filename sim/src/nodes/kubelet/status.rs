@@ -10,7 +10,7 @@ use super::resize::Refusal;
 use super::run::Exit;
 use super::spec::{ContainerSpec, Role};
 use crate::nodes::identity::{container_id, image_id};
-use crate::object::{get_metadata, metadata_text, seconds};
+use crate::object::{at, get_metadata, metadata_text, seconds};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -34,8 +34,17 @@ impl Phase {
         }
     }
 
+    /// That of a pod which has ended.
+    pub(super) fn stored(pod: &Value) -> Option<Self> {
+        match at(pod, "/status/phase")?.as_str()? {
+            "Succeeded" => Some(Self::Succeeded),
+            "Failed" => Some(Self::Failed),
+            _ => None,
+        }
+    }
+
     /// `stopped`: the pod is being deleted, and its containers stopped.
-    fn of(runtime: &Pod, stopped: bool) -> Self {
+    pub(super) fn of(runtime: &Pod, stopped: bool) -> Self {
         let alive = runtime.containers.iter().any(Container::is_alive);
         let mains = || runtime.containers.iter().filter(|one| one.role == Role::Main);
         let over = runtime.is_over() || (stopped && mains().all(has_run));
@@ -63,11 +72,10 @@ pub(super) fn patch(
     runtime: &Pod,
     specs: &[ContainerSpec<'_>],
     pod: &Value,
-    stopped: bool,
+    phase: Phase,
     now: Timestamp,
 ) -> Option<Value> {
     let stored = pod.get("status").unwrap_or(&Value::Null);
-    let phase = Phase::of(runtime, stopped);
     let mut status = Map::new();
     let mut say = |name: &str, value: Value| {
         if stored.get(name) != Some(&value) {

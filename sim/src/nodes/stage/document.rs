@@ -129,6 +129,7 @@ enum StepSpec {
     Initialize {},
     Sync {},
     Terminate {},
+    TearDown {},
     Crash {
         container: String,
         exit_code: i64,
@@ -262,6 +263,7 @@ impl StepSpec {
             Self::Initialize {} => Step::Initialize,
             Self::Sync {} => Step::Sync,
             Self::Terminate {} => Step::Terminate,
+            Self::TearDown {} => Step::TearDown,
             Self::Crash {
                 container,
                 exit_code,

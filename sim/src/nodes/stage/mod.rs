@@ -109,6 +109,8 @@ pub(super) enum Step {
     Sync,
     /// A node's agent stops the pod's containers, then lets the pod go.
     Terminate,
+    /// A node's agent stops what still runs of a pod that somebody else has ended.
+    TearDown,
     /// A running container ends.
     Crash {
         container: String,
@@ -122,7 +124,7 @@ pub(super) enum Step {
 impl Step {
     /// Whether the step continues for as long as its stage matches, and runs at every change.
     pub(super) fn is_continuous(&self) -> bool {
-        matches!(self, Self::Sync | Self::Terminate)
+        matches!(self, Self::Sync | Self::Terminate | Self::TearDown)
     }
 }
 

@@ -280,6 +280,27 @@ fn a_deleted_pod_stops_before_it_is_removed_and_its_grace_period_bounds_that() {
 }
 
 #[test]
+fn a_pod_that_somebody_else_has_ended_is_stopped_and_keeps_its_phase() {
+    let mut play = play();
+    play.post(PODS, &pod("p"));
+    play.rest();
+    let ended = json!({"status": {"phase": "Failed",
+        "conditions": [{"type": "SidecarTerminated", "status": "True"}]}});
+    let seen = lines(&mut play, |play| {
+        play.strategic(&format!("{PODS}/p/status"), &ended);
+        play.rest();
+    });
+    assert!(
+        seen.iter().all(|line| line.starts_with("MODIFIED Failed")),
+        "{seen:?}"
+    );
+    assert_eq!(
+        seen.last().map(String::as_str),
+        Some("MODIFIED Failed [SI] PodFailed (main-0 ended 0)")
+    );
+}
+
+#[test]
 fn sidecars_stop_after_the_containers_they_serve() {
     let mut play = play();
     let side = json!({"initContainers": [{"name": "side", "image": "s:1", "restartPolicy": "Always"}]});

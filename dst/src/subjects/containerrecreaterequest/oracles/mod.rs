@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use kruise_sim::Method;
 use serde_json::Value;
 
+pub use self::stops::Stops;
 use super::start::{CONTROLLER, REQUESTS};
 use crate::engine::oracles::{Counters, Mirror, Object, Oracles, RuntimeCall, Violation, Write};
 
@@ -26,7 +27,7 @@ const MOST: u32 = 2;
 pub struct ContainerRecreateRequestOracles {
     /// How often each request, by its uid, was written beside its status.
     written: BTreeMap<String, u32>,
-    stops: stops::Stops,
+    stops: Stops,
 }
 
 impl Oracles for ContainerRecreateRequestOracles {

@@ -1,0 +1,86 @@
+//! What happens to the agents of nodes, and to their container runtimes.
+
+use std::{sync::Arc, time::Duration};
+
+use kruise_sim::runtime::Fault;
+use serde::{Deserialize, Serialize};
+
+use super::nodes::node_name;
+use crate::engine::{agents, cluster::Cluster, random::Random};
+
+/// What happens to the agent of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum AgentEdit {
+    /// It is away, or is back.
+    Silent(bool),
+    /// It dies, and another one starts.
+    Dies,
+    /// Something goes wrong with its container runtime, or is put right again.
+    Runtime(RuntimeFault),
+}
+
+/// What goes wrong with a container runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum RuntimeFault {
+    /// It ends.
+    Away,
+    /// It is there again.
+    Back,
+    /// Each call takes so many milliseconds longer.
+    Slow(u64),
+}
+
+impl AgentEdit {
+    /// What puts an agent right, whatever is wrong.
+    pub const RELEASES: [Self; 3] = [
+        Self::Silent(false),
+        Self::Runtime(RuntimeFault::Slow(0)),
+        Self::Runtime(RuntimeFault::Back),
+    ];
+
+    /// Does it put something right?
+    pub fn is_release(self) -> bool {
+        Self::RELEASES.contains(&self)
+    }
+}
+
+/// How many numbers [`drawn`] tells apart.
+pub const NUMBERS: u64 = 24;
+
+/// The one that a number below [`NUMBERS`] stands for.
+pub fn drawn(number: u64, random: &mut Random) -> AgentEdit {
+    match number {
+        0..10 => AgentEdit::Silent(random.percent(60)),
+        10..15 => AgentEdit::Dies,
+        15..19 => {
+            let slow = random.between(0, 3) * random.between(50, 700);
+            AgentEdit::Runtime(RuntimeFault::Slow(slow))
+        }
+        19..22 => AgentEdit::Runtime(RuntimeFault::Away),
+        _ => AgentEdit::Runtime(RuntimeFault::Back),
+    }
+}
+
+/// Does that to the agent of the node with this number. False if it means nothing now.
+pub fn perform(cluster: &Arc<Cluster>, number: u8, edit: AgentEdit) -> bool {
+    let node = node_name(number);
+    match edit {
+        AgentEdit::Silent(true) => {
+            agents::leave(cluster, &node);
+            true
+        }
+        AgentEdit::Silent(false) => {
+            agents::come_back(cluster, &node);
+            true
+        }
+        AgentEdit::Dies => agents::die(cluster, &node),
+        AgentEdit::Runtime(fault) => {
+            let fault = match fault {
+                RuntimeFault::Away => Fault::Away,
+                RuntimeFault::Back => Fault::Back,
+                RuntimeFault::Slow(more) => Fault::Slow(Duration::from_millis(more)),
+            };
+            agents::break_runtime(cluster, &node, fault)
+        }
+    }
+}

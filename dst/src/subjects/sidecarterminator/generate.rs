@@ -1,0 +1,103 @@
+//! Scenarios with jobs that have sidecars.
+
+use super::start::{Edit, Job, Main, NAME, Sidecar, Start};
+use crate::engine::{
+    generate::{add_crashes, add_faults, begin, finish},
+    random::{Purpose, Random},
+    resource::{NODES, PODS, Resource},
+    scenario::{Action, Scenario, Step},
+};
+use crate::subjects::containerrecreaterequest::REQUESTS;
+use crate::subjects::node_agents::{self, AgentEdit};
+
+/// Resources whose watches faults hit.
+const WATCHED: &[Resource] = &[PODS, PODS, REQUESTS, REQUESTS, NODES];
+
+/// The jobs and the faults.
+const SCENARIO: Purpose = Purpose(1600);
+
+/// This share of the seeds has jobs with sidecars.
+const SHARE: u8 = 6;
+/// Longest pause between two edits, in milliseconds.
+const PAUSE: u64 = 12_000;
+/// Nodes with agents.
+const AGENTS: u8 = 3;
+
+/// The scenario of a seed, in a seventeenth of them.
+pub fn generate(seed: u64) -> Option<Scenario> {
+    let mut random = Random::new(seed, SCENARIO);
+    let random = &mut random;
+    if !random.percent(SHARE) {
+        return None;
+    }
+    let start = Start {
+        dying: *random.pick(&[0, 20, 50]).unwrap_or(&0),
+    };
+    let mut scenario = begin(seed, NAME, &start, random);
+    let end = edits(&mut scenario, random);
+    let count = random.between(10, 20);
+    add_faults(&mut scenario, random, WATCHED, count, end);
+    // A manager that ends between the phase of a pod and the request for its sidecars.
+    add_crashes(&mut scenario, random, end);
+    finish(
+        &mut scenario,
+        WATCHED,
+        |random| action(&edit(random)),
+        |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
+    );
+    Some(scenario)
+}
+
+fn action(edit: &Edit) -> Action {
+    Action::edit(NAME, edit)
+}
+
+/// Adds what users do; when the last of it happens.
+fn edits(scenario: &mut Scenario, random: &mut Random) -> u64 {
+    let mut at = 0;
+    let mut add = |at, edit: &Edit| {
+        let what = action(edit);
+        scenario.steps.push(Step { at, what });
+    };
+    for _ in 0..random.between(16, 26) {
+        at += random.between(200, PAUSE);
+        add(at, &edit(random));
+    }
+    for number in 1..=AGENTS {
+        for release in AgentEdit::RELEASES {
+            add(at + 1, &Edit::Agent(number, release));
+        }
+    }
+    at + random.between(5_000, 20_000)
+}
+
+fn edit(random: &mut Random) -> Edit {
+    match random.between(0, 99) {
+        0..62 => Edit::Job(job(random)),
+        62..68 => Edit::Delete(random.between(0, 20) as u8),
+        _ => {
+            let node = random.between(1, u64::from(AGENTS)) as u8;
+            let number = random.between(0, node_agents::NUMBERS - 1);
+            Edit::Agent(node, node_agents::drawn(number, random))
+        }
+    }
+}
+
+fn job(random: &mut Random) -> Job {
+    let main = |random: &mut Random| Main {
+        seconds: random.between(1, 20) as u8,
+        code: if random.percent(20) { 3 } else { 0 },
+    };
+    let sidecar = |random: &mut Random| Sidecar {
+        ignored: random.percent(45),
+        deaf: random.percent(40),
+    };
+    Job {
+        pods: random.between(1, 2) as u8,
+        never: random.percent(60),
+        limit: random.between(0, 3) as u8,
+        on_virtual: random.percent(15),
+        mains: (0..random.between(1, 2)).map(|_| main(random)).collect(),
+        sidecars: (0..random.between(1, 2)).map(|_| sidecar(random)).collect(),
+    }
+}
