@@ -151,7 +151,7 @@ fn wish(step: &Step, traits: impl Fn(&str, &str) -> Option<Traits>) -> Option<Wi
             };
             let patch = body.render();
             Some(Wish {
-                revision: text_at(&patch["metadata"]["labels"][REVISION_HASH]),
+                revision: patch.pointer(&label_pointer(REVISION_HASH)).and_then(text_at),
                 images: Some(images_in(&patch)),
                 ..of(Fate::Updated)
             })
@@ -165,9 +165,14 @@ fn text_at(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
+/// Where an object has a label.
+fn label_pointer(key: &str) -> String {
+    format!("/metadata/labels/{}", key.replace('~', "~0").replace('/', "~1"))
+}
+
 /// A label of a pod that is to be created. Its own labels come before those that it shares.
 fn label(body: &Body, key: &str) -> Option<String> {
-    let pointer = format!("/metadata/labels/{}", key.replace('~', "~0").replace('/', "~1"));
+    let pointer = label_pointer(key);
     let own = body.set.iter().rev().find(|(at, _)| *at == pointer);
     own.map(|(_, value)| value)
         .or_else(|| body.base.pointer(&pointer))
@@ -179,10 +184,15 @@ fn images_in(patch: &Value) -> BTreeMap<String, String> {
     let kinds = ["containers", "initContainers"];
     let containers = kinds
         .iter()
-        .filter_map(|kind| patch["spec"][*kind].as_array())
+        .filter_map(|kind| patch.get("spec")?.get(*kind)?.as_array())
         .flatten();
     containers
-        .filter_map(|container| Some((text_at(&container["name"])?, text_at(&container["image"])?)))
+        .filter_map(|container| {
+            Some((
+                text_at(container.get("name")?)?,
+                text_at(container.get("image")?)?,
+            ))
+        })
         .collect()
 }
 
