@@ -19,7 +19,7 @@ use kruise_runtime::worker::ObjectState;
 use kube_cache::{ObjectKey, Version};
 
 use super::{
-    acts::{Fate, Seen, Wish},
+    acts::{Fate, Seen, Verdict, Wish},
     report::{Difference, Report, Tally},
 };
 
@@ -55,19 +55,6 @@ pub(super) struct FirstStep<'s> {
     pub(super) pod: &'s str,
     /// Version of the pod afterwards.
     pub(super) version: Option<Version>,
-}
-
-/// What is to be said of something that was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// It was planned.
-    Agrees,
-    /// It was not planned, unless what the cache gets later says that this cannot be told.
-    Differs,
-    /// It is a deletion that no manager of ours makes: an eviction, or one that follows the deletion of the owner.
-    ByOthers,
-    /// What the manager had when it did this is not known.
-    NotCompared,
 }
 
 /// What makes two wishes of one owner the same one.
