@@ -25,6 +25,7 @@ mod not_yet;
 pub mod parsed;
 pub mod persistentpodstate;
 pub mod placing;
+pub mod pod_marks;
 pub mod pod_readiness;
 pub mod podprobemarker;
 pub mod podunavailablebudget;

@@ -47,6 +47,11 @@ fn a_dry_run_prints_nothing_at_rest_and_the_writes_of_a_rollout_and_writes_nothi
     let (code, answer) = playground.request("POST", SETS, "application/json", &set.to_string());
     assert_eq!(code, 201, "{answer}");
     playground.until("three pods are ready", |playground| is_ready(playground, "web:0"));
+    playground.until("each node has the list of its images", |playground| {
+        let number = |path: &str| playground.get(path)["items"].as_array().unwrap().len();
+        let images = number("/apis/apps.kruise.io/v1beta1/nodeimages");
+        (images == number("/api/v1/nodes")).then_some(())
+    });
 
     let (out, err) = (scratch.file("out"), scratch.file("err"));
     let flag = format!("--kubeconfig={}", playground.kubeconfig.display());

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use kruise_api::names::{
-    IN_PLACE_UPDATE_READY, KRUISE_POD_READY, LIFECYCLE_STATE, REVISION_HASH, sidecarset::INJECTED_LIST,
-    statefulset::POD_NAME,
-};
+use kruise_api::names::{IN_PLACE_UPDATE_READY, KRUISE_POD_READY, LIFECYCLE_STATE, REVISION_HASH};
 use kruise_plan_kit::{Body, Intent, Patch, Plan, ResourceId, Step, Write};
 use kruise_views::PodView;
 use kube_cache::Version;
 use serde_json::Value;
+
+use crate::controllers::pod_marks::{INJECTED_SIDECARS, OWN_NAME};
 
 /// The condition of a pod that is deleted by an eviction, a taint, a preemption or for want of its node.
 const DISRUPTION_TARGET: &str = "DisruptionTarget";
@@ -35,6 +34,19 @@ impl Fate {
             Self::Deleted => "was deleted",
         }
     }
+}
+
+/// What is to be said of something that was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It was planned.
+    Agrees,
+    /// It was not planned, unless what the cache gets later says that this cannot be told.
+    Differs,
+    /// It is a deletion that no manager of ours makes: an eviction, or one that follows the deletion of the owner.
+    ByOthers,
+    /// What the manager had when it did this is not known.
+    NotCompared,
 }
 
 /// What pods are alike by: which of two such pods comes first says nothing about a manager.
@@ -139,7 +151,7 @@ fn wish(step: &Step, traits: impl Fn(&str, &str) -> Option<Traits>) -> Option<Wi
     };
     match (&step.write, step.write.intent()) {
         (Write::Create { body, .. }, Intent::CreatePod) => Some(Wish {
-            is_named: label(body, POD_NAME).is_some(),
+            is_named: label(body, OWN_NAME).is_some(),
             revision: label(body, REVISION_HASH),
             traits: None,
             ..of(Fate::Created)
@@ -151,7 +163,7 @@ fn wish(step: &Step, traits: impl Fn(&str, &str) -> Option<Traits>) -> Option<Wi
             };
             let patch = body.render();
             Some(Wish {
-                revision: text_at(&patch["metadata"]["labels"][REVISION_HASH]),
+                revision: patch.pointer(&label_pointer(REVISION_HASH)).and_then(text_at),
                 images: Some(images_in(&patch)),
                 ..of(Fate::Updated)
             })
@@ -165,9 +177,14 @@ fn text_at(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
+/// Where an object has a label.
+fn label_pointer(key: &str) -> String {
+    format!("/metadata/labels/{}", key.replace('~', "~0").replace('/', "~1"))
+}
+
 /// A label of a pod that is to be created. Its own labels come before those that it shares.
 fn label(body: &Body, key: &str) -> Option<String> {
-    let pointer = format!("/metadata/labels/{}", key.replace('~', "~0").replace('/', "~1"));
+    let pointer = label_pointer(key);
     let own = body.set.iter().rev().find(|(at, _)| *at == pointer);
     own.map(|(_, value)| value)
         .or_else(|| body.base.pointer(&pointer))
@@ -179,10 +196,15 @@ fn images_in(patch: &Value) -> BTreeMap<String, String> {
     let kinds = ["containers", "initContainers"];
     let containers = kinds
         .iter()
-        .filter_map(|kind| patch["spec"][*kind].as_array())
+        .filter_map(|kind| patch.get("spec")?.get(*kind)?.as_array())
         .flatten();
     containers
-        .filter_map(|container| Some((text_at(&container["name"])?, text_at(&container["image"])?)))
+        .filter_map(|container| {
+            Some((
+                text_at(container.get("name")?)?,
+                text_at(container.get("image")?)?,
+            ))
+        })
         .collect()
 }
 
@@ -231,7 +253,7 @@ pub(super) fn seen(old: Option<&PodView>, new: &PodView, is_gone: bool) -> Optio
         .map(|container| (container.name.to_string(), container.image.to_string()));
     let images: BTreeMap<String, String> = changed.collect();
     (revision.is_some() || !images.is_empty()).then(|| Seen {
-        is_of_sidecars: revision.is_none() && new.annotations.get(INJECTED_LIST).is_some(),
+        is_of_sidecars: revision.is_none() && new.annotations.get(INJECTED_SIDECARS).is_some(),
         revision,
         images,
         ..of(Fate::Updated)

@@ -19,7 +19,7 @@ use kruise_runtime::worker::ObjectState;
 use kube_cache::{ObjectKey, Version};
 
 use super::{
-    acts::{Fate, Seen, Wish},
+    acts::{Fate, Seen, Verdict, Wish},
     report::{Difference, Report, Tally},
 };
 
@@ -48,17 +48,13 @@ pub(super) struct Before<'b> {
     pub(super) wishes: Option<&'b [Wish]>,
 }
 
-/// What is to be said of something that was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// It was planned.
-    Agrees,
-    /// It was not planned, unless what the cache gets later says that this cannot be told.
-    Differs,
-    /// It is a deletion that no manager of ours makes: an eviction, or one that follows the deletion of the owner.
-    ByOthers,
-    /// What the manager had when it did this is not known.
-    NotCompared,
+/// A first step on a pod.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FirstStep<'s> {
+    /// Name of the pod.
+    pub(super) pod: &'s str,
+    /// Version of the pod afterwards.
+    pub(super) version: Option<Version>,
 }
 
 /// What makes two wishes of one owner the same one.
@@ -113,6 +109,10 @@ struct State {
     generation: Option<i64>,
     /// The first version that was seen of the present specification.
     specified: Option<Version>,
+    /// Pods with a first step that no plan had, and their versions after it.
+    begun: BTreeMap<String, Option<Version>>,
+    /// Those of them whose first step was for a specification that arrived after it.
+    begun_early: BTreeSet<String>,
 }
 
 impl State {
@@ -191,12 +191,17 @@ impl Matcher {
             }),
             Verdict::ByOthers | Verdict::NotCompared => {}
         }
+        if let Some(state) = self.owners.get_mut(owner) {
+            state.begun.remove(&seen.pod);
+            state.begun_early.remove(&seen.pod);
+        }
         self.tally(before.kind).count(verdict, seen.fate);
         verdict
     }
 
     fn verdict(&self, owner: &Owner, before: &Before<'_>, seen: &Seen) -> Verdict {
-        let ends = self.owners.get(owner).is_some_and(|state| state.ends);
+        let state = self.owners.get(owner);
+        let ends = state.is_some_and(|state| state.ends);
         if seen.fate == Fate::Deleted && (ends || seen.is_disruption) {
             return Verdict::ByOthers;
         }
@@ -204,15 +209,21 @@ impl Matcher {
         if planned.iter().any(|wish| wish.is(seen)) || self.is_wanted(owner, seen) {
             return Verdict::Agrees;
         }
-        if before.wishes.is_none() || seen.is_of_sidecars || self.is_older(owner, before.version, seen) {
+        let is_older = self.is_older(owner, before.version, seen);
+        let is_early = state.is_some_and(|state| state.begun_early.contains(&seen.pod));
+        if before.wishes.is_none() || seen.is_of_sidecars || is_older || is_early {
             return Verdict::NotCompared;
         }
         Verdict::Differs
     }
 
-    /// This was wanted by the plan of a state that passes now.
-    pub(super) fn remember(&mut self, owner: &Owner, wishes: Vec<Wish>, now: Duration) {
+    /// A pod is taken out of service or updated, which may be the first of several writes. `wishes` are those for it, by the plan of
+    /// the state before.
+    pub(super) fn begins(&mut self, owner: &Owner, step: FirstStep<'_>, wishes: Vec<Wish>, now: Duration) {
         let state = self.owners.entry(owner.clone()).or_default();
+        if wishes.is_empty() {
+            state.begun.insert(step.pod.to_owned(), step.version);
+        }
         state.past.extend(wishes.into_iter().map(|wish| (now, wish)));
     }
 
@@ -279,15 +290,13 @@ impl Matcher {
         }
         state.generation = now.generation;
         state.specified = now.version;
+        let is_late = |done: Option<Version>| now.version.zip(done).is_some_and(|(at, done)| at < done);
+        let begun = std::mem::take(&mut state.begun).into_iter();
+        state
+            .begun_early
+            .extend(begun.filter(|(_, done)| is_late(*done)).map(|(pod, _)| pod));
         for suspect in std::mem::take(&mut self.suspects) {
-            let is_late = suspect.owner == *owner
-                && now
-                    .version
-                    .zip(suspect.seen.version)
-                    .is_some_and(|(at, done)| at < done);
-            if !is_late {
-                self.suspects.push(suspect);
-            } else {
+            if suspect.owner == *owner && is_late(suspect.seen.version) {
                 let is_collected = suspect.seen.fate == Fate::Deleted && !now.stays;
                 let verdict = if is_collected {
                     Verdict::ByOthers
@@ -295,6 +304,8 @@ impl Matcher {
                     Verdict::NotCompared
                 };
                 self.tally(&suspect.kind).count(verdict, suspect.seen.fate);
+            } else {
+                self.suspects.push(suspect);
             }
         }
     }

@@ -48,7 +48,7 @@ use super::{
 };
 use crate::controllers::caches::PODS;
 use acts::{Fate, Traits, Wish, is_first_step, seen, wishes};
-use matcher::{Before, Matcher, Owner};
+use matcher::{Before, FirstStep, Matcher, Owner};
 
 /// A rehearsal. It prints what it would write, as [`Printed`] does, and compares.
 pub struct Rehearsal {
@@ -180,9 +180,15 @@ impl Rehearsal {
             controller: registration.name,
             key,
         };
-        let of_pod = wishes.iter().flatten().filter(|wish| *wish.pod == *new.name);
-        let of_pod: Vec<Wish> = of_pod.filter(|_| goes_on).cloned().collect();
-        self.matcher().remember(&owner, of_pod, self.now());
+        if goes_on {
+            let of_pod = wishes.iter().flatten().filter(|wish| *wish.pod == *new.name);
+            let of_pod = of_pod.cloned().collect();
+            let step = FirstStep {
+                pod: &new.name,
+                version: Version::of(new),
+            };
+            self.matcher().begins(&owner, step, of_pod, self.now());
+        }
         let seen = seen?;
         let before = Before {
             kind,

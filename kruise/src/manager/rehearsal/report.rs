@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-use super::{acts::Fate, matcher::Verdict};
+use super::acts::{Fate, Verdict};
 
 /// What a rehearsal found.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{
     acts::{Fate, Seen, Wish, seen, wishes},
-    matcher::{Before, GRACE, Matcher, Owner},
+    matcher::{Before, FirstStep, GRACE, Matcher, Owner},
     report::{Report, Tally},
     *,
 };
@@ -149,6 +149,13 @@ impl Scene {
 
     fn now(&self) -> Duration {
         Duration::from_secs(self.second)
+    }
+
+    /// A first step leads to this version of a pod.
+    fn begins(&mut self, pod: &str, version: u64, wishes: Vec<Wish>) {
+        let version = Some(Version::new(version));
+        let (step, now) = (FirstStep { pod, version }, self.now());
+        self.matcher.begins(&self.owner, step, wishes, now);
     }
 
     fn planned(&mut self, wishes: Vec<Wish>) {
@@ -390,12 +397,30 @@ fn what_was_decided_before_the_first_of_several_writes_agrees() {
     let unready = ready("False");
     let mut scene = Scene::new();
     let wishes = wanted(&[&ready("True")], vec![updates("web-a", "2", "web:2")]);
-    scene
-        .matcher
-        .remember(&scene.owner.clone(), wishes, Duration::ZERO);
+    scene.begins("web-a", 40, wishes);
     // A plan of the state between puts the pod back into service first.
     scene.seen(&[], act(Some(&unready), &pod("web-a", "2", "web:2")));
     assert_eq!((scene.tally().updated, scene.differences()), (1, Vec::new()));
+}
+
+#[test]
+fn what_goes_on_from_a_first_step_is_not_compared_if_its_specification_arrives_in_between() {
+    let old = pod("web-a", "1", "web:1");
+    for (begun, differs) in [("web-a", false), ("web-b", true)] {
+        for (specified, differs) in [(39, differs), (41, true)] {
+            let mut scene = Scene::new();
+            scene.begins(begun, 40, Vec::new());
+            scene.changed(specified, 2, true);
+            scene.seen_at(specified, Some(&[]), act(Some(&old), &pod("web-a", "2", "web:2")));
+            assert_eq!(!scene.differences().is_empty(), differs, "{begun} {specified}");
+            scene.seen_at(specified, Some(&[]), act(Some(&old), &pod("web-a", "3", "web:3")));
+            assert_eq!(
+                scene.differences().len(),
+                1 + usize::from(differs),
+                "the next one is compared"
+            );
+        }
+    }
 }
 
 #[test]
