@@ -501,28 +501,13 @@ impl From<Object> for PodView {
                 .into_iter()
                 .map(|gate| gate.condition_type)
                 .collect(),
-            pull_secrets: spec
-                .image_pull_secrets
-                .unwrap_or_default()
-                .into_iter()
-                .map(|secret| secret.name)
-                .filter(|name| !name.is_empty())
-                .collect(),
+            pull_secrets: named(spec.image_pull_secrets.unwrap_or_default()),
             init_containers,
             containers,
             broadcast,
             marked,
             restarts_always: !matches!(spec.restart_policy.as_deref(), Some("OnFailure" | "Never")),
-            claims: spec
-                .volumes
-                .unwrap_or_default()
-                .into_iter()
-                .filter_map(|volume| {
-                    let claim = volume.persistent_volume_claim?.claim_name;
-                    let volume = volume.name;
-                    Some(ClaimVolume { volume, claim })
-                })
-                .collect(),
+            claims: claims(spec.volumes.unwrap_or_default()),
             ephemeral,
             phase: phase(status.phase.as_deref()),
             ip: status.pod_ip.unwrap_or_default(),
@@ -537,6 +522,22 @@ impl From<Object> for PodView {
             trusted_at,
         }
     }
+}
+
+/// The volumes that are claims, in order.
+fn claims(volumes: Vec<Volume>) -> Box<[ClaimVolume]> {
+    let claim = |volume: Volume| {
+        let claim = volume.persistent_volume_claim?.claim_name;
+        let volume = volume.name;
+        Some(ClaimVolume { volume, claim })
+    };
+    volumes.into_iter().filter_map(claim).collect()
+}
+
+/// The names of secrets, in order. One without a name is none.
+fn named(secrets: Vec<SecretReference>) -> Box<[Box<str>]> {
+    let names = secrets.into_iter().map(|secret| secret.name);
+    names.filter(|name| !name.is_empty()).collect()
 }
 
 /// Restarts of all containers, where those that fail are started again.

@@ -55,7 +55,7 @@ impl User for ImagePullJobUser {
             cluster.with(|state| {
                 state
                     .world
-                    .change_registries(|registries| fill(registries, seconds))
+                    .change_registries(|registries| fill(registries, seconds));
             });
             let namespace = json!({"metadata": {"name": AGENTS}});
             insist(
