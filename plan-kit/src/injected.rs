@@ -191,11 +191,17 @@ pub enum Bug {
     TerminatedTwice,
     /// Sidecars whose exit codes do not count are stopped with the others.
     IgnoredWithOthers,
+    /// A node agent that starts anew pulls what one before it has pulled for the same job.
+    EndedPullRepeated,
+    /// A node agent takes the end of a pull that failed for the image.
+    FailedPullConfirmed,
+    /// A node agent does not count pulls that failed.
+    PullFailuresUncounted,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 92] = [
+    pub const ALL: [Self; 95] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -288,6 +294,9 @@ impl Bug {
         Self::PhaseOfPodAssumed,
         Self::TerminatedTwice,
         Self::IgnoredWithOthers,
+        Self::EndedPullRepeated,
+        Self::FailedPullConfirmed,
+        Self::PullFailuresUncounted,
     ];
 }
 

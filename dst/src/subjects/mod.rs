@@ -95,9 +95,13 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         | Bug::EndedContainersAdded
         | Bug::MixedResultsUnended
         | Bug::ReplicasIgnored => Some("ephemeraljob"),
-        Bug::NodesAtOnceOffByOne | Bug::NeededCopyDeleted | Bug::PullsOverwritten | Bug::SharedTagRemoved => {
-            Some("imagepulljob")
-        }
+        Bug::NodesAtOnceOffByOne
+        | Bug::NeededCopyDeleted
+        | Bug::PullsOverwritten
+        | Bug::SharedTagRemoved
+        | Bug::EndedPullRepeated
+        | Bug::FailedPullConfirmed
+        | Bug::PullFailuresUncounted => Some("imagepulljob"),
         Bug::UnreadyPodRecorded
         | Bug::RunningPodForgotten
         | Bug::PreferenceDropped

@@ -153,6 +153,9 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         }
         Bug::PhaseOfPodAssumed => &["the phase is that of the main containers"],
         Bug::TerminatedTwice => &["a request that is at work goes on"],
+        Bug::EndedPullRepeated => &["what became of a pull is final"],
+        Bug::FailedPullConfirmed => &["an image that does not exist is never pulled"],
+        Bug::PullFailuresUncounted => &["convergence"],
         Bug::IgnoredWithOthers => &["sidecars whose exit codes count end first"],
     }
 }

@@ -1,6 +1,6 @@
 //! Scenarios with ImagePullJobs.
 
-use super::start::{Edit, JOBS, Job, NAME, NODE_IMAGES, SECRETS, Start};
+use super::start::{Edit, JOBS, Job, MISSING, MOST_NODES, NAME, NODE_IMAGES, SECRETS, Start};
 use crate::engine::{
     generate::{add_crashes, add_faults, begin, finish},
     random::{Purpose, Random},
@@ -70,7 +70,9 @@ fn edits(scenario: &mut Scenario, random: &mut Random, nodes: u8) -> u64 {
     for number in 1..=nodes {
         add(at + 1, &Edit::Node(number, NodeEdit::Join));
         add(at + 2, &Edit::Silent(number, false));
+        add(at + 2, &Edit::Disk(number, false));
     }
+    add(at + 2, &Edit::RegistryBack);
     for place in [0, 1] {
         add(at + 3, &Edit::Again(place));
         add(at + 2_000, &Edit::Parallelism(place, 2));
@@ -80,16 +82,15 @@ fn edits(scenario: &mut Scenario, random: &mut Random, nodes: u8) -> u64 {
 
 fn start(random: &mut Random) -> Start {
     Start {
-        nodes: random.between(4, 8) as u8,
+        nodes: random.between(4, u64::from(MOST_NODES)) as u8,
         jobs: [job(random), job(random)],
         seconds: *random.pick(&[1, 3, 8]).unwrap_or(&1),
-        failing: *random.pick(&[0, 20, 50]).unwrap_or(&0),
     }
 }
 
 fn job(random: &mut Random) -> Job {
     Job {
-        image: random.between(0, 1) as u8,
+        image: *random.pick(&[0, 0, 0, 1, 1, 1, MISSING]).unwrap_or(&0),
         parallelism: random.between(1, 4) as u8,
         never: random.percent(30),
         secret: random.percent(60),
@@ -103,11 +104,16 @@ fn edit(random: &mut Random, nodes: u8) -> Edit {
     let node = random.between(1, u64::from(nodes)) as u8;
     match random.between(0, 99) {
         0..20 => Edit::Again(place),
-        20..30 => Edit::Delete(place),
-        30..50 => Edit::Parallelism(place, random.between(0, 4) as u8),
-        50..65 => Edit::Silent(node, random.percent(60)),
-        65..75 => Edit::Secret,
-        75..85 => Edit::Node(node, NodeEdit::Leave),
+        20..28 => Edit::Delete(place),
+        28..44 => Edit::Parallelism(place, random.between(0, 4) as u8),
+        44..54 => Edit::Silent(node, random.percent(60)),
+        54..60 => Edit::Dies(node),
+        60..66 => Edit::Disk(node, random.percent(60)),
+        66..68 => Edit::RegistryDown,
+        68..70 => Edit::RegistryHangs,
+        70..73 => Edit::RegistryBack,
+        73..80 => Edit::Secret,
+        80..88 => Edit::Node(node, NodeEdit::Leave),
         _ => Edit::Node(node, NodeEdit::Join),
     }
 }

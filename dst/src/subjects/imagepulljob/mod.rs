@@ -1,6 +1,6 @@
-//! ImagePullJobs above nodes whose agents pull, fail, are slow or silent.
+//! ImagePullJobs on nodes with the agents that are shipped. Agents are away, or die; images do not exist, disks are full, and
+//! registries are down or never answer.
 
-mod agents;
 mod generate;
 mod oracles;
 mod start;
@@ -53,7 +53,7 @@ impl Subject for ImagePullJob {
     fn begin(&self, scenario: &Scenario) -> anyhow::Result<(Box<dyn User>, Box<dyn Oracles>)> {
         let start: Start = scenario.start(NAME)?;
         let user = user::ImagePullJobUser { start };
-        Ok((Box::new(user), Box::new(oracles::ImagePullJobOracles)))
+        Ok((Box::new(user), Box::new(oracles::ImagePullJobOracles::default())))
     }
 }
 
@@ -73,6 +73,8 @@ fn clean() -> Scenario {
         (80_000, Edit::Delete(1)),
         (90_000, Edit::Secret),
         (95_000, Edit::Again(1)),
+        (96_000, Edit::Disk(2, true)),
+        (140_000, Edit::Disk(2, false)),
     ];
     let steps = edits.map(|(at, edit)| (at, Action::edit(NAME, &edit)));
     let start = serde_json::to_value(start).unwrap_or_default();

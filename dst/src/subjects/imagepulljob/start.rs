@@ -1,5 +1,7 @@
 //! ImagePullJobs as users create them.
 
+use base64::{Engine, engine::general_purpose::STANDARD};
+use kruise_sim::runtime::{Options, Registries, RemoteImage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -19,6 +21,8 @@ pub const NODE_IMAGES: Resource = Resource::kruise("nodeimages", "NodeImage");
 /// Secrets.
 pub const SECRETS: Resource = Resource::core("secrets", "Secret");
 
+/// Nodes that a scenario has at most.
+pub const MOST_NODES: u8 = 8;
 /// Namespace of the copies of secrets.
 pub const AGENTS: &str = "kruise-daemon-config";
 /// Name of the pull secret.
@@ -36,15 +40,13 @@ pub struct Start {
     pub jobs: [Job; 2],
     /// How many seconds a pull takes.
     pub seconds: u32,
-    /// This share of the pulls fails, in percent.
-    pub failing: u8,
 }
 
 /// A job when it is created.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Job {
-    /// `image`, one of two.
+    /// `image`: one of two that exist, or one that does not.
     pub image: u8,
     /// `parallelism`.
     pub parallelism: u8,
@@ -81,7 +83,6 @@ impl Default for Start {
             nodes: 4,
             jobs: [Job::default(), second],
             seconds: 3,
-            failing: 20,
         }
     }
 }
@@ -103,7 +104,7 @@ impl Start {
             completion["ttlSecondsAfterFinished"] = job.ttl.into();
         }
         let mut spec = json!({
-            "image": format!("app:{}", job.image), "parallelism": job.parallelism, "completionPolicy": completion,
+            "image": reference(job.image), "parallelism": job.parallelism, "completionPolicy": completion,
             "pullPolicy": {"timeoutSeconds": 30, "backoffLimit": 1},
         });
         if job.secret {
@@ -120,10 +121,32 @@ pub fn secret(number: usize) -> Value {
         "type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": credentials(number)}})
 }
 
-/// Credentials, base64.
+/// Credentials, base64. No registry of a scenario wants any.
 pub fn credentials(number: usize) -> String {
-    // Any text of four letters is valid.
-    format!("{:04}", number % 10_000)
+    let user = json!({"username": "robot", "password": number.to_string()});
+    let config = json!({"auths": {"registry.example": user}});
+    STANDARD.encode(config.to_string())
+}
+
+/// What registries have: two of the images, of which each takes so many seconds, and not the third.
+pub fn fill(registries: &mut Registries, seconds: u32) {
+    for image in 0..MISSING {
+        let bytes = Some(u64::from(seconds) * Options::default().bandwidth);
+        let known = RemoteImage {
+            bytes,
+            ..RemoteImage::default()
+        };
+        registries.add(&reference(image), known);
+    }
+    registries.remove(&reference(MISSING));
+}
+
+/// The number of the image that does not exist.
+pub const MISSING: u8 = 2;
+
+/// The image with a number.
+pub fn reference(image: u8) -> String {
+    format!("app:{image}")
 }
 
 /// Something that a user does.
@@ -135,8 +158,18 @@ pub enum Edit {
     Delete(u8),
     /// Its `parallelism`.
     Parallelism(u8, u8),
-    /// The agent of a node is silent, or is not any more.
+    /// The agent of a node is away, or is back. A label of the node says so.
     Silent(u8, bool),
+    /// The agent of a node dies, and another one starts.
+    Dies(u8),
+    /// The disk of a node is full, or is not any more.
+    Disk(u8, bool),
+    /// Nobody answers at the registry.
+    RegistryDown,
+    /// Pulls never end.
+    RegistryHangs,
+    /// The registry is as it was.
+    RegistryBack,
     /// Other credentials.
     Secret,
     /// What happens to a node.
@@ -147,7 +180,7 @@ impl Edit {
     /// Does it end what would keep a job from its end?
     pub fn is_release(&self) -> bool {
         match self {
-            Self::Silent(_, false) => true,
+            Self::Silent(_, false) | Self::Disk(_, false) | Self::RegistryBack => true,
             Self::Parallelism(_, parallelism) => *parallelism > 0,
             _ => false,
         }

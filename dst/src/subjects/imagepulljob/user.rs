@@ -3,16 +3,19 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::{FutureExt, future::BoxFuture};
-use kruise_sim::{Method, Request};
+use kruise_sim::{
+    Method, Request,
+    runtime::{Fault, Trouble},
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{
-    agents,
-    start::{AGENTS, Edit, FOREIGN, NODE_IMAGES, SECRET, SECRETS, Start, credentials, name, secret},
+use super::start::{
+    AGENTS, Edit, FOREIGN, MOST_NODES, NODE_IMAGES, SECRET, SECRETS, Start, credentials, fill, name, secret,
 };
 use crate::engine::{
+    agents,
     cluster::Cluster,
     subject::User,
     user::{self, insist},
@@ -24,6 +27,10 @@ const SECRETS_PATH: &str = "/api/v1/namespaces/default/secrets";
 /// How often it is looked whether the node is there.
 const TRIES: u32 = 600;
 const PAUSE: Duration = Duration::from_secs(1);
+/// Label of a node whose agent is away.
+const SILENT: &str = "dst/silent";
+/// The registry of all images.
+const REGISTRY: &str = "docker.io";
 
 /// Users of two ImagePullJobs, and those who run the nodes.
 pub struct ImagePullJobUser {
@@ -37,13 +44,19 @@ impl User for ImagePullJobUser {
     }
 
     fn attend(&self, cluster: &Arc<Cluster>) {
-        let seed = cluster.look(|state| state.random.clone().draw());
-        tokio::spawn(agents::attend(cluster.clone(), self.start.clone(), seed));
+        let nodes = (1..=MOST_NODES).map(nodes::node_name);
+        agents::attend(cluster, nodes, agents::Setup::default());
         tokio::spawn(add_foreign(cluster.clone()));
     }
 
     fn prepare<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
         async move {
+            let seconds = self.start.seconds;
+            cluster.with(|state| {
+                state
+                    .world
+                    .change_registries(|registries| fill(registries, seconds));
+            });
             let namespace = json!({"metadata": {"name": AGENTS}});
             insist(
                 cluster,
@@ -92,11 +105,25 @@ impl User for ImagePullJobUser {
                     user::patch(cluster, &path(place), &patch).await
                 }
                 Edit::Silent(number, silent) => {
+                    let name = nodes::node_name(number);
+                    if silent {
+                        agents::leave(cluster, &name);
+                    } else {
+                        agents::come_back(cluster, &name);
+                    }
                     let value = if silent { json!("yes") } else { Value::Null };
-                    let patch = json!({"metadata": {"labels": {(agents::SILENT): value}}});
-                    let node = format!("/api/v1/nodes/{}", nodes::node_name(number));
+                    let patch = json!({"metadata": {"labels": {(SILENT): value}}});
+                    let node = format!("/api/v1/nodes/{name}");
                     user::patch(cluster, &node, &patch).await
                 }
+                Edit::Dies(number) => agents::die(cluster, &nodes::node_name(number)),
+                Edit::Disk(number, is_full) => {
+                    let bytes = if is_full { u64::MAX } else { 0 };
+                    agents::break_runtime(cluster, &nodes::node_name(number), Fault::DiskTaken(bytes))
+                }
+                Edit::RegistryDown => trouble(cluster, Some(Trouble::Down)),
+                Edit::RegistryHangs => trouble(cluster, Some(Trouble::Hangs)),
+                Edit::RegistryBack => trouble(cluster, None),
                 Edit::Secret => {
                     let number = cluster.look(|state| state.mirror.of(SECRETS).changes.len());
                     let patch = json!({"data": {".dockerconfigjson": credentials(number)}});
@@ -113,6 +140,16 @@ impl ImagePullJobUser {
         let job = self.start.job(place);
         user::create_once_free(cluster, PATH, &job).await
     }
+}
+
+/// Something is wrong with the registry of all images, or nothing.
+fn trouble(cluster: &Arc<Cluster>, trouble: Option<Trouble>) -> bool {
+    cluster.with(|state| {
+        state
+            .world
+            .change_registries(|registries| registries.registry(REGISTRY).trouble = trouble);
+    });
+    true
 }
 
 /// Somebody has the first node pull an image, and never takes that back.

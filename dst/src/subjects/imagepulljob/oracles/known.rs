@@ -26,6 +26,15 @@ pub fn surely_runs(write: &Write<'_>, mirror: &Mirror, uid: &str) -> bool {
     is_known && versions.iter().all(|job| !job.is_going() && !has_ended(job))
 }
 
+/// The NodeImage before a write to it, and after.
+pub fn change<'m>(write: &Write<'_>, mirror: &'m Mirror) -> Option<[&'m Arc<Object>; 2]> {
+    let (log, mark) = (mirror.of(NODE_IMAGES), write.marks.of(NODE_IMAGES));
+    let versions = log.changed_at(mark)?;
+    let version = log.changes.get(mark)?.version;
+    let place = versions.iter().position(|node| node.version == version)?;
+    Some([versions.get(place.checked_sub(1)?)?, versions.get(place)?])
+}
+
 /// The tags of a node: image, tag, and the entry.
 pub fn tags(node: &Object) -> Vec<(String, &Value)> {
     let images = node.value()["spec"]["images"].as_object().into_iter().flatten();

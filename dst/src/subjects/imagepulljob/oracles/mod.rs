@@ -4,6 +4,7 @@ mod copies;
 mod end;
 mod known;
 mod nodes;
+mod pulls;
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -15,12 +16,15 @@ use crate::engine::oracles::{Counters, Mirror, Oracles, Violation, Write};
 const WRITES: u32 = 20;
 
 /// What judges the jobs of a scenario.
-pub struct ImagePullJobOracles;
+#[derive(Default)]
+pub struct ImagePullJobOracles {
+    pulls: pulls::Pulls,
+}
 
 impl Oracles for ImagePullJobOracles {
     fn judge(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         if ![CONTROLLER, TIDIER].contains(&write.component) {
-            return None;
+            return self.pulls.judge(write, mirror);
         }
         nodes::judge(write, mirror).or_else(|| copies::judge(write, mirror))
     }
@@ -33,11 +37,11 @@ impl Oracles for ImagePullJobOracles {
         counters.written(NODE_IMAGES.plural) >= WRITES
     }
 
-    /// Each node is asked, and its end is reported.
+    /// Each node is asked, and reports that it pulls and what comes of it.
     fn writes_to_come(&self, mirror: &Mirror) -> Option<u32> {
         let running = mirror.of(JOBS).now().filter(|job| !known::has_ended(job)).count();
         let nodes = mirror.of(NODE_IMAGES).now().count();
-        Some(u32::try_from(running * nodes * 2).unwrap_or(u32::MAX))
+        Some(u32::try_from(running * nodes * 4).unwrap_or(u32::MAX))
     }
 
     fn remembers_pods(&self) -> bool {

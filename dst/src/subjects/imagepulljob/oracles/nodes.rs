@@ -2,7 +2,7 @@
 
 use kruise_sim::Method;
 
-use super::known::{believed, has_ended, is_surely_active, owners, surely_runs, tags};
+use super::known::{believed, change, has_ended, is_surely_active, owners, surely_runs, tags};
 use crate::engine::oracles::{Mirror, Object, Violation, Write};
 use crate::subjects::imagepulljob::start::{CONTROLLER, FOREIGN, JOBS, NODE_IMAGES};
 
@@ -12,14 +12,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     {
         return None;
     }
-    let versions = mirror.of(NODE_IMAGES).changed_at(write.marks.of(NODE_IMAGES))?;
-    let version = mirror
-        .of(NODE_IMAGES)
-        .changes
-        .get(write.marks.of(NODE_IMAGES))?
-        .version;
-    let place = versions.iter().position(|node| node.version == version)?;
-    let (after, before) = (versions.get(place)?, versions.get(place.checked_sub(1)?)?);
+    let [before, after] = change(write, mirror)?;
     let violation = |oracle, what: String| {
         let what = format!("{} wrote {}: {what}", write.process, write.name);
         Some(Violation { oracle, what })
