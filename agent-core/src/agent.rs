@@ -25,6 +25,59 @@ pub struct Agent {
     recreates: Recreates,
     probes: Probes,
     stops: Stops,
+    /// When images are to be looked at though no event is for them.
+    images_due: Option<Timestamp>,
+    /// The same of reports.
+    reports_due: Option<Timestamp>,
+}
+
+/// The parts with long lists, of images and of pods. They are looked at when an event is for them, when something is due and when
+/// the runtime comes or goes: probes alone bring hundreds of other events a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Images,
+    Reports,
+    /// All others, which are looked at with every event.
+    Rest,
+}
+
+impl Part {
+    fn of(event: &Event) -> Self {
+        match event {
+            Event::NodeImage(_)
+            | Event::NodeImageDeleted
+            | Event::ImagesListed(_)
+            | Event::FilesystemRead(_)
+            | Event::SecretsRead { .. }
+            | Event::PullEnded { .. }
+            | Event::StatusWritten(_) => Self::Images,
+            Event::Pod { .. }
+            | Event::PodDeleted { .. }
+            | Event::ContainersRead { .. }
+            | Event::EnvironmentRead { .. }
+            | Event::ContainerStopped { .. }
+            | Event::ReportWritten { .. } => Self::Reports,
+            Event::Started
+            | Event::Timer
+            | Event::Request(_)
+            | Event::RequestDeleted { .. }
+            | Event::NodePodProbe(_)
+            | Event::NodePodProbeDeleted
+            | Event::RuntimeLost(_)
+            | Event::RuntimesDetected(_)
+            | Event::ContainersInspected { .. }
+            | Event::PodRead { .. }
+            | Event::PreStopEnded { .. }
+            | Event::RequestWritten { .. }
+            | Event::ProbedContainersListed(_)
+            | Event::ProbeEnded { .. }
+            | Event::ProbesWritten(_) => Self::Rest,
+        }
+    }
+}
+
+fn is_due(due: Option<Timestamp>, now: Timestamp) -> bool {
+    due.is_some_and(|due| due <= now)
 }
 
 impl Agent {
@@ -38,6 +91,8 @@ impl Agent {
             recreates: Recreates::default(),
             probes: Probes::default(),
             stops: Stops::default(),
+            images_due: None,
+            reports_due: None,
         }
     }
 
@@ -48,6 +103,7 @@ impl Agent {
         let call = &mut Call::new(now, &self.config, &mut effects);
         let (runtime, images, reports) = (&mut self.runtime, &mut self.images, &mut self.reports);
         let (recreates, probes, stops) = (&mut self.recreates, &mut self.probes, &mut self.stops);
+        let (part, changes) = (Part::of(&event), runtime.changes());
         match event {
             Event::Started => {
                 probes.started(call);
@@ -95,8 +151,15 @@ impl Agent {
         }
         runtime.advance(call);
         stops.advance(call);
-        images.advance(runtime, call);
-        reports.advance(runtime, call);
+        let is_news = runtime.changes() != changes;
+        if is_news || part == Part::Images || is_due(self.images_due, now) {
+            images.advance(runtime, call);
+            self.images_due = images.next_timer();
+        }
+        if is_news || part == Part::Reports || is_due(self.reports_due, now) {
+            reports.advance(runtime, call);
+            self.reports_due = reports.next_timer(runtime);
+        }
         recreates.advance(runtime, call);
         probes.advance(runtime, call);
         if images.spec().is_some()
@@ -109,9 +172,9 @@ impl Agent {
 
     /// When to call again with [`Event::Timer`] if nothing happens before. A time that is over means at once.
     pub fn next_timer(&self) -> Option<Timestamp> {
-        let images = earlier(self.images.next_timer(), self.runtime.next_timer());
+        let images = earlier(self.images_due, self.runtime.next_timer());
         let stops = earlier(self.stops.next_timer(), self.recreates.next_timer());
-        let containers = earlier(self.reports.next_timer(&self.runtime), stops);
+        let containers = earlier(self.reports_due, stops);
         let probes = self.probes.next_timer(&self.runtime);
         earlier(earlier(images, containers), probes)
     }

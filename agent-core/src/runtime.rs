@@ -19,6 +19,8 @@ pub(crate) struct Runtime {
     names: Box<[Box<str>]>,
     /// Detections that found none, and losses, since a call last succeeded.
     failures: u32,
+    /// Detections and losses.
+    changes: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,6 +40,11 @@ enum State {
 impl Runtime {
     pub(crate) fn is_available(&self) -> bool {
         self.state == State::Available
+    }
+
+    /// Moves whenever the runtime may have come or gone, or others may be there.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Does it have a runtime of this name?
@@ -67,6 +74,7 @@ impl Runtime {
     }
 
     pub(crate) fn detected(&mut self, result: Result<Box<[Box<str>]>, Box<str>>, call: &mut Call<'_>) {
+        self.changes = self.changes.wrapping_add(1);
         match result {
             Ok(names) if !names.is_empty() => {
                 if !self.is_available() {
@@ -108,6 +116,7 @@ impl Runtime {
     }
 
     fn fail(&mut self, problem: Box<str>, call: &mut Call<'_>) {
+        self.changes = self.changes.wrapping_add(1);
         self.failures = self.failures.saturating_add(1);
         let is_reported = match &self.state {
             State::Lost {

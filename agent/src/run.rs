@@ -193,13 +193,14 @@ impl Process {
         let mut stop = pin!(stopped(stop));
         self.handle(Event::Started);
         loop {
-            let wait = self.wait();
+            let (agent, client) = (&self.agent, &self.client);
             let event = tokio::select! {
                 biased;
                 () = &mut stop => return Ok(()),
                 answer = self.executor.next() => answer.map_err(Error::Panicked)?,
                 Some(event) = self.received.recv() => event,
-                () = after(wait) => Event::Timer,
+                // It is looked up when nothing else is there, and not for each of many answers that came together.
+                () = timer(agent, client) => Event::Timer,
             };
             self.handle(event);
         }
@@ -210,19 +211,13 @@ impl Process {
             self.executor.carry_out(effect);
         }
     }
-
-    /// How long nothing is due.
-    fn wait(&self) -> Option<Duration> {
-        let due = self.agent.next_timer()?;
-        let wait = due.duration_since(self.client.now());
-        Some(Duration::try_from(wait).unwrap_or_default())
-    }
 }
 
-/// Resolves after a time, or never.
-async fn after(wait: Option<Duration>) {
-    match wait {
-        Some(wait) => sleep(wait).await,
-        None => pending().await,
-    }
+/// Resolves when something is due, or never. Polled for the first time, it looks when that is.
+async fn timer(agent: &Agent, client: &Client) {
+    let Some(due) = agent.next_timer() else {
+        return pending().await;
+    };
+    let wait = due.duration_since(client.now());
+    sleep(Duration::try_from(wait).unwrap_or_default()).await;
 }

@@ -47,9 +47,18 @@ pub(crate) struct Probes {
     writer: StatusWriter<Vec<PodProbeStatus>>,
     /// When the agent started.
     started: Option<Timestamp>,
-    /// When it was last looked at what is due.
-    looked: Option<Timestamp>,
+    /// What the last look at all workers has found; none once something changes that it does not show.
+    look: Option<Look>,
     next_run: RunId,
+}
+
+/// A look at all workers.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    /// When the first one is due of those that were not.
+    next: Option<Timestamp>,
+    /// Does one wait that was due: for a listing, for room or for the runtime?
+    is_one_due: bool,
 }
 
 impl Probes {
@@ -64,6 +73,7 @@ impl Probes {
         if before.as_ref().is_some_and(|before| before.pods == view.pods) {
             return;
         }
+        self.look = None;
         // What is stored when the agent starts may still be so. Later the workers know better.
         let stored = view.statuses.as_deref().filter(|_| before.is_none());
         let mut gone = std::mem::take(&mut self.workers);
@@ -112,6 +122,7 @@ impl Probes {
     /// The NodePodProbe is gone, and its probes with it.
     pub(crate) fn deleted(&mut self, call: &mut Call<'_>) {
         self.node = None;
+        self.look = None;
         for worker in self.workers.values_mut() {
             worker.cancel(call);
         }
@@ -127,6 +138,7 @@ impl Probes {
         runtime: &mut Runtime,
         call: &mut Call<'_>,
     ) {
+        self.look = None;
         let problem = runtime.answered(&result, call);
         let Ok(mut containers) = result else {
             self.listing.failed(&problem.unwrap_or_default(), call);
@@ -168,6 +180,9 @@ impl Probes {
         if worker.ended(result, call) {
             self.writer.touch(call.now);
         }
+        if let Some(look) = &mut self.look {
+            look.next = earlier(look.next, Some(worker.due()));
+        }
     }
 
     pub(crate) fn written(&mut self, result: Result<Box<str>, WriteError>, call: &mut Call<'_>) {
@@ -176,8 +191,10 @@ impl Probes {
 
     /// Does what is due.
     pub(crate) fn advance(&mut self, runtime: &Runtime, call: &mut Call<'_>) {
-        self.looked = Some(call.now);
-        self.run(runtime, call);
+        if !self.look.is_some_and(|look| look.is_idle(call.now)) {
+            self.run(runtime, call);
+            self.look = Some(Look::at(&self.workers, call.now));
+        }
         if let Some(node) = self.node.clone()
             && self.writer.is_due(call.now)
         {
@@ -186,10 +203,10 @@ impl Probes {
     }
 
     fn run(&mut self, runtime: &Runtime, call: &mut Call<'_>) {
-        let workers = self.workers.iter();
-        let mut due: Vec<(Timestamp, Key)> = workers
+        let mut room = self.room();
+        let workers = self.workers.iter_mut();
+        let mut due: Vec<(&Key, &mut Worker)> = workers
             .filter(|(_, worker)| worker.is_due(call.now))
-            .map(|(key, worker)| (worker.due(), key.clone()))
             .collect();
         if due.is_empty() || !runtime.is_available() {
             return;
@@ -197,12 +214,11 @@ impl Probes {
         if !self.listing.is_fresh(call.now) {
             return self.listing.begin(call);
         }
-        due.sort();
-        let mut room = self.room();
-        for (_, key) in due {
-            if let Some(worker) = self.workers.get_mut(&key)
-                && let Turn::Run(kind) = worker.turn(call.now)
-                && room.take(kind, &key.0)
+        // Those of one time stay in the order of their keys.
+        due.sort_by_key(|(_, worker)| worker.due());
+        for ((pod, _), worker) in due {
+            if let Turn::Run(kind) = worker.turn(call.now)
+                && room.take(kind, pod)
             {
                 self.next_run.0 = self.next_run.0.wrapping_add(1);
                 worker.begin(self.next_run, kind, call);
@@ -240,20 +256,31 @@ impl Probes {
     }
 
     pub(crate) fn next_timer(&self, runtime: &Runtime) -> Option<Timestamp> {
-        let (mut next, mut is_one_due) = (None, false);
-        for worker in self.workers.values().filter(|worker| worker.waits()) {
-            if Some(worker.due()) > self.looked {
-                next = earlier(next, Some(worker.due()));
-            } else {
-                // It was due when it was last looked, and waits for an answer.
-                is_one_due = true;
-            }
-        }
-        if is_one_due {
+        let mut next = self.look.and_then(|look| look.next);
+        if self.look.is_some_and(|look| look.is_one_due) {
             next = earlier(next, self.listing.next_timer());
         }
         let written = self.writer.next_timer().filter(|_| self.node.is_some());
         earlier(next.filter(|_| runtime.is_available()), written)
+    }
+}
+
+impl Look {
+    fn at(workers: &BTreeMap<Key, Worker>, now: Timestamp) -> Self {
+        let (mut next, mut is_one_due) = (None, false);
+        for worker in workers.values().filter(|worker| worker.waits()) {
+            if worker.due() > now {
+                next = earlier(next, Some(worker.due()));
+            } else {
+                is_one_due = true;
+            }
+        }
+        Self { next, is_one_due }
+    }
+
+    /// Is nothing due yet, and does nothing wait?
+    fn is_idle(self, now: Timestamp) -> bool {
+        !self.is_one_due && self.next.is_none_or(|next| next > now)
     }
 }
 

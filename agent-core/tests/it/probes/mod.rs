@@ -428,3 +428,47 @@ fn a_message_that_changes_is_written_without_an_event_and_the_state_keeps_its_ti
     assert_eq!(after["lastTransitionTime"], before["lastTransitionTime"]);
     assert_ne!(after["lastProbeTime"], before["lastProbeTime"]);
 }
+
+/// 110 pods with three requests and connections each, and ten commands, every second.
+#[test]
+fn a_full_node_runs_each_probe_once_in_its_period_lists_once_a_second_and_writes_nothing() {
+    const PODS: usize = 110;
+    const COMMANDS: usize = 10;
+    let mut world = World::new();
+    let probe = |name: &str, mut handler: Value| {
+        handler["periodSeconds"] = 1.into();
+        json!({"name": name, "containerName": "app", "probe": handler})
+    };
+    let pods: Vec<Value> = (0..PODS)
+        .map(|number| {
+            let name = format!("p{number}");
+            world.begin(&name, "app");
+            let mut probes = vec![
+                probe("m#get", json!({"httpGet": {"path": "/", "port": 80}})),
+                probe("m#connect", json!({"tcpSocket": {"port": 81}})),
+                probe("m#other", json!({"tcpSocket": {"port": 82}})),
+            ];
+            if number < COMMANDS {
+                probes.push(exec("m#idle", "idle", &json!({"periodSeconds": 1})));
+            }
+            pod(&name, &probes)
+        })
+        .collect();
+    world.ask(&pods);
+    world.run(seconds(10));
+    for what in ["that came together", "after a start, which spreads them"] {
+        let (runs, listings) = (world.runs.len(), world.listings);
+        let (patches, events) = (world.patches.len(), world.events.len());
+        world.run(seconds(60));
+        let run = world.runs.len() - runs;
+        // One whose run is late belongs to the period before.
+        let (all, periods) = (PODS * 3 + COMMANDS, 60);
+        assert!(run.abs_diff(all * periods) <= all, "{run} runs of probes {what}");
+        let listed = world.listings - listings;
+        assert!((periods / 3..=periods).contains(&listed), "{listed} listings {what}");
+        let written = (world.patches.len() - patches, world.events.len() - events);
+        assert_eq!(written, (0, 0), "writes and events of probes {what}");
+        world.restart();
+        world.run(seconds(10));
+    }
+}
