@@ -37,6 +37,8 @@ mod managers;
 mod memory;
 mod migrate;
 #[cfg(feature = "playground")]
+mod older;
+#[cfg(feature = "playground")]
 mod process;
 mod reference;
 #[cfg(feature = "playground")]
