@@ -10,6 +10,8 @@
 #[cfg(feature = "playground")]
 mod admission;
 mod api_server;
+#[cfg(feature = "playground")]
+mod beside;
 mod bundle;
 mod certificates;
 mod chart;

@@ -11,7 +11,7 @@ use crate::api_server::ApiServer;
 use crate::command::Folder;
 use crate::process::{Playground, Scratch};
 
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const NAMESPACE: &str = "kruise-system";
 const JSON: &str = "application/json";
 
@@ -30,7 +30,7 @@ fn texts(list: &Value) -> Vec<&str> {
     list.map(|text| text.as_str().unwrap()).collect()
 }
 
-fn name(object: &Value) -> &str {
+pub(crate) fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap()
 }
 
@@ -126,23 +126,27 @@ fn the_check_of_definitions_says_what_those_of_1_4_and_1_7_lack_and_that_nothing
 }
 
 /// A cluster with the definitions, the manager and the objects of a version of OpenKruise.
-struct Cluster {
-    playground: Playground,
-    scratch: Scratch,
+pub(crate) struct Cluster {
+    pub(crate) playground: Playground,
+    pub(crate) scratch: Scratch,
     /// uid in the fixture → uid here.
     owners: BTreeMap<String, Value>,
 }
 
 impl Cluster {
-    fn new(version: &str, image: &str, gates: &str) -> Self {
-        let scratch = Scratch::new(&format!("older-{version}"));
-        let mut cluster = Self {
-            playground: Playground::start(&scratch, &["--bare"]),
+    /// With the definitions alone. `test` is part of the name of its folder.
+    pub(crate) fn with_definitions(version: &str, test: &str) -> Self {
+        let scratch = Scratch::new(test);
+        let cluster = Self {
+            playground: Playground::start_until_written(
+                &scratch,
+                scratch.file("admin.kubeconfig"),
+                &["--bare", "--fast"],
+            ),
             scratch,
             owners: BTreeMap::new(),
         };
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
-        cluster.create("/api/v1/namespaces", &namespace);
+        cluster.namespace(NAMESPACE);
         for mut definition in definitions(version) {
             if definition["spec"]["conversion"]["strategy"] == "Webhook" {
                 let client = &mut definition["spec"]["conversion"]["webhook"]["clientConfig"];
@@ -150,11 +154,23 @@ impl Cluster {
             }
             cluster.create(DEFINITIONS, &definition);
         }
-        cluster.manager(image, gates);
+        cluster
+    }
+
+    /// With a manager of this image that does not run any more, and the objects.
+    pub(crate) fn new(version: &str, test: &str, (image, gates): (&str, &str)) -> Self {
+        let mut cluster = Self::with_definitions(version, test);
+        cluster.manager(image, gates, (NAMESPACE, 0));
         let ours = "/apis/apps.kruise.io";
         let sets = [
-            ("clonesets.v1alpha1.apps.kruise.io", "v1alpha1/namespaces/default/clonesets"),
-            ("statefulsets.apps.kruise.io", "v1beta1/namespaces/default/statefulsets"),
+            (
+                "clonesets.v1alpha1.apps.kruise.io",
+                "v1alpha1/namespaces/default/clonesets",
+            ),
+            (
+                "statefulsets.apps.kruise.io",
+                "v1beta1/namespaces/default/statefulsets",
+            ),
             ("sidecarsets.v1alpha1.apps.kruise.io", "v1alpha1/sidecarsets"),
         ];
         for (file, path) in sets {
@@ -166,13 +182,18 @@ impl Cluster {
             ("pods", "/api/v1"),
         ];
         for (file, group) in owned {
-            cluster.restore(version, file, &format!("{group}/namespaces/default/{file}"));
+            cluster.restore(version, file, &format!("{group}/namespaces/NAMESPACE/{file}"));
         }
         cluster
     }
 
-    /// A manager that does not run any more: its Deployment is there, with no replicas.
-    fn manager(&self, image: &str, gates: &str) {
+    pub(crate) fn namespace(&self, name: &str) {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        self.create("/api/v1/namespaces", &namespace);
+    }
+
+    /// A manager's Deployment in this namespace, with so many replicas.
+    pub(crate) fn manager(&self, image: &str, gates: &str, (namespace, replicas): (&str, u32)) {
         let args = [
             "--enable-leader-election",
             "--metrics-addr=:8080",
@@ -187,18 +208,27 @@ impl Cluster {
         let deployment = json!({
             "apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {"name": "kruise-controller-manager", "labels": labels},
-            "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": {
+            "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": {
                 "metadata": {"labels": labels},
                 "spec": {"containers": [{"name": "manager", "image": image, "command": ["/manager"], "args": args}]},
             }},
         });
-        self.create(&format!("/apis/apps/v1/namespaces/{NAMESPACE}/deployments"), &deployment);
+        self.create(
+            &format!("/apis/apps/v1/namespaces/{namespace}/deployments"),
+            &deployment,
+        );
     }
 
-    fn create(&self, path: &str, object: &Value) -> Value {
+    pub(crate) fn create(&self, path: &str, object: &Value) -> Value {
         let (code, created) = self.playground.request("POST", path, JSON, &object.to_string());
         assert_eq!(code, 201, "{path}: {created}");
         created
+    }
+
+    pub(crate) fn patch(&self, path: &str, patch: &Value) {
+        let merge = "application/merge-patch+json";
+        let (code, answer) = self.playground.request("PATCH", path, merge, &patch.to_string());
+        assert_eq!(code, 200, "{path}: {answer}");
     }
 
     /// Restores the objects of a file that belong to a set of this cluster, with their status.
@@ -214,7 +244,12 @@ impl Cluster {
                     None => continue,
                 }
             }
-            let created = self.create(path, &new);
+            // Revisions of SidecarSets are in the namespace of the manager.
+            let path = path.replace(
+                "NAMESPACE",
+                new["metadata"]["namespace"].as_str().unwrap_or_default(),
+            );
+            let created = self.create(&path, &new);
             let uid = object["metadata"]["uid"].as_str().unwrap().to_owned();
             self.owners.insert(uid, created["metadata"]["uid"].clone());
             let Some(mut status) = object.get("status").cloned() else {
@@ -224,16 +259,12 @@ impl Cluster {
                 status["observedGeneration"] = created["metadata"]["generation"].clone();
             }
             let path = format!("{path}/{}/status", name(&created));
-            let patch = json!({"status": status}).to_string();
-            let (code, answer) =
-                self.playground
-                    .request("PATCH", &path, "application/merge-patch+json", &patch);
-            assert_eq!(code, 200, "{path}: {answer}");
+            self.patch(&path, &json!({"status": status}));
         }
     }
 
     /// The report of a preflight, and its exit code.
-    fn preflight(&self, more: &[&str]) -> (Value, Option<i32>) {
+    pub(crate) fn preflight(&self, more: &[&str]) -> (Value, Option<i32>) {
         let kubeconfig = format!("--kubeconfig={}", self.playground.kubeconfig.display());
         let line = [&["preflight", "--output=json", &kubeconfig], more].concat();
         let output = self.scratch.output(&line);
@@ -249,7 +280,7 @@ fn check<'r>(report: &'r Value, name: &str) -> &'r Value {
 }
 
 /// What is more than a note, each as `about: text`.
-fn problems(report: &Value) -> Vec<String> {
+pub(crate) fn problems(report: &Value) -> Vec<String> {
     let checks = report["checks"].as_array().unwrap().iter();
     let findings = checks.flat_map(|check| check["findings"].as_array().unwrap());
     let serious = findings.filter(|finding| finding["severity"] != "note");
@@ -260,11 +291,15 @@ fn problems(report: &Value) -> Vec<String> {
 
 #[test]
 fn the_preflight_of_a_cluster_of_1_4_asks_for_gates_and_finds_no_pod_that_would_change() {
-    let cluster = Cluster::new("1.4", "openkruise/kruise-manager:v1.4.0", "--feature-gates=");
+    let manager = ("openkruise/kruise-manager:v1.4.0", "--feature-gates=");
+    let cluster = Cluster::new("1.4", "preflight-1.4", manager);
     let (report, code) = cluster.preflight(&[]);
     let found = problems(&report);
     assert_eq!((found.len(), code), (1, Some(1)), "{found:#?}");
-    assert!(found[0].contains("without a feature gate what this build needs one for"), "{found:?}");
+    assert!(
+        found[0].contains("without a feature gate what this build needs one for"),
+        "{found:?}"
+    );
     assert_eq!(report["podsThatWouldChange"], 0);
 
     let gates = "--feature-gates=ImagePullJobGate=true,ResourceDistributionGate=true,ResourcesDeletionProtection=true";
@@ -276,7 +311,10 @@ fn the_preflight_of_a_cluster_of_1_4_asks_for_gates_and_finds_no_pod_that_would_
         "17 of 18 are installed, and the swap adds the others"
     );
     let planned = check(&report, "plans")["summary"].as_str().unwrap();
-    assert!(planned.ends_with("metadata or conditions of 0 pods would be written"), "{planned}");
+    assert!(
+        planned.ends_with("metadata or conditions of 0 pods would be written"),
+        "{planned}"
+    );
     let planned: usize = planned.split(' ').next().unwrap().parse().unwrap();
     // Two CloneSets, a StatefulSet and a SidecarSet.
     assert!(planned >= 4, "{planned}");
@@ -285,7 +323,11 @@ fn the_preflight_of_a_cluster_of_1_4_asks_for_gates_and_finds_no_pod_that_would_
 #[test]
 fn the_preflight_of_a_cluster_of_1_7_asks_for_the_protection_from_deletion_only() {
     let gates = "--feature-gates=ImagePullJobGate=true";
-    let cluster = Cluster::new("1.7", "openkruise/kruise-manager:v1.7.3", gates);
+    let cluster = Cluster::new(
+        "1.7",
+        "preflight-1.7",
+        ("openkruise/kruise-manager:v1.7.3", gates),
+    );
     let (report, code) = cluster.preflight(&[]);
     let found = problems(&report);
     assert_eq!((found.len(), code), (1, Some(1)), "{found:#?}");
