@@ -52,7 +52,9 @@ pub(super) async fn check(cluster: &Cluster, options: &Options) -> anyhow::Resul
         for kind in kinds::ALL {
             match left(cluster, kind, &served, options).await {
                 Ok(finding) => findings.extend(finding),
-                Err(error) => findings.push(Finding::unknown(kind.plural, format!("cannot be read: {error}"))),
+                Err(error) => {
+                    findings.push(Finding::unknown(kind.plural, format!("cannot be read: {error}")))
+                }
             }
         }
     }

@@ -65,7 +65,10 @@ mod tests {
     fn the_tag_of_an_image_is_its_version() {
         for (image, expected) in [
             ("openkruise/kruise-manager:v1.4.0", Some((1, 4, 0))),
-            ("registry.example.com:5000/kruise-manager:1.7.3-alpine", Some((1, 7, 3))),
+            (
+                "registry.example.com:5000/kruise-manager:1.7.3-alpine",
+                Some((1, 7, 3)),
+            ),
             ("kruise-manager:v1.5@sha256:0123", Some((1, 5, 0))),
             ("registry.example.com:5000/kruise-manager", None),
             ("kruise-manager@sha256:0123", None),
@@ -79,7 +82,11 @@ mod tests {
 
     #[test]
     fn each_version_has_the_features_that_it_has_without_a_gate() {
-        let all = ["ImagePullJobGate", "ResourceDistributionGate", DELETION_PROTECTION];
+        let all = [
+            "ImagePullJobGate",
+            "ResourceDistributionGate",
+            DELETION_PROTECTION,
+        ];
         assert_eq!(implied_by("m:v1.4.2", ""), all);
         for version in ["m:v1.5.0", "m:v1.6.4", "m:v1.7.3"] {
             assert_eq!(implied_by(version, ""), [DELETION_PROTECTION], "{version}");
@@ -99,9 +106,6 @@ mod tests {
     #[test]
     fn protection_needed_the_webhooks_of_pods_before_1_6_1() {
         assert_eq!(implied_by("m:v1.6.0", "PodWebhook=false"), [""; 0]);
-        assert_eq!(
-            implied_by("m:v1.6.1", "PodWebhook=false"),
-            [DELETION_PROTECTION]
-        );
+        assert_eq!(implied_by("m:v1.6.1", "PodWebhook=false"), [DELETION_PROTECTION]);
     }
 }

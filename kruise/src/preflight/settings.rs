@@ -118,9 +118,7 @@ fn without_being_told(
         return Some(Finding::note(deployment, text));
     };
     // Flags that are refused are a finding of their own.
-    let values = FlagSet::new(&FLAGS)
-        .parse(line.iter().map(String::as_str))
-        .ok()?;
+    let values = FlagSet::new(&FLAGS).parse(line.iter().map(String::as_str)).ok()?;
     let flag = values.get_string("feature-gates");
     let gates = Gates::parse(flag, &installed.custom_resources).ok()?;
     let implied = older::implied(version, flag, &gates);
@@ -137,7 +135,9 @@ fn without_being_told(
         "its version does without a feature gate what this build needs one for: {}",
         implied.join(", ")
     );
-    let action = format!("add {added} to the feature gates of this build, or =false, and tell this command by --feature-gates");
+    let action = format!(
+        "add {added} to the feature gates of this build, or =false, and tell this command by --feature-gates"
+    );
     Some(Finding::problem(deployment, text).advising(action))
 }
 
@@ -150,7 +150,10 @@ fn line(installed: &[String], options: &Options) -> Vec<String> {
     };
     let gates = options.feature_gates.iter();
     let watched = options.watch_namespace.iter();
-    let only = options.only.is_partial().then(|| format!("--{ONLY}={}", options.only));
+    let only = options
+        .only
+        .is_partial()
+        .then(|| format!("--{ONLY}={}", options.only));
     let kept = installed.iter().filter(is_here).cloned();
     kept.chain(gates.map(|gates| format!("--feature-gates={gates}")))
         .chain(watched.map(|namespace| format!("--namespace={namespace}")))
@@ -264,7 +267,11 @@ mod tests {
             "its version does without a feature gate what this build needs one for: ImagePullJobGate, \
              ResourceDistributionGate, ResourcesDeletionProtection"
         );
-        for gate in ["ImagePullJobGate", "ResourceDistributionGate", "ResourcesDeletionProtection"] {
+        for gate in [
+            "ImagePullJobGate",
+            "ResourceDistributionGate",
+            "ResourcesDeletionProtection",
+        ] {
             assert!(gates.on(gate), "{gate}");
             assert!(finding.action.as_ref().unwrap().contains(&format!("{gate}=true")));
         }
@@ -281,7 +288,11 @@ mod tests {
         assert!(finding.unwrap().text.ends_with(": ResourcesDeletionProtection"));
         assert!(gates.on("ResourcesDeletionProtection") && gates.on("ImagePullJobGate"));
         assert!(!gates.on("ResourceDistributionGate"));
-        for image in ["openkruise/kruise-manager:v1.8.4", "kruise/kruise-manager:v0.1.0", ""] {
+        for image in [
+            "openkruise/kruise-manager:v1.8.4",
+            "kruise/kruise-manager:v0.1.0",
+            "",
+        ] {
             assert_eq!(found(image, &flags, None).0, None, "{image}");
         }
     }

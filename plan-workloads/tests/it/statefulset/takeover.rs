@@ -78,7 +78,11 @@ fn stored(phase: &str) -> Vec<Stored> {
             }
         }
     }
-    assert_eq!(all.len(), versions(phase).count() * FORMS.len(), "the fixtures are there");
+    assert_eq!(
+        all.len(),
+        versions(phase).count() * FORMS.len(),
+        "the fixtures are there"
+    );
     assert!(
         all.iter()
             .all(|one| one.pods.len() == 3 && !one.revisions.is_empty())

@@ -31,7 +31,11 @@ impl Stored {
     /// What there is of `version`, of which nothing is restored yet.
     pub(crate) fn of(kubectl: &Kubectl, version: &str, phase: &'static str) -> Self {
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
-        let origin = if BY_HAND.contains(&version) { "by-hand" } else { "upstream" };
+        let origin = if BY_HAND.contains(&version) {
+            "by-hand"
+        } else {
+            "upstream"
+        };
         Self {
             kubectl: kubectl.clone(),
             folder: root.join(origin).join(version),
