@@ -29,7 +29,7 @@ pub struct Options {
 }
 
 /// Kinds that the manager makes objects of by itself. They do not keep it from being removed.
-const INTERNAL: [&str; 2] = ["nodeimages", "nodepodprobes"];
+pub(crate) const INTERNAL: [&str; 2] = ["nodeimages", "nodepodprobes"];
 
 /// The kinds that upstream's program names differently.
 const CALLED: [(&str, &str); 2] = [

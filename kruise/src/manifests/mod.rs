@@ -61,6 +61,9 @@ pub struct Options {
     /// Watch this namespace only: rights and webhooks for what is in it, and for what is in no namespace.
     #[arg(long, value_name = "NAMESPACE", value_parser = reach::name)]
     watch_namespace: Option<String>,
+    /// Leave out the definitions: those of the cluster stay as they are, and its versions are used.
+    #[arg(long)]
+    without_crds: bool,
     /// Leave out the Deployment: for a manager that runs outside the cluster with `WEBHOOK_HOST` set.
     #[arg(long)]
     without_manager: bool,
@@ -104,6 +107,7 @@ pub(crate) fn of_a_manager_outside(webhook_url: &str) -> anyhow::Result<Vec<Valu
         feature_gates: String::new(),
         only: Profile::default(),
         watch_namespace: None,
+        without_crds: false,
         without_manager: true,
         agent: false,
         agent_policy: false,
@@ -146,7 +150,9 @@ fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
     if has_agent_namespace && namespace != AGENT_NAMESPACE {
         objects.push(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": AGENT_NAMESPACE}}));
     }
-    objects.extend(profile.kinds().map(|kind| kind.manifest(namespace)));
+    if !options.without_crds {
+        objects.extend(profile.kinds().map(|kind| kind.manifest(namespace)));
+    }
     objects.extend(rbac::objects(namespace, gates, profile, watched));
     objects.extend(aggregate::roles(profile));
     objects.extend(workload::webhook_objects(namespace));
@@ -193,6 +199,7 @@ mod tests {
             feature_gates: String::new(),
             only: only.parse().unwrap(),
             watch_namespace: None,
+            without_crds: false,
             without_manager: false,
             agent: false,
             agent_policy: false,
@@ -283,6 +290,7 @@ mod tests {
                 feature_gates: gates.to_owned(),
                 only: Profile::default(),
                 watch_namespace: None,
+                without_crds: false,
                 without_manager: false,
                 agent: false,
                 agent_policy: false,

@@ -12,7 +12,9 @@
 
 mod cluster;
 mod definitions;
+mod managers;
 mod objects;
+mod older;
 mod plans;
 mod report;
 mod rest;
@@ -27,7 +29,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum};
 use kruise_runtime::client::Source;
 
-use crate::{command, manifests};
+use crate::{command, manifests, profile::Profile};
 use cluster::Cluster;
 pub(crate) use report::{Check, Finding, Report};
 pub(crate) use rest::is_moving;
@@ -41,6 +43,12 @@ pub struct Options {
     /// Feature gates of the manager that takes over, such as A=true,B=false; without it those of the manager that runs now.
     #[arg(long)]
     feature_gates: Option<String>,
+    /// The new managers watch this namespace only, as with `kruise manifests --watch-namespace`.
+    #[arg(long, value_name = "NAMESPACE", value_parser = manifests::reach::name)]
+    watch_namespace: Option<String>,
+    /// The new managers act on these kinds only, as with `kruise manifests --only`.
+    #[arg(long, value_name = "KINDS", default_value = "")]
+    only: Profile,
     /// How the result is printed.
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
@@ -99,9 +107,10 @@ pub fn run(options: &Options) -> anyhow::Result<Found> {
 async fn check(cluster: &Cluster, options: &Options) -> anyhow::Result<Report> {
     let (settings, config) = settings::check(cluster, options).await?;
     let limit = Duration::from_secs(options.timeout);
-    let (definitions, webhooks, objects, plans) = tokio::try_join!(
+    let (definitions, webhooks, managers, objects, plans) = tokio::try_join!(
         async { Ok(definitions::check(cluster, &options.namespace).await) },
         async { Ok(webhooks::check(cluster, &options.namespace, &config).await) },
+        managers::check(cluster, options),
         objects::check(cluster, &config, &options.namespace),
         async { Ok(plans::check(cluster, config.clone(), limit).await) },
     )?;
@@ -109,10 +118,26 @@ async fn check(cluster: &Cluster, options: &Options) -> anyhow::Result<Report> {
     Ok(Report {
         pods_that_would_change: plans.pods,
         checks: [
-            vec![settings, definitions, webhooks],
+            vec![settings, definitions, webhooks, managers],
             objects.checks,
             vec![plans.check],
         ]
         .concat(),
     })
+}
+
+#[cfg(test)]
+impl Options {
+    /// The defaults, for a manager in this namespace.
+    fn of(namespace: &str) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            feature_gates: None,
+            watch_namespace: None,
+            only: Profile::default(),
+            output: Format::Text,
+            timeout: 300,
+            kubeconfig: None,
+        }
+    }
 }

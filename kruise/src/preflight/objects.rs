@@ -37,20 +37,24 @@ pub(super) struct Objects {
 
 /// How many objects, and one of them.
 #[derive(Default)]
-struct Counted {
+pub(super) struct Counted {
     number: usize,
     example: String,
 }
 
 impl Counted {
-    fn add(&mut self, example: &str) {
+    pub(super) fn add(&mut self, example: &str) {
         self.number += 1;
         if self.example.is_empty() {
             example.clone_into(&mut self.example);
         }
     }
 
-    fn such_as(&self) -> String {
+    pub(super) fn is_none(&self) -> bool {
+        self.number == 0
+    }
+
+    pub(super) fn such_as(&self) -> String {
         match self.number {
             1 => format!("1 object, {}", self.example),
             number => format!("{number} objects, such as {}", self.example),

@@ -5,12 +5,13 @@ use go_compat::flags::FlagSet;
 use kruise_api::path::segment;
 use serde_json::Value;
 
-use super::{Check, Finding, Options, cluster::Cluster};
+use super::{Check, Finding, Options, cluster::Cluster, older};
 use crate::{
-    gates,
+    gates::{self, Gates},
     json::text,
     manager::{Config, FLAGS},
     manifests::DEPLOYMENT,
+    profile::FLAG as ONLY,
 };
 
 /// Flags that a process on another machine does not take over: it reads with its own credentials and holds no lease.
@@ -49,7 +50,8 @@ pub(super) async fn check(cluster: &Cluster, options: &Options) -> anyhow::Resul
             Installed::default()
         }
     };
-    let line = line(&installed.line, options.feature_gates.as_deref());
+    let mut line = line(&installed.line, options);
+    findings.extend(without_being_told(&deployment, &installed, &mut line, options));
     let config = match configuration(&line, &installed.custom_resources, &options.namespace) {
         Ok(config) => config,
         Err(refused) => {
@@ -100,15 +102,62 @@ fn installed(deployment: &Value) -> Installed {
     }
 }
 
-/// The flags without those that are for another machine; the gates of the command line are added last, and so decide.
-fn line(installed: &[String], gates: Option<&str>) -> Vec<String> {
+/// What a manager of an older version does without a gate. The gates are added to the flags, unless the command line has its own.
+fn without_being_told(
+    deployment: &str,
+    installed: &Installed,
+    line: &mut Vec<String>,
+    options: &Options,
+) -> Option<Finding> {
+    if installed.image.is_empty() {
+        return None;
+    }
+    let Some(version) = older::version(&installed.image) else {
+        let text = "its image does not say its version: before 1.8, OpenKruise protected objects from deletion, and before \
+                    1.5 it pulled images and distributed resources, without a feature gate";
+        return Some(Finding::note(deployment, text));
+    };
+    // Flags that are refused are a finding of their own.
+    let values = FlagSet::new(&FLAGS).parse(line.iter().map(String::as_str)).ok()?;
+    let flag = values.get_string("feature-gates");
+    let gates = Gates::parse(flag, &installed.custom_resources).ok()?;
+    let implied = older::implied(version, flag, &gates);
+    if implied.is_empty() {
+        return None;
+    }
+    let added: Vec<String> = implied.iter().map(|gate| format!("{gate}=true")).collect();
+    let added = added.join(",");
+    if options.feature_gates.is_none() {
+        let before = if flag.is_empty() { "" } else { "," };
+        line.push(format!("--feature-gates={flag}{before}{added}"));
+    }
+    let text = format!(
+        "its version does without a feature gate what this build needs one for: {}",
+        implied.join(", ")
+    );
+    let action = format!(
+        "add {added} to the feature gates of this build, or =false, and tell this command by --feature-gates"
+    );
+    Some(Finding::problem(deployment, text).advising(action))
+}
+
+/// The flags without those that are for another machine; what the command line says of the new manager is added last, and so
+/// decides.
+fn line(installed: &[String], options: &Options) -> Vec<String> {
     let is_here = |flag: &&String| {
         let name = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
         !NOT_HERE.contains(&name)
     };
-    let gates = gates.map(|gates| format!("--feature-gates={gates}"));
+    let gates = options.feature_gates.iter();
+    let watched = options.watch_namespace.iter();
+    let only = options
+        .only
+        .is_partial()
+        .then(|| format!("--{ONLY}={}", options.only));
     let kept = installed.iter().filter(is_here).cloned();
-    kept.chain(gates)
+    kept.chain(gates.map(|gates| format!("--feature-gates={gates}")))
+        .chain(watched.map(|namespace| format!("--namespace={namespace}")))
+        .chain(only)
         .chain(["--enable-leader-election=false".to_owned()])
         .collect()
 }
@@ -143,7 +192,7 @@ mod tests {
         ]}}}});
         let installed = installed(&deployment);
         assert_eq!(installed.image, "kruise-manager:v1.8.3");
-        let flags = line(&installed.line, None);
+        let flags = line(&installed.line, &Options::of("kruise-system"));
         assert_eq!(
             flags,
             [
@@ -160,16 +209,108 @@ mod tests {
 
     #[test]
     fn the_gates_of_the_command_line_decide() {
-        let flags = line(
-            &["--feature-gates=ImagePullJobGate=true".to_owned()],
-            Some("ImagePullJobGate=false"),
-        );
+        let options = Options {
+            feature_gates: Some("ImagePullJobGate=false".to_owned()),
+            watch_namespace: Some("shop".to_owned()),
+            only: "clonesets".parse().unwrap(),
+            ..Options::of("kruise-system")
+        };
+        let flags = line(&["--feature-gates=ImagePullJobGate=true".to_owned()], &options);
+        let config = configuration(&flags, "", "kruise-system").unwrap();
+        assert_eq!(config.namespace.as_deref(), Some("shop"));
+        assert_eq!(config.profile.to_string(), "clonesets");
         assert!(
             !configuration(&flags, "", "kruise-system")
                 .unwrap()
                 .gates
                 .on("ImagePullJobGate")
         );
+    }
+
+    /// What is found of a manager of this image with these flags, and the gates that the plans are made with.
+    fn found(image: &str, flags: &[&str], feature_gates: Option<&str>) -> (Option<Finding>, Gates) {
+        let installed = Installed {
+            image: image.into(),
+            line: flags.iter().map(|&flag| flag.to_owned()).collect(),
+            custom_resources: String::new(),
+        };
+        let options = Options {
+            feature_gates: feature_gates.map(str::to_owned),
+            ..Options::of("kruise-system")
+        };
+        let mut flags = line(&installed.line, &options);
+        let finding = without_being_told("Deployment", &installed, &mut flags, &options);
+        (finding, configuration(&flags, "", "kruise-system").unwrap().gates)
+    }
+
+    /// The flags of the manager in the charts 1.4 and 1.7, with default values.
+    fn of_chart(gates: &'static str) -> [&'static str; 8] {
+        [
+            "--enable-leader-election",
+            "--metrics-addr=:8080",
+            "--health-probe-addr=:8000",
+            "--logtostderr=true",
+            "--leader-election-namespace=kruise-system",
+            "--v=4",
+            gates,
+            "--sync-period=0",
+        ]
+    }
+
+    #[test]
+    fn what_1_4_does_without_gates_is_planned_and_is_a_problem_until_somebody_decides() {
+        let flags = of_chart("--feature-gates=");
+        let (finding, gates) = found("openkruise/kruise-manager:v1.4.0", &flags, None);
+        let finding = finding.unwrap();
+        assert_eq!(
+            finding.text,
+            "its version does without a feature gate what this build needs one for: ImagePullJobGate, \
+             ResourceDistributionGate, ResourcesDeletionProtection"
+        );
+        for gate in [
+            "ImagePullJobGate",
+            "ResourceDistributionGate",
+            "ResourcesDeletionProtection",
+        ] {
+            assert!(gates.on(gate), "{gate}");
+            assert!(finding.action.as_ref().unwrap().contains(&format!("{gate}=true")));
+        }
+        let decided = "ImagePullJobGate=true,ResourceDistributionGate=false,ResourcesDeletionProtection=true";
+        let (finding, gates) = found("openkruise/kruise-manager:v1.4.0", &flags, Some(decided));
+        assert_eq!(finding, None);
+        assert!(gates.on("ImagePullJobGate") && !gates.on("ResourceDistributionGate"));
+    }
+
+    #[test]
+    fn what_1_7_does_without_gates_is_the_protection_from_deletion() {
+        let flags = of_chart("--feature-gates=ImagePullJobGate=true");
+        let (finding, gates) = found("openkruise/kruise-manager:v1.7.3", &flags, None);
+        assert!(finding.unwrap().text.ends_with(": ResourcesDeletionProtection"));
+        assert!(gates.on("ResourcesDeletionProtection") && gates.on("ImagePullJobGate"));
+        assert!(!gates.on("ResourceDistributionGate"));
+        for image in [
+            "openkruise/kruise-manager:v1.8.4",
+            "kruise/kruise-manager:v0.1.0",
+            "",
+        ] {
+            assert_eq!(found(image, &flags, None).0, None, "{image}");
+        }
+    }
+
+    #[test]
+    fn an_image_that_does_not_say_its_version_is_noted() {
+        let (finding, gates) = found("kruise-manager:stable", &of_chart("--feature-gates="), None);
+        assert_eq!(finding.unwrap().severity, super::super::report::Severity::Note);
+        assert!(!gates.on("ResourcesDeletionProtection"));
+    }
+
+    #[test]
+    fn the_lock_that_1_4_may_have_been_given_is_named() {
+        let lock = "--leader-election-resource-lock=configmapsleases".to_owned();
+        let flags = line(&[lock], &Options::of("kruise-system"));
+        let flags = [flags, vec!["--enable-leader-election=true".to_owned()]].concat();
+        let refused = configuration(&flags, "", "kruise-system").unwrap_err();
+        assert!(refused.contains("--leader-election-resource-lock"), "{refused}");
     }
 
     #[test]

@@ -12,6 +12,8 @@ mod admission;
 #[cfg(feature = "playground")]
 mod agents;
 mod api_server;
+#[cfg(feature = "playground")]
+mod beside;
 mod bundle;
 mod certificates;
 mod chart;
@@ -38,6 +40,8 @@ mod managers;
 #[cfg(all(feature = "playground", target_os = "linux"))]
 mod memory;
 mod migrate;
+#[cfg(feature = "playground")]
+mod older;
 #[cfg(feature = "playground")]
 mod process;
 mod reference;

@@ -8,11 +8,19 @@ use serde_json::{Value, json};
 
 use crate::world::{World, parsed};
 
-const VERSIONS: [&str; 3] = ["1.8.4", "1.9.0", "main"];
+/// Folders of fixtures: what OpenKruise stored, and below `by-hand` what older versions would have stored, at rest only.
+const VERSIONS: [&str; 3] = ["upstream/1.8.4", "upstream/1.9.0", "upstream/main"];
+const OLDER: [&str; 2] = ["by-hand/1.4", "by-hand/1.7"];
 const FORMS: [&str; 2] = ["sidecarsets.json", "sidecarsets.v1alpha1.apps.kruise.io.json"];
 
+/// The folders that have this phase.
+fn versions(phase: &str) -> impl Iterator<Item = &'static str> {
+    let older = OLDER.into_iter().filter(move |_| phase == "rest");
+    VERSIONS.into_iter().chain(older)
+}
+
 fn items(version: &str, file: &str) -> Vec<Value> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fixtures/upstream");
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fixtures");
     let list: Value =
         serde_json::from_str(&fs::read_to_string(root.join(version).join(file)).unwrap()).unwrap();
     let items = if list.is_array() {
@@ -26,8 +34,8 @@ fn items(version: &str, file: &str) -> Vec<Value> {
 /// Each stored set with its pods and revisions.
 fn stored() -> Vec<(String, World)> {
     let mut all = Vec::new();
-    for version in VERSIONS {
-        for phase in ["rest", "mid"] {
+    for phase in ["rest", "mid"] {
+        for version in versions(phase) {
             for form in FORMS {
                 let [set] = &items(version, &format!("{phase}-{form}"))[..] else {
                     panic!("one set")
@@ -132,7 +140,7 @@ fn what_half_way_pods_record_is_what_an_upgrade_here_records() {
     // The pod that OpenKruise had upgraded is brought back to where it was, and upgraded by us.
     let (_, world) = stored()
         .into_iter()
-        .find(|(about, _)| about.starts_with("main mid sidecarsets.json"))
+        .find(|(about, _)| about.starts_with("upstream/main mid sidecarsets.json"))
         .unwrap();
     let upgraded = |pod: &&Value| pod["metadata"]["annotations"][names::INPLACE_STATE].is_string();
     let theirs = world.pods.values().find(upgraded).unwrap().clone();

@@ -10,12 +10,20 @@ use kruise_plan_workloads::daemonset::{Options, Placed, Snapshot, placement, pla
 use kruise_views::{NodeView, PodView, RevisionView};
 use serde_json::{Value, json};
 
-const VERSIONS: [&str; 3] = ["1.8.4", "1.9.0", "main"];
+/// Folders of fixtures: what OpenKruise stored, and below `by-hand` what older versions would have stored, at rest only.
+const VERSIONS: [&str; 3] = ["upstream/1.8.4", "upstream/1.9.0", "upstream/main"];
+const OLDER: [&str; 2] = ["by-hand/1.4", "by-hand/1.7"];
 const FORMS: [&str; 2] = ["apps.kruise.io", "v1alpha1.apps.kruise.io"];
+
+/// The folders that have this phase.
+fn versions(phase: &str) -> impl Iterator<Item = &'static str> {
+    let older = OLDER.into_iter().filter(move |_| phase == "rest");
+    VERSIONS.into_iter().chain(older)
+}
 
 /// A list as the server sent it, or as a plain array.
 fn items(version: &str, file: &str) -> Vec<Value> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fixtures/upstream");
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fixtures");
     let text = fs::read_to_string(root.join(version).join(file)).unwrap();
     let list: Value = serde_json::from_str(&text).unwrap();
     let items = if list.is_array() { &list } else { &list["items"] };
@@ -35,7 +43,7 @@ struct Stored {
 
 fn stored(phase: &str) -> Vec<Stored> {
     let mut all = Vec::new();
-    for version in VERSIONS {
+    for version in versions(phase) {
         let [pods, revisions] = ["pods", "controllerrevisions"]
             .map(|resource| items(version, &format!("{phase}-{resource}.json")));
         for form in FORMS {
@@ -67,7 +75,11 @@ fn stored(phase: &str) -> Vec<Stored> {
             }
         }
     }
-    assert_eq!(all.len(), 6, "the fixtures are there");
+    assert_eq!(
+        all.len(),
+        versions(phase).count() * FORMS.len(),
+        "the fixtures are there"
+    );
     assert!(
         all.iter()
             .all(|one| one.pods.len() == 4 && !one.revisions.is_empty())

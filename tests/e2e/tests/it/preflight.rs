@@ -61,8 +61,8 @@ fn problems(report: &Value, namespace: &str) -> Vec<String> {
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn clusters_at_rest_of_three_versions_have_no_pod_that_would_change() {
-    for version in ["1.8.4", "1.9.0", "main"] {
+fn clusters_at_rest_of_five_versions_have_no_pod_that_would_change() {
+    for version in ["1.4", "1.7", "1.8.4", "1.9.0", "main"] {
         let namespace = format!("preflight-rest-{}", version.replace('.', "-"));
         let scenario = scenario_alone(&namespace);
         stand_by(&scenario);

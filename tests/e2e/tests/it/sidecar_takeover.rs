@@ -202,6 +202,12 @@ fn taken_over_and_upgraded(version: &str, phase: &'static str) {
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
+fn sidecars_of_1_4_at_rest_are_taken_over_without_a_write_and_follow_an_edit() {
+    taken_over_and_upgraded("1.4", "rest");
+}
+
+#[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn sidecars_of_1_8_4_at_rest_are_taken_over_without_a_write_and_follow_an_edit() {
     taken_over_and_upgraded("1.8.4", "rest");
 }

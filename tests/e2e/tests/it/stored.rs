@@ -1,4 +1,4 @@
-//! Objects that OpenKruise stored, put on the cluster as they were.
+//! Objects that OpenKruise stored, put on the cluster as they were; those of versions before 1.8 are made by hand.
 //!
 //! The server gives new uids and starts generations anew; owner references and `observedGeneration` follow. Their nodes
 //! are nobody's at first, so that nothing but a manager can touch the pods; [`Stored::start_nodes`] brings them to life.
@@ -14,6 +14,9 @@ use crate::cluster::text;
 /// The only node that a pod of a DaemonSet may be on.
 const PINNED: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values";
 
+/// Versions whose fixtures are made by hand. They have what is at rest only.
+const BY_HAND: [&str; 2] = ["1.4", "1.7"];
+
 /// What one version of OpenKruise left, at rest or half-way through a rollout.
 pub(crate) struct Stored {
     kubectl: Kubectl,
@@ -27,10 +30,15 @@ pub(crate) struct Stored {
 impl Stored {
     /// What there is of `version`, of which nothing is restored yet.
     pub(crate) fn of(kubectl: &Kubectl, version: &str, phase: &'static str) -> Self {
-        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/upstream");
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+        let origin = if BY_HAND.contains(&version) {
+            "by-hand"
+        } else {
+            "upstream"
+        };
         Self {
             kubectl: kubectl.clone(),
-            folder: root.join(version),
+            folder: root.join(origin).join(version),
             phase,
             owners: BTreeMap::new(),
             nodes: BTreeMap::new(),

@@ -180,6 +180,12 @@ fn rollout_begins(version: &str) {
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
+fn a_cluster_of_1_4_at_rest_is_taken_over_without_a_pod_written() {
+    rollout_begins("1.4");
+}
+
+#[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_cluster_of_1_8_4_at_rest_is_taken_over_without_a_pod_written() {
     rollout_begins("1.8.4");
 }
