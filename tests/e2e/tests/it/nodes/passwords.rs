@@ -31,14 +31,15 @@ fn forget_everywhere(on: &OnNodes, nodes: &[String], version: &str) {
     }
 }
 
-/// Ends a job, and waits until no node has its image on the list.
-fn forget_job(kubectl: &Kubectl, job: &str, node: &str, image: &str) {
+/// Ends a job, and waits until the tag is off the node's list.
+fn forget_job(kubectl: &Kubectl, job: &str, node: &str, (image, tag): (&str, &str)) {
     kubectl
         .run(&["delete", "imagepulljob", job, "--wait=true"])
         .unwrap();
-    wait::until_true("the image is off the list", LIMIT, || {
+    wait::until_true("the tag is off the list", LIMIT, || {
         let stored = kubectl.get("nodeimages", node)?;
-        Ok(stored["spec"]["images"][image].is_null())
+        let tags = stored["spec"]["images"][image]["tags"].as_array().cloned();
+        Ok(!tags.into_iter().flatten().any(|one| one["tag"] == tag))
     })
     .unwrap();
 }
@@ -62,14 +63,14 @@ fn agents_pull_tags_and_digests_with_the_password_of_a_secret_and_not_without() 
     assert_eq!(until_ended(kubectl, "without")["failed"], nodes.len());
     let failed = report(kubectl, &nodes[0], &repository, "3");
     assert!(text(&failed, "/message").contains("401"), "{failed}");
-    forget_job(kubectl, "without", &nodes[0], &repository);
+    forget_job(kubectl, "without", &nodes[0], (&repository, "3"));
 
     kubectl
         .create(&pull_job_with("wrong", "wrong", &image, nodes))
         .unwrap();
     assert_eq!(until_ended(kubectl, "wrong")["failed"], nodes.len());
     assert!(!on.runtime.has(&nodes[0], &image));
-    forget_job(kubectl, "wrong", &nodes[0], &repository);
+    forget_job(kubectl, "wrong", &nodes[0], (&repository, "3"));
 
     kubectl
         .create(&pull_job_with("right", "tag", &image, nodes))
