@@ -53,7 +53,7 @@ pub(super) async fn check(cluster: &Cluster, options: &Options) -> anyhow::Resul
             match left(cluster, kind, &served, options).await {
                 Ok(finding) => findings.extend(finding),
                 Err(error) => {
-                    findings.push(Finding::unknown(kind.plural, format!("cannot be read: {error}")))
+                    findings.push(Finding::unknown(kind.plural, format!("cannot be read: {error}")));
                 }
             }
         }
