@@ -50,7 +50,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=5000), conflicts_with = "load")]
     nodes: u16,
     /// Node agents that run, each on one of the nodes; 0 runs none.
-    #[arg(long, value_name = "N", default_value_t = 32, conflicts_with = "bare")]
+    #[arg(long, value_name = "N", default_value_t = 16, conflicts_with = "bare")]
     agents: u16,
     /// Port of the API on 127.0.0.1; 0 takes a free one.
     #[arg(long, value_name = "PORT", default_value_t = 0)]
