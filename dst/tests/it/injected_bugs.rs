@@ -59,7 +59,8 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         | Bug::UpdatedMiscounted
         | Bug::LastSubsetFirst
         | Bug::CostKept
-        | Bug::EntriesKept => &["convergence"],
+        | Bug::EntriesKept
+        | Bug::PullFailuresUncounted => &["convergence"],
         Bug::ClaimOfLivePod => &["claims of live pods stay"],
         Bug::GraceIgnored => &["grace first"],
         Bug::SetUnavailableOffByOne => &["availability of a set"],
@@ -155,7 +156,6 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::TerminatedTwice => &["a request that is at work goes on"],
         Bug::EndedPullRepeated => &["what became of a pull is final"],
         Bug::FailedPullConfirmed => &["an image that does not exist is never pulled"],
-        Bug::PullFailuresUncounted => &["convergence"],
         Bug::IgnoredWithOthers => &["sidecars whose exit codes count end first"],
     }
 }
