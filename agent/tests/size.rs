@@ -449,10 +449,20 @@ async fn measure_with_probes(child: Killed, node: (&Api, &Runtime, &Servers), wh
     let periods = usize::try_from(MEASURED.as_secs()).unwrap();
     let (run, expected) = (runs() - runs_before, periods * PROBES);
     // A second more or less.
-    assert!(run.abs_diff(expected) <= PROBES, "{run} instead of {expected} runs");
-    assert_eq!(version(), version_before, "nothing has changed, and something was written");
+    assert!(
+        run.abs_diff(expected) <= PROBES,
+        "{run} instead of {expected} runs"
+    );
+    assert_eq!(
+        version(),
+        version_before,
+        "nothing has changed, and something was written"
+    );
     let Taken { anonymous, share, .. } = taken;
-    assert!((1..=MOST_WITH_PROBES).contains(&anonymous), "{anonymous} KiB of no file");
+    assert!(
+        (1..=MOST_WITH_PROBES).contains(&anonymous),
+        "{anonymous} KiB of no file"
+    );
     assert!(share <= MOST_OF_A_PROCESSOR_WITH_PROBES, "{share} mCPU");
 }
 
