@@ -205,9 +205,8 @@ impl Probes {
     fn run(&mut self, runtime: &Runtime, call: &mut Call<'_>) {
         let mut room = self.room();
         let workers = self.workers.iter_mut();
-        let mut due: Vec<(&Key, &mut Worker)> = workers
-            .filter(|(_, worker)| worker.is_due(call.now))
-            .collect();
+        let mut due: Vec<(&Key, &mut Worker)> =
+            workers.filter(|(_, worker)| worker.is_due(call.now)).collect();
         if due.is_empty() || !runtime.is_available() {
             return;
         }

@@ -465,7 +465,10 @@ fn a_full_node_runs_each_probe_once_in_its_period_lists_once_a_second_and_writes
         let (all, periods) = (PODS * 3 + COMMANDS, 60);
         assert!(run.abs_diff(all * periods) <= all, "{run} runs of probes {what}");
         let listed = world.listings - listings;
-        assert!((periods / 3..=periods).contains(&listed), "{listed} listings {what}");
+        assert!(
+            (periods / 3..=periods).contains(&listed),
+            "{listed} listings {what}"
+        );
         let written = (world.patches.len() - patches, world.events.len() - events);
         assert_eq!(written, (0, 0), "writes and events of probes {what}");
         world.restart();
