@@ -4,7 +4,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -29,6 +29,7 @@ use super::{
     resource::{PerResource, Resource},
     runtimes::Agents,
     verdict::{Judged, Violation},
+    watching::Watching,
     webhooks::{self, Answer, Later},
     write::Write,
 };
@@ -110,9 +111,8 @@ pub struct State {
     pub violation: Option<Violation>,
     /// How often watches of each resource were cut.
     pub cuts: PerResource<u64>,
-    /// Open watches of each resource, in the order in which they were opened. (The channels of the async runtime wake
-    /// their receivers in an order that no seed decides.)
-    pub watching: PerResource<Vec<Weak<Notify>>>,
+    /// Open watches of each resource.
+    pub watching: PerResource<Watching>,
     /// Length of each log when the watches were last woken.
     announced: PerResource<usize>,
     /// Components of the cluster that wait for a webhook.
@@ -189,7 +189,7 @@ impl Cluster {
     pub fn cut(&self, of: Resource) {
         self.look(|state| {
             *state.cuts.entry(of) += 1;
-            state.wake(of);
+            state.watching.entry(of).wake_all();
         });
     }
 
@@ -339,9 +339,11 @@ impl State {
     fn announce(&mut self) {
         let resources: Vec<_> = self.mirror.resources().collect();
         for of in resources {
-            let length = self.mirror.of(of).changes.len();
-            if std::mem::replace(self.announced.entry(of), length) != length {
-                self.wake(of);
+            let changes = &self.mirror.of(of).changes;
+            let before = std::mem::replace(self.announced.entry(of), changes.len());
+            if let Some(new @ [_, ..]) = changes.get(before..) {
+                let names = new.iter().map(|change| &*change.name);
+                self.watching.entry(of).wake(names);
             }
         }
     }
@@ -514,16 +516,6 @@ impl State {
                 self.kill(process);
             }
         }
-    }
-
-    /// Wakes the watches of a resource.
-    fn wake(&mut self, of: Resource) {
-        let watching = self.watching.entry(of);
-        watching.retain(|watch| watch.upgrade().is_some());
-        watching
-            .iter()
-            .filter_map(Weak::upgrade)
-            .for_each(|watch| watch.notify_one());
     }
 
     /// Is this process off the network?

@@ -25,6 +25,8 @@ pub struct Change {
     pub version: u64,
     /// Uid of the object.
     pub uid: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
     /// The line that watches send.
     pub line: Bytes,
     /// Has the object one of the labels by which managers select objects?
@@ -41,6 +43,8 @@ pub struct Log {
     pub changes: Vec<Change>,
     /// Versions of each object, by uid; the last of a deleted one is marked as gone.
     pub objects: BTreeMap<Arc<str>, Vec<Arc<Object>>>,
+    /// Places of the changes of each name: watches of one object out of thousands do not look at all the others.
+    places: BTreeMap<Arc<str>, Vec<usize>>,
 }
 
 /// The truth.
@@ -174,6 +178,7 @@ impl Log {
             watch,
             changes: Vec::new(),
             objects: BTreeMap::new(),
+            places: BTreeMap::new(),
         }
     }
 
@@ -191,9 +196,12 @@ impl Log {
         }
         let line = Bytes::from(line);
         let object = Object::new(object, line.clone(), kind == "DELETED", now);
+        let places = self.places.entry(object.name.clone()).or_default();
+        places.push(self.changes.len());
         self.changes.push(Change {
             version: object.version,
             uid: object.uid.clone(),
+            name: object.name.clone(),
             line,
             is_selected: selectors.iter().any(|label| object.has_label(label)),
         });
@@ -241,8 +249,13 @@ impl Log {
         let versions = self.objects.get(&change.uid)?;
         let at = versions.partition_point(|one| one.version < change.version);
         let (now, before) = (versions.get(at)?, versions.get(at.wrapping_sub(1)));
-        let was = before.is_some_and(|one| !one.gone && selector.matches(one.value()));
-        let is = !now.gone && selector.matches(now.value());
+        let selects = |one: &Object| match selector.name() {
+            // Without a look at a text that nobody has read yet.
+            Some(name) => *one.name == *name,
+            None => selector.matches(one.value()),
+        };
+        let was = before.is_some_and(|one| !one.gone && selects(one));
+        let is = !now.gone && selects(now);
         let kind = match (was, is) {
             (false, false) => return None,
             (true, true) => return Some(change.line.clone()),
@@ -250,6 +263,22 @@ impl Log {
             (true, false) => "DELETED",
         };
         Some(format!("{}\n", json!({"type": kind, "object": now.value()})).into())
+    }
+
+    /// The changes from a place in the log on: of one name, or all.
+    pub fn changes_from(&self, place: usize, name: Option<&str>) -> impl Iterator<Item = &Change> {
+        let (all, of_name) = match name {
+            None => (self.changes.get(place..), None),
+            Some(name) => (None, self.places.get(name)),
+        };
+        let of_name = of_name.map(|places| {
+            let new = places.partition_point(|one| *one < place);
+            places.get(new..).unwrap_or_default()
+        });
+        let of_name = of_name.into_iter().flatten();
+        all.into_iter()
+            .flatten()
+            .chain(of_name.filter_map(|place| self.changes.get(*place)))
     }
 
     /// Place in the log after everything up to a version.

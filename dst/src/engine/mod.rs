@@ -40,5 +40,6 @@ pub mod subject;
 pub mod threads;
 pub mod user;
 pub mod verdict;
+pub mod watching;
 pub mod webhooks;
 pub mod write;

@@ -134,6 +134,17 @@ pub const KINDS: usize = 3;
 /// Writes of managers that it needs.
 pub const WRITES: u32 = 100;
 
+/// Who wrote what.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Written {
+    /// Component of a manager or an agent.
+    pub component: String,
+    /// Plural of the resource.
+    pub resource: String,
+    /// Name of the object; empty for a creation.
+    pub name: String,
+}
+
 /// How much happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -143,6 +154,8 @@ pub struct Counters {
     pub pods: BTreeMap<String, u32>,
     /// The same, by plural of the resource.
     pub written: BTreeMap<String, u32>,
+    /// Accepted writes of managers and agents one by one, leases apart, where that is wanted.
+    pub each: Option<BTreeMap<Written, u32>>,
     /// Requests of managers that arrived, leases apart.
     pub requests: u32,
     /// Reviews that needed lookups in the API server.
@@ -183,6 +196,14 @@ impl Counters {
         *self.written.entry(write.resource.to_owned()).or_default() += 1;
         if write.resource == "pods" {
             *self.pods.entry(write.component.to_owned()).or_default() += 1;
+        }
+        if let Some(each) = &mut self.each {
+            let written = Written {
+                component: write.component.to_owned(),
+                resource: write.resource.to_owned(),
+                name: write.name.to_owned(),
+            };
+            *each.entry(written).or_default() += 1;
         }
     }
 }

@@ -33,6 +33,14 @@ impl Selector {
         Self(terms)
     }
 
+    /// The only name that it selects, if names are all that it looks at.
+    pub fn name(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [Term::Field(pointer, name)] if pointer == "/metadata/name" => Some(name),
+            _ => None,
+        }
+    }
+
     /// Does it select an object?
     pub fn matches(&self, object: &Value) -> bool {
         self.0.iter().all(|term| match term {
@@ -61,6 +69,18 @@ mod tests {
             ("fieldSelector=metadata.name%3Da&watch=true", true),
         ] {
             assert_eq!(Selector::of(query).matches(&pod), matches, "{query}");
+        }
+    }
+
+    #[test]
+    fn a_selector_of_a_name_alone_is_known_as_one() {
+        for (query, name) in [
+            ("fieldSelector=metadata.name%3Da&watch=true", Some("a")),
+            ("fieldSelector=spec.nodeName%3Da", None),
+            ("fieldSelector=metadata.name%3Da&labelSelector=y%3Dtrue", None),
+            ("watch=true", None),
+        ] {
+            assert_eq!(Selector::of(query).name(), name, "{query}");
         }
     }
 }

@@ -63,6 +63,14 @@ impl Shows {
             Self::All
         }
     }
+
+    /// The only name of the objects that it shows, if it shows those of one.
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::Of(selector) => selector.name(),
+            Self::All | Self::Marked => None,
+        }
+    }
 }
 
 /// The answer to a request for a watch that the server has accepted.
@@ -92,13 +100,13 @@ pub(super) fn open(
     }
     let version = query("resourceVersion").unwrap_or(0);
     let lasts = Duration::from_secs(query("timeoutSeconds").unwrap_or(300));
-    let news = Arc::new(Notify::new());
-    cluster.look(|state| state.watching.entry(of).push(Arc::downgrade(&news)));
+    let (news, shows) = (Arc::new(Notify::new()), Shows::of(process, request));
+    cluster.look(|state| state.watching.entry(of).add(shows.name(), &news));
     let open = Open {
         cluster: cluster.clone(),
         process,
         of,
-        shows: Shows::of(process, request),
+        shows,
         shown: cluster.look(|state| state.mirror.of(of).after(version)),
         cuts: cluster.look(|state| state.cuts.of(of)),
         news,
@@ -139,7 +147,7 @@ impl Open {
             }
             let late = self
                 .cluster
-                .look(|state| state.is_late(self.process, self.of, self.shown));
+                .look(|state| state.is_late(self.process, self.of, &self.shows, self.shown));
             let wait = late
                 .unwrap_or(BOOKMARK)
                 .min(self.until.saturating_duration_since(Instant::now()));
@@ -184,10 +192,9 @@ impl Open {
 
 impl State {
     /// How late the changes are that a watch has not shown yet; `None` without any.
-    fn is_late(&mut self, process: ProcessId, of: Resource, shown: usize) -> Option<Duration> {
-        if self.mirror.of(of).changes.len() <= shown {
-            return None;
-        }
+    fn is_late(&mut self, process: ProcessId, of: Resource, shows: &Shows, shown: usize) -> Option<Duration> {
+        let log = self.mirror.of(of);
+        log.changes_from(shown, shows.name()).next()?;
         let stale = self.faults.find(|fault| match fault {
             LastingFault::Stale(late, most) if late == of.plural => Some(*most),
             _ => None,
@@ -207,10 +214,10 @@ impl State {
 
     fn shows(&mut self, process: ProcessId, of: Resource, shows: &Shows, shown: &mut usize) -> Bytes {
         let log = self.mirror.of(of);
-        let changes = log.changes.get(*shown..).unwrap_or_default();
-        *shown += changes.len();
+        let changes: Vec<_> = log.changes_from(*shown, shows.name()).collect();
+        *shown = log.changes.len();
         let version = changes.last().map_or(0, |change| change.version);
-        let lines = match (shows, changes) {
+        let lines = match (shows, changes.as_slice()) {
             (Shows::All, [only]) => only.line.clone(),
             (_, several) => several
                 .iter()
