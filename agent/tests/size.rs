@@ -421,7 +421,8 @@ async fn probed(api: &Api) {
 /// Once as probes run that came all together, and once as they run after a start of the agent, which spreads them.
 #[tokio::test]
 #[ignore = "a measurement on Linux: cargo test --release -p kruise-agent --test size with_probes -- --ignored --nocapture"]
-async fn an_agent_with_probes_takes_less_than_12_mebibytes_beside_the_code_and_two_hundredths_of_a_processor() {
+async fn an_agent_with_probes_takes_less_than_12_mebibytes_beside_the_code_and_two_hundredths_of_a_processor()
+{
     let (folder, mut api) = Node::parts().await;
     api.define();
     node::want(&api, &images());

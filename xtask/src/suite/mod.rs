@@ -119,7 +119,10 @@ fn run_on(options: &Options, binaries: impl FnOnce() -> Result<Binaries>, suffix
     let ended = lab.run(&again, &arguments)?;
     let ran = verdict::running(&ended.output).unwrap_or_default();
     if ran != first.len() {
-        bail!("of {} tests that failed, {ran} were found again: they are not repeated", first.len());
+        bail!(
+            "of {} tests that failed, {ran} were found again: they are not repeated",
+            first.len()
+        );
     }
     let again = failed(&ended, &known)?;
     verdict::close(&first, &again, &folder(None, &name).display().to_string())
