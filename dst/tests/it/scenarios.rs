@@ -16,6 +16,8 @@ const SCENARIOS: u64 = 300;
 /// And further ones of each of some subjects, from another seed on.
 const OF_A_SUBJECT: u64 = 12;
 const FURTHER: u64 = 1_001;
+/// Ends a run that does not end. A slow machine takes longer, and plays no less.
+const PATIENCE: Duration = Duration::from_mins(30);
 
 /// `KRUISE_DST_SECONDS` plays as many as fit into that time.
 fn limits() -> campaign::Limits {
@@ -24,7 +26,7 @@ fn limits() -> campaign::Limits {
         .and_then(|text| text.parse().ok());
     campaign::Limits {
         of: None,
-        time: Duration::from_secs(given.unwrap_or(60)),
+        time: given.map_or(PATIENCE, Duration::from_secs),
         scenarios: given.map_or(SCENARIOS, |_| u64::MAX),
         failures: 1,
         once: false,
@@ -35,7 +37,7 @@ fn limits() -> campaign::Limits {
 fn every_one_passes(subject: &str) -> anyhow::Result<()> {
     let limits = campaign::Limits {
         of: Some(subject.into()),
-        time: Duration::from_mins(1),
+        time: PATIENCE,
         scenarios: OF_A_SUBJECT,
         failures: 1,
         once: false,

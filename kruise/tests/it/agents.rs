@@ -256,9 +256,11 @@ fn a_variable_that_reads_an_annotation_follows_it_in_place() {
         &patch,
     );
     let after = playground.until("both have the new level", |playground| {
-        let status = playground.get(&format!("{NAMESPACED}/clonesets/web"))["status"].clone();
+        let set = playground.get(&format!("{NAMESPACED}/clonesets/web"));
+        let status = &set["status"];
+        let is_current = status["observedGeneration"] == set["metadata"]["generation"];
         let pods = ready(playground, 2)?;
-        (status["updatedReadyReplicas"] == 2 && status["updatedReplicas"] == 2).then_some(pods)
+        (is_current && status["updatedReadyReplicas"] == 2 && status["updatedReplicas"] == 2).then_some(pods)
     });
     let identity = |pods: &[Value]| {
         pods.iter()
