@@ -14,13 +14,16 @@ fn stage(spec: &str) -> Result<Vec<Stage>, StageError> {
 fn the_default_stages_are_understood() {
     let stages = Stage::read(DEFAULT_STAGES).unwrap();
     let names: Vec<_> = stages.iter().map(|stage| stage.name.as_str()).collect();
-    assert_eq!(names, ["node-initialize", "pod-sync", "pod-terminate"]);
+    assert_eq!(
+        names,
+        ["node-initialize", "pod-sync", "pod-terminate", "pod-tear-down"]
+    );
     let bound = json!({"spec": {"nodeName": "n"}, "status": {"phase": "Pending"}});
     let matching: Vec<_> = stages
         .iter()
         .map(|stage| stage.matches(Kind::Pod, &Input::new(&bound)))
         .collect();
-    assert_eq!(matching, [false, true, false]);
+    assert_eq!(matching, [false, true, false, false]);
 }
 
 #[test]
