@@ -1,6 +1,6 @@
 //! Scenarios of the production manager.
 //!
-//! `KRUISE_DST_SECONDS` is how long random scenarios are played, 60 by default.
+//! `KRUISE_DST_SECONDS` plays as many random scenarios as fit into that time, instead of always as many.
 
 mod cases;
 mod image_pulls;

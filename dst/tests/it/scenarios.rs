@@ -1,4 +1,4 @@
-//! Random scenarios, as many as the time allows.
+//! Random scenarios: always as many, however long they take.
 
 use std::{collections::BTreeMap, time::Duration};
 
