@@ -11,7 +11,7 @@ use super::{
     cluster::{Cluster, State},
     object::Object,
     report::Reply,
-    resource::PODS,
+    resource::{PODS, Resource},
     scenario::PodAction,
 };
 
@@ -211,9 +211,19 @@ impl State {
             each.any(|oracles| oracles.owns(pod, &self.mirror))
         };
         let pods = self.mirror.of(PODS).now();
-        let mut pods: Vec<_> = pods.filter(|pod| pod.is_active() && is_owned(pod)).collect();
-        pods.sort_by(|a, b| a.name.cmp(&b.name));
-        let at = usize::from(place).checked_rem(pods.len())?;
-        pods.get(at).map(|pod| Arc::clone(pod))
+        at(pods.filter(|pod| pod.is_active() && is_owned(pod)), place)
     }
+
+    /// The object of a resource at a place in the order of names, counted round.
+    pub fn object_at(&self, resource: Resource, place: u8) -> Option<Arc<Object>> {
+        at(self.mirror.of(resource).now(), place)
+    }
+}
+
+/// The object at a place in the order of names, counted round.
+fn at<'o>(objects: impl Iterator<Item = &'o Arc<Object>>, place: u8) -> Option<Arc<Object>> {
+    let mut objects: Vec<_> = objects.collect();
+    objects.sort_by(|a, b| a.name.cmp(&b.name));
+    let at = usize::from(place).checked_rem(objects.len())?;
+    objects.get(at).map(|object| Arc::clone(object))
 }

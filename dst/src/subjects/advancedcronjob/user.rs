@@ -107,15 +107,12 @@ fn made(cluster: &Arc<Cluster>) -> usize {
 
 /// Deletes a job with its pods. False if there is none.
 async fn delete(cluster: &Arc<Cluster>, place: u8) -> bool {
-    let name = cluster.look(|state| {
+    let job = cluster.look(|state| {
         state.mirror.of(CRON_JOBS).now().next()?;
-        let mut names: Vec<_> = state.mirror.of(JOBS).now().map(|job| job.name.clone()).collect();
-        names.sort();
-        let at = usize::from(place).checked_rem(names.len())?;
-        names.get(at).cloned()
+        state.object_at(JOBS, place)
     });
-    let Some(name) = name else { return false };
+    let Some(job) = job else { return false };
     let options = json!({"propagationPolicy": "Background"});
-    let path = format!("{JOBS_PATH}/{name}");
+    let path = format!("{JOBS_PATH}/{}", job.name);
     insist(cluster, Request::new(Method::Delete, &path, Some(&options))).await
 }

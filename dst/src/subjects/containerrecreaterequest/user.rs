@@ -56,15 +56,9 @@ impl User for ContainerRecreateRequestUser {
                     insist(cluster, Request::new(Method::Post, PATH, Some(&request))).await
                 }
                 Edit::Delete(place) => {
-                    let name = cluster.look(|state| {
-                        let requests = state.mirror.of(REQUESTS).now();
-                        let mut names: Vec<Arc<str>> = requests.map(|request| request.name.clone()).collect();
-                        names.sort();
-                        let place = usize::from(place).checked_rem(names.len())?;
-                        names.get(place).cloned()
-                    });
-                    let Some(name) = name else { return Ok(false) };
-                    let path = format!("{PATH}/{name}");
+                    let request = cluster.look(|state| state.object_at(REQUESTS, place));
+                    let Some(request) = request else { return Ok(false) };
+                    let path = format!("{PATH}/{}", request.name);
                     insist(cluster, Request::new(Method::Delete, &path, None)).await
                 }
                 Edit::Pod(place) => {

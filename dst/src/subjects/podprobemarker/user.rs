@@ -105,12 +105,8 @@ async fn more(cluster: &Arc<Cluster>) -> bool {
 
 /// The path of the pod of a number among those that are there.
 fn path_of(cluster: &Arc<Cluster>, number: u8) -> Option<String> {
-    cluster.look(|state| {
-        let mut names: Vec<_> = state.mirror.of(PODS).now().map(|pod| pod.name.clone()).collect();
-        names.sort();
-        let at = usize::from(number).checked_rem(names.len())?;
-        Some(format!("{PODS_PATH}/{}", names.get(at)?))
-    })
+    let pod = cluster.look(|state| state.object_at(PODS, number))?;
+    Some(format!("{PODS_PATH}/{}", pod.name))
 }
 
 /// Changes the pod of a number among those that are there.

@@ -52,16 +52,10 @@ impl User for SidecarTerminatorUser {
                     insist(cluster, Request::new(Method::Post, PATH, Some(&job))).await
                 }
                 Edit::Delete(place) => {
-                    let name = cluster.look(|state| {
-                        let jobs = state.mirror.of(JOBS).now();
-                        let mut names: Vec<Arc<str>> = jobs.map(|job| job.name.clone()).collect();
-                        names.sort();
-                        let place = usize::from(place).checked_rem(names.len())?;
-                        names.get(place).cloned()
-                    });
-                    let Some(name) = name else { return Ok(false) };
+                    let job = cluster.look(|state| state.object_at(JOBS, place));
+                    let Some(job) = job else { return Ok(false) };
                     let with_pods = json!({"propagationPolicy": "Background"});
-                    let path = format!("{PATH}/{name}");
+                    let path = format!("{PATH}/{}", job.name);
                     insist(cluster, Request::new(Method::Delete, &path, Some(&with_pods))).await
                 }
                 Edit::Agent(number, edit) => node_agents::perform(cluster, number, edit),
