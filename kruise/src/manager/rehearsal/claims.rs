@@ -8,10 +8,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{
-    acts::{Fate, Seen, Wish},
-    matcher::GRACE,
-};
+use super::acts::{Fate, Seen, Wish};
+
+/// For so long plans may want something that is not done. What a plan no longer wants is remembered for as long.
+pub(super) const GRACE: Duration = Duration::from_secs(30);
 
 /// Most wishes of earlier plans that are kept of an object: the newest ones.
 pub(super) const MOST: usize = 1_000;

@@ -2,7 +2,7 @@
 
 use super::{
     acts::Seen,
-    matcher::{Owner, about},
+    owner::{Owner, about},
     report::Difference,
 };
 

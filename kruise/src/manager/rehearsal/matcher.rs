@@ -22,29 +22,18 @@ use kube_cache::{ObjectKey, Version};
 
 use super::{
     acts::{Fate, Seen, Verdict, Wish},
-    claims::{Claims, Pods},
+    claims::{Claims, GRACE, Pods},
     differences::{Differences, Suspect},
+    owner::{Owner, about},
     report::{Report, Tally},
     standing::Standing,
 };
-
-/// For so long plans may want something that is not done. What a plan no longer wants is remembered for as long.
-pub(super) const GRACE: Duration = Duration::from_secs(30);
 
 /// Most writes of a plan that are named in a difference.
 const NAMED: usize = 3;
 
 /// Most pods of an owner whose first steps are kept that no plan had.
 const BEGUN: usize = 1_000;
-
-/// An object with a controller of ours.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Owner {
-    /// Name of the controller.
-    pub(super) controller: &'static str,
-    /// The object.
-    pub(super) key: ObjectKey,
-}
 
 /// What is known of an owner when something is done to a pod of it.
 pub(super) struct Before<'b> {
@@ -334,15 +323,6 @@ impl Matcher {
             differences,
             more,
         }
-    }
-}
-
-/// An object, as it is printed.
-pub(super) fn about(kind: &str, key: &ObjectKey) -> String {
-    if kind.is_empty() {
-        key.to_string()
-    } else {
-        format!("{kind} {key}")
     }
 }
 

@@ -23,6 +23,7 @@ mod acts;
 mod claims;
 mod differences;
 mod matcher;
+mod owner;
 mod report;
 mod standing;
 #[cfg(test)]
@@ -56,7 +57,8 @@ use crate::controllers::{
     pod_marks::{INJECTOR, injectors},
 };
 use acts::{Fate, Seen, Traits, Wish, is_first_step, seen, wishes};
-use matcher::{Before, FirstStep, Matcher, Namespace, Owner};
+use matcher::{Before, FirstStep, Matcher, Namespace};
+use owner::Owner;
 
 /// A rehearsal. It prints what it would write, as [`Printed`] does, and compares.
 pub struct Rehearsal {

@@ -4,8 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use super::{
     acts::{Fate, Wish},
-    claims::{Identity, identity},
-    matcher::GRACE,
+    claims::{GRACE, Identity, identity},
     report::Difference,
 };
 

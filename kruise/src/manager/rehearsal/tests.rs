@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use super::{
     acts::{Fate, Seen, Wish, seen, wishes},
-    matcher::{Before, FirstStep, GRACE, Matcher, Namespace, Owner},
+    claims::GRACE,
+    matcher::{Before, FirstStep, Matcher, Namespace},
+    owner::Owner,
     report::{Report, Tally},
     *,
 };
