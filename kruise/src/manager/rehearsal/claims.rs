@@ -59,9 +59,12 @@ impl Claims {
             *renewed.entry(identity(wish)).or_default() += 1;
         }
         self.forget(now);
-        let mut is_renewed = |claim: &Claim| {
-            let left = renewed.get_mut(&identity(&claim.wish));
-            left.filter(|left| **left > 0).map(|left| *left -= 1).is_some()
+        let mut is_renewed = |claim: &Claim| match renewed.get_mut(&identity(&claim.wish)) {
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                true
+            }
+            _ => false,
         };
         let newest_first = std::mem::take(&mut self.claims).into_iter().rev();
         let kept = newest_first
