@@ -249,7 +249,8 @@ fn canonical(name: &str) -> Result<&'static str, GateError> {
         .ok_or_else(|| GateError::Unknown(name.into()))
 }
 
-fn boolean(name: &str, value: &str) -> Result<bool, GateError> {
+/// The value of a gate in the flag.
+pub(crate) fn boolean(name: &str, value: &str) -> Result<bool, GateError> {
     match value {
         "true" | "True" | "TRUE" | "t" | "T" | "1" => Ok(true),
         "false" | "False" | "FALSE" | "f" | "F" | "0" => Ok(false),

@@ -167,8 +167,16 @@ impl<'a> Playground<'a> {
                 return Err(error);
             }
         };
-        let gates = Gates::parse(gates, "")?;
-        let agents = Agents::start(live.clone(), &kubeconfig_in(folder), &gates, options.agents).await?;
+        let gates = Gates::parse(gates, "");
+        let agents =
+            async { Agents::start(live.clone(), &kubeconfig_in(folder), &gates?, options.agents).await };
+        let agents = match agents.await {
+            Ok(agents) => agents,
+            Err(error) => {
+                let _ = manager.stop().await;
+                return Err(explained(error, folder));
+            }
+        };
         Ok(Self {
             agents,
             manager,

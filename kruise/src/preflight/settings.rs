@@ -102,43 +102,55 @@ fn installed(deployment: &Value) -> Installed {
     }
 }
 
-/// What a manager of an older version does without a gate. The gates are added to the flags, unless the command line has its own.
+/// What a manager of an older version does with the same flags and this build does not. The gates are added to the flags, unless
+/// the command line has its own.
 fn without_being_told(
     deployment: &str,
     installed: &Installed,
     line: &mut Vec<String>,
     options: &Options,
-) -> Option<Finding> {
+) -> Vec<Finding> {
     if installed.image.is_empty() {
-        return None;
+        return Vec::new();
     }
     let Some(version) = older::version(&installed.image) else {
         let text = "its image does not say its version: before 1.8, OpenKruise protected objects from deletion, and before \
                     1.5 it pulled images and distributed resources, without a feature gate";
-        return Some(Finding::note(deployment, text));
+        return vec![Finding::note(deployment, text)];
     };
     // Flags that are refused are a finding of their own.
-    let values = FlagSet::new(&FLAGS).parse(line.iter().map(String::as_str)).ok()?;
+    let Ok(values) = FlagSet::new(&FLAGS).parse(line.iter().map(String::as_str)) else {
+        return Vec::new();
+    };
     let flag = values.get_string("feature-gates");
-    let gates = Gates::parse(flag, &installed.custom_resources).ok()?;
+    let Ok(gates) = Gates::parse(flag, &installed.custom_resources) else {
+        return Vec::new();
+    };
+    let alpha = older::turns_alpha_on(version, flag).then(|| {
+        let text = "AllAlpha=true turns on the gates that are alpha in its version; here it turns on those that are alpha in \
+                    this build, among them newer ones";
+        let action = "name the gates in place of AllAlpha in the feature gates of this build, and tell this command by \
+                      --feature-gates";
+        Finding::problem(deployment, text).advising(action)
+    });
     let implied = older::implied(version, flag, &gates);
-    if implied.is_empty() {
-        return None;
-    }
     let added: Vec<String> = implied.iter().map(|gate| format!("{gate}=true")).collect();
     let added = added.join(",");
-    if options.feature_gates.is_none() {
+    if options.feature_gates.is_none() && !implied.is_empty() {
         let before = if flag.is_empty() { "" } else { "," };
         line.push(format!("--feature-gates={flag}{before}{added}"));
     }
-    let text = format!(
-        "its version does without a feature gate what this build needs one for: {}",
-        implied.join(", ")
-    );
-    let action = format!(
-        "add {added} to the feature gates of this build, or =false, and tell this command by --feature-gates"
-    );
-    Some(Finding::problem(deployment, text).advising(action))
+    let without_gate = (!implied.is_empty()).then(|| {
+        let text = format!(
+            "its version does without a feature gate what this build needs one for: {}",
+            implied.join(", ")
+        );
+        let action = format!(
+            "add {added} to the feature gates of this build, or =false, and tell this command by --feature-gates"
+        );
+        Finding::problem(deployment, text).advising(action)
+    });
+    alpha.into_iter().chain(without_gate).collect()
 }
 
 /// The flags without those that are for another machine; what the command line says of the new manager is added last, and so
@@ -228,7 +240,7 @@ mod tests {
     }
 
     /// What is found of a manager of this image with these flags, and the gates that the plans are made with.
-    fn found(image: &str, flags: &[&str], feature_gates: Option<&str>) -> (Option<Finding>, Gates) {
+    fn found(image: &str, flags: &[&str], feature_gates: Option<&str>) -> (Vec<Finding>, Gates) {
         let installed = Installed {
             image: image.into(),
             line: flags.iter().map(|&flag| flag.to_owned()).collect(),
@@ -239,8 +251,11 @@ mod tests {
             ..Options::of("kruise-system")
         };
         let mut flags = line(&installed.line, &options);
-        let finding = without_being_told("Deployment", &installed, &mut flags, &options);
-        (finding, configuration(&flags, "", "kruise-system").unwrap().gates)
+        let findings = without_being_told("Deployment", &installed, &mut flags, &options);
+        (
+            findings,
+            configuration(&flags, "", "kruise-system").unwrap().gates,
+        )
     }
 
     /// The flags of the manager in the charts 1.4 and 1.7, with default values.
@@ -260,8 +275,10 @@ mod tests {
     #[test]
     fn what_1_4_does_without_gates_is_planned_and_is_a_problem_until_somebody_decides() {
         let flags = of_chart("--feature-gates=");
-        let (finding, gates) = found("openkruise/kruise-manager:v1.4.0", &flags, None);
-        let finding = finding.unwrap();
+        let (findings, gates) = found("openkruise/kruise-manager:v1.4.0", &flags, None);
+        let [finding] = &*findings else {
+            panic!("{findings:?}");
+        };
         assert_eq!(
             finding.text,
             "its version does without a feature gate what this build needs one for: ImagePullJobGate, \
@@ -276,16 +293,16 @@ mod tests {
             assert!(finding.action.as_ref().unwrap().contains(&format!("{gate}=true")));
         }
         let decided = "ImagePullJobGate=true,ResourceDistributionGate=false,ResourcesDeletionProtection=true";
-        let (finding, gates) = found("openkruise/kruise-manager:v1.4.0", &flags, Some(decided));
-        assert_eq!(finding, None);
+        let (findings, gates) = found("openkruise/kruise-manager:v1.4.0", &flags, Some(decided));
+        assert_eq!(findings, []);
         assert!(gates.on("ImagePullJobGate") && !gates.on("ResourceDistributionGate"));
     }
 
     #[test]
     fn what_1_7_does_without_gates_is_the_protection_from_deletion() {
         let flags = of_chart("--feature-gates=ImagePullJobGate=true");
-        let (finding, gates) = found("openkruise/kruise-manager:v1.7.3", &flags, None);
-        assert!(finding.unwrap().text.ends_with(": ResourcesDeletionProtection"));
+        let (findings, gates) = found("openkruise/kruise-manager:v1.7.3", &flags, None);
+        assert!(findings[0].text.ends_with(": ResourcesDeletionProtection"));
         assert!(gates.on("ResourcesDeletionProtection") && gates.on("ImagePullJobGate"));
         assert!(!gates.on("ResourceDistributionGate"));
         for image in [
@@ -293,14 +310,37 @@ mod tests {
             "kruise/kruise-manager:v0.1.0",
             "",
         ] {
-            assert_eq!(found(image, &flags, None).0, None, "{image}");
+            assert_eq!(found(image, &flags, None).0, [], "{image}");
         }
     }
 
     #[test]
+    fn all_alpha_of_another_version_is_a_problem_until_the_gates_are_named() {
+        let image = "openkruise/kruise-manager:v1.7.3";
+        let flags = of_chart("--feature-gates=AllAlpha=true");
+        let (findings, gates) = found(image, &flags, None);
+        let texts: Vec<&str> = findings.iter().map(|finding| &*finding.text).collect();
+        assert_eq!(
+            texts,
+            [
+                "AllAlpha=true turns on the gates that are alpha in its version; here it turns on those that are alpha \
+                 in this build, among them newer ones",
+                "its version does without a feature gate what this build needs one for: ResourceDistributionGate, \
+                 ResourcesDeletionProtection"
+            ]
+        );
+        assert!(gates.on("ResourceDistributionGate") && gates.on("CloneSetShortHash"));
+        let named = "CloneSetShortHash=true,ResourceDistributionGate=true,ResourcesDeletionProtection=true";
+        let (findings, gates) = found(image, &flags, Some(named));
+        assert_eq!(findings, []);
+        assert!(gates.on("CloneSetShortHash") && !gates.on("TemplateNoDefaults"));
+        assert_eq!(found("openkruise/kruise-manager:v1.8.4", &flags, None).0, []);
+    }
+
+    #[test]
     fn an_image_that_does_not_say_its_version_is_noted() {
-        let (finding, gates) = found("kruise-manager:stable", &of_chart("--feature-gates="), None);
-        assert_eq!(finding.unwrap().severity, super::super::report::Severity::Note);
+        let (findings, gates) = found("kruise-manager:stable", &of_chart("--feature-gates="), None);
+        assert_eq!(findings[0].severity, super::super::report::Severity::Note);
         assert!(!gates.on("ResourcesDeletionProtection"));
     }
 

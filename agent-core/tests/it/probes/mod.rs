@@ -4,11 +4,14 @@ mod faults;
 mod histories;
 mod world;
 
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
 use kruise_agent_core::{About, Handler};
 use serde_json::{Value, json};
 
 use crate::world::{millis, seconds};
-use world::{World, exec, fails, pod, succeeds};
+use world::{World, exec, fails, pod, succeeds, words};
 
 /// A node with a pod whose container has run for long.
 fn node() -> World {
@@ -460,10 +463,27 @@ fn a_full_node_runs_each_probe_once_in_its_period_lists_once_a_second_and_writes
         let (runs, listings) = (world.runs.len(), world.listings);
         let (patches, events) = (world.patches.len(), world.events.len());
         world.run(seconds(60));
-        let run = world.runs.len() - runs;
-        // One whose run is late belongs to the period before.
-        let (all, periods) = (PODS * 3 + COMMANDS, 60);
-        assert!(run.abs_diff(all * periods) <= all, "{run} runs of probes {what}");
+        let mut times: BTreeMap<_, Vec<Timestamp>> = BTreeMap::new();
+        for (at, run) in &world.runs[runs..] {
+            let probe = (run.container.id.clone(), words(&run.handler));
+            times.entry(probe).or_default().push(*at);
+        }
+        let periods = 60;
+        assert_eq!(times.len(), PODS * 3 + COMMANDS, "probes that run {what}");
+        for (probe, times) in times {
+            // One whose run is late belongs to the period before.
+            assert!(
+                times.len().abs_diff(periods) <= 1,
+                "{} runs of {probe:?} {what}",
+                times.len()
+            );
+            let gaps = times.windows(2).map(|pair| pair[1].duration_since(pair[0]));
+            let longest = gaps.max().unwrap();
+            assert!(
+                longest < SignedDuration::from_secs(2),
+                "{longest} without {probe:?} {what}"
+            );
+        }
         let listed = world.listings - listings;
         assert!(
             (periods / 3..=periods).contains(&listed),

@@ -7,7 +7,7 @@ use kruise_api::meta::ObjectMeta;
 use kruise_plan_kit::{ResourceId, sidecars::names};
 use kruise_runtime::caches::{CacheId, Reach};
 use kruise_views::{PodView, RevisionView};
-use kube_cache::Index;
+use kube_cache::{Cached, Index};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 
@@ -80,6 +80,26 @@ impl<'de> Deserialize<'de> for CachedRevision {
     }
 }
 
-kube_cache::cached!(CachedSidecarSet, metadata);
+impl Cached for CachedSidecarSet {
+    fn namespace(&self) -> &str {
+        &self.metadata.namespace
+    }
+
+    fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    fn uid(&self) -> &str {
+        &self.metadata.uid
+    }
+
+    fn resource_version(&self) -> &str {
+        &self.metadata.resource_version
+    }
+
+    fn generation(&self) -> Option<i64> {
+        Some(self.metadata.generation)
+    }
+}
 
 kube_cache::cached!(CachedRevision, metadata);

@@ -9,7 +9,7 @@ use kruise_views::PodView;
 use kube_cache::Version;
 use serde_json::Value;
 
-use crate::controllers::pod_marks::{INJECTED_SIDECARS, OWN_NAME};
+use crate::controllers::pod_marks::{OWN_NAME, injectors, upgraded_by};
 
 /// The condition of a pod that is deleted by an eviction, a taint, a preemption or for want of its node.
 const DISRUPTION_TARGET: &str = "DisruptionTarget";
@@ -72,6 +72,8 @@ impl Traits {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Wish {
     pub(super) fate: Fate,
+    /// Namespace of the pod.
+    pub(super) namespace: String,
     /// Name of the pod.
     pub(super) pod: String,
     /// Is the name of a new pod part of what it is? Otherwise another manager gives it another one.
@@ -90,6 +92,8 @@ pub(super) struct Wish {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Seen {
     pub(super) fate: Fate,
+    /// Namespace of the pod.
+    pub(super) namespace: String,
     /// Name of the pod.
     pub(super) pod: String,
     /// The revision of a new pod, or the other one that it got.
@@ -104,6 +108,8 @@ pub(super) struct Seen {
     pub(super) is_disruption: bool,
     /// May it have been done for injected sidecars, not for the workload?
     pub(super) is_of_sidecars: bool,
+    /// The only one of those that inject sidecars that has recorded an upgrade with it.
+    pub(super) injector: Option<String>,
 }
 
 impl Wish {
@@ -114,10 +120,34 @@ impl Wish {
         }
         let is_alike = self.traits.is_some() && self.traits == seen.traits;
         match self.fate {
-            Fate::Created => self.revision == seen.revision && (!self.is_named || self.pod == seen.pod),
-            Fate::Deleted => self.pod == seen.pod || is_alike,
-            Fate::Updated => (self.pod == seen.pod || is_alike) && self.gives(seen),
+            Fate::Created => self.revision == seen.revision && (!self.is_named || self.is_of(seen)),
+            Fate::Deleted => self.is_of(seen) || is_alike,
+            Fate::Updated => (self.is_of(seen) || is_alike) && self.gives(seen),
         }
+    }
+
+    /// Is it for this very pod?
+    pub(super) fn is_of(&self, seen: &Seen) -> bool {
+        self.pod == seen.pod && self.namespace == seen.namespace
+    }
+
+    /// What remains of it when this was done, which it [is](Wish::is): the parts of an update that were not made yet. They are
+    /// for the pod that got the others.
+    pub(super) fn rest(&self, seen: &Seen) -> Option<Self> {
+        if self.fate != Fate::Updated {
+            return None;
+        }
+        let revision = self.revision.clone().filter(|_| seen.revision.is_none());
+        let mut images = self.images.clone()?;
+        images.retain(|container, _| !seen.images.contains_key(container));
+        (revision.is_some() || !images.is_empty()).then(|| Self {
+            namespace: seen.namespace.clone(),
+            pod: seen.pod.clone(),
+            revision,
+            images: Some(images),
+            traits: None,
+            ..self.clone()
+        })
     }
 
     /// Does it give what the pod got? An update may be made in parts.
@@ -142,6 +172,7 @@ fn wish(step: &Step, traits: impl Fn(&str, &str) -> Option<Traits>) -> Option<Wi
     let target = step.write.target();
     let of = |fate| Wish {
         fate,
+        namespace: target.namespace.clone(),
         pod: target.name.clone(),
         is_named: true,
         revision: None,
@@ -224,6 +255,7 @@ pub(super) fn is_first_step(old: &PodView, new: &PodView) -> bool {
 pub(super) fn seen(old: Option<&PodView>, new: &PodView, is_gone: bool) -> Option<Seen> {
     let of = |fate| Seen {
         fate,
+        namespace: new.namespace.to_string(),
         pod: new.name.to_string(),
         revision: None,
         images: BTreeMap::new(),
@@ -231,6 +263,7 @@ pub(super) fn seen(old: Option<&PodView>, new: &PodView, is_gone: bool) -> Optio
         version: Version::of(new),
         is_disruption: new.is_true(DISRUPTION_TARGET),
         is_of_sidecars: false,
+        injector: None,
     };
     let Some(old) = old else {
         return (!is_gone).then(|| Seen {
@@ -252,8 +285,16 @@ pub(super) fn seen(old: Option<&PodView>, new: &PodView, is_gone: bool) -> Optio
         .filter(|container| !before.contains(&(&container.name, &container.image)))
         .map(|container| (container.name.to_string(), container.image.to_string()));
     let images: BTreeMap<String, String> = changed.collect();
-    (revision.is_some() || !images.is_empty()).then(|| Seen {
-        is_of_sidecars: revision.is_none() && new.annotations.get(INJECTED_SIDECARS).is_some(),
+    if revision.is_none() && images.is_empty() {
+        return None;
+    }
+    let is_of_sidecars = revision.is_none() && injectors(new).next().is_some();
+    let mut upgraded_by = upgraded_by(old, new);
+    let injector = upgraded_by.pop_first();
+    let injector = injector.filter(|_| is_of_sidecars && upgraded_by.is_empty());
+    Some(Seen {
+        is_of_sidecars,
+        injector,
         revision,
         images,
         ..of(Fate::Updated)

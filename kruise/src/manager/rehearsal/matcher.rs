@@ -1,17 +1,19 @@
 //! Compares what plans would do to pods with what was done to them.
 //!
 //! # What it promises
-//! - What was done *agrees* if the plan of the state before it has it, or a plan that was made shortly before. Names of new
-//!   pods do not count, unless they are ordinals, nor which of equal pods comes first.
+//! - What was done *agrees* if the plan of the state before it has it, or a plan that was made shortly before and whose wish is not
+//!   used up ([`claims`](super::claims)). Names of new pods do not count, unless they are ordinals, nor which of equal pods comes first.
 //! - It *differs* only if that plan was made from the specification that the manager had. If the cache has a specification of the
 //!   owner that is newer than the write, or gets an older one after it, the write is *not compared*. So a manager that is
 //!   faster than the rehearsal, or caches that follow at different speeds, are no difference.
-//! - What plans have wanted for longer than [`GRACE`], without anything of the sort being done, differs.
+//! - What plans have wanted for longer than [`GRACE`], without anything of the sort being done, differs
+//!   ([`standing`](super::standing)). An interruption of the watch does not count.
+//! - What becomes of pods in a namespace that is being deleted is no difference.
 //!
 //! Time is an argument.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
 
@@ -20,23 +22,18 @@ use kube_cache::{ObjectKey, Version};
 
 use super::{
     acts::{Fate, Seen, Verdict, Wish},
-    report::{Difference, Report, Tally},
+    claims::{Claims, GRACE, Pods},
+    differences::{Differences, Suspect},
+    owner::{Owner, about},
+    report::{Report, Tally},
+    standing::Standing,
 };
-
-/// For so long plans may want something that is not done. What a plan no longer wants is remembered for as long.
-pub(super) const GRACE: Duration = Duration::from_secs(30);
 
 /// Most writes of a plan that are named in a difference.
 const NAMED: usize = 3;
 
-/// An object with a controller of ours.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Owner {
-    /// Name of the controller.
-    pub(super) controller: &'static str,
-    /// The object.
-    pub(super) key: ObjectKey,
-}
+/// Most pods of an owner whose first steps are kept that no plan had.
+const BEGUN: usize = 1_000;
 
 /// What is known of an owner when something is done to a pod of it.
 pub(super) struct Before<'b> {
@@ -57,51 +54,22 @@ pub(super) struct FirstStep<'s> {
     pub(super) version: Option<Version>,
 }
 
-/// What makes two wishes of one owner the same one.
-type Identity = (Fate, String, Option<String>);
-
-fn identity(wish: &Wish) -> Identity {
-    let pod = if wish.fate == Fate::Created && !wish.is_named {
-        String::new()
-    } else {
-        wish.pod.clone()
-    };
-    (wish.fate, pod, wish.revision.clone())
-}
-
-/// Something that plans want.
-#[derive(Debug)]
-struct Standing {
-    wish: Wish,
-    /// Since when, without anything of the sort being done.
-    since: Duration,
-    /// When the last plan with it was made.
-    last: Duration,
-}
-
-impl Standing {
-    fn lasted(&self) -> Duration {
-        self.last.saturating_sub(self.since)
-    }
-
-    fn difference(&self, about: &str) -> Option<Difference> {
-        let seconds = self.lasted().as_secs();
-        (self.lasted() >= GRACE).then(|| Difference {
-            about: about.to_owned(),
-            text: format!(
-                "this build would {}; nothing like it was done in {seconds} s",
-                self.wish.text
-            ),
-        })
-    }
+/// What is known of a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Namespace {
+    /// It is there, and not being deleted.
+    Stays,
+    /// It is being deleted.
+    Ends,
+    /// It is gone.
+    Gone,
 }
 
 #[derive(Debug, Default)]
 struct State {
     kind: String,
-    standing: BTreeMap<Identity, Standing>,
-    /// What plans have wanted, and when they ended to.
-    past: VecDeque<(Duration, Wish)>,
+    standing: Standing,
+    claims: Claims,
     /// Is it being deleted?
     ends: bool,
     /// The newest version that the cache has told of.
@@ -115,30 +83,15 @@ struct State {
     begun_early: BTreeSet<String>,
 }
 
-impl State {
-    fn wanted(&self) -> impl Iterator<Item = &Wish> {
-        let standing = self.standing.values().map(|standing| &standing.wish);
-        standing.chain(self.past.iter().map(|(_, wish)| wish))
-    }
-}
-
-/// Something that no plan had, so far.
-#[derive(Debug)]
-struct Suspect {
-    owner: Owner,
-    kind: String,
-    seen: Seen,
-    text: String,
-}
-
 /// Compares.
 #[derive(Debug, Default)]
 pub(super) struct Matcher {
     owners: BTreeMap<Owner, State>,
     kinds: BTreeMap<String, Tally>,
     objects: BTreeSet<(String, ObjectKey)>,
-    suspects: Vec<Suspect>,
-    undone: Vec<Difference>,
+    differences: Differences,
+    /// Namespaces that are being deleted, and since when they are gone.
+    ending: BTreeMap<String, Option<Duration>>,
 }
 
 impl Matcher {
@@ -147,71 +100,66 @@ impl Matcher {
     }
 
     /// A plan was made.
-    pub(super) fn planned(&mut self, owner: &Owner, kind: &str, wishes: Vec<Wish>, now: Duration) {
+    pub(super) fn planned(&mut self, owner: &Owner, kind: &str, wishes: &[Wish], now: Duration) {
         if !kind.is_empty() && self.objects.insert((kind.to_owned(), owner.key.clone())) {
             self.tally(kind).objects += 1;
         }
         let state = self.owners.entry(owner.clone()).or_default();
         kind.clone_into(&mut state.kind);
-        let mut before = std::mem::take(&mut state.standing);
-        for wish in wishes {
-            let identity = identity(&wish);
-            let since = before.remove(&identity).map(|standing| standing.since);
-            let since = state
-                .standing
-                .get(&identity)
-                .map_or(since.unwrap_or(now), |same| same.since);
-            let standing = Standing {
-                wish,
-                since,
-                last: now,
-            };
-            state.standing.insert(identity, standing);
-        }
-        let about = about(kind, &owner.key);
-        for standing in before.into_values() {
-            self.undone.extend(standing.difference(&about));
-            state.past.push_back((now, standing.wish));
-        }
-        while (state.past.front()).is_some_and(|(ended, _)| now.saturating_sub(*ended) > GRACE) {
-            state.past.pop_front();
-        }
+        // Where a namespace is being deleted, no pod can be created.
+        let standing = wishes
+            .iter()
+            .filter(|wish| !self.ending.contains_key(&wish.namespace));
+        let undone = state.standing.planned(&about(kind, &owner.key), standing, now);
+        self.differences.undone(undone);
+        state.claims.planned(wishes, now);
     }
 
     /// Something was done to a pod of this owner.
     pub(super) fn seen(&mut self, owner: &Owner, before: &Before<'_>, seen: Seen, now: Duration) -> Verdict {
-        let verdict = self.verdict(owner, before, &seen);
-        match verdict {
-            Verdict::Agrees => self.done(owner, &seen, now),
-            Verdict::Differs => self.suspects.push(Suspect {
-                owner: owner.clone(),
-                kind: before.kind.to_owned(),
-                text: told(&seen, before.wishes.unwrap_or_default()),
-                seen: seen.clone(),
-            }),
-            Verdict::ByOthers | Verdict::NotCompared => {}
-        }
+        let verdict = self.verdict(owner, before, &seen, now);
         if let Some(state) = self.owners.get_mut(owner) {
             state.begun.remove(&seen.pod);
             state.begun_early.remove(&seen.pod);
         }
         self.tally(before.kind).count(verdict, seen.fate);
+        if verdict == Verdict::Differs {
+            self.differences.suspect(Suspect {
+                owner: owner.clone(),
+                kind: before.kind.to_owned(),
+                text: told(&seen, before.wishes.unwrap_or_default()),
+                seen,
+            });
+        }
         verdict
     }
 
-    fn verdict(&self, owner: &Owner, before: &Before<'_>, seen: &Seen) -> Verdict {
-        let state = self.owners.get(owner);
-        let ends = state.is_some_and(|state| state.ends);
+    fn verdict(&mut self, owner: &Owner, before: &Before<'_>, seen: &Seen, now: Duration) -> Verdict {
+        let is_ending = self.ending.contains_key(&seen.namespace);
+        let mut state = self.owners.get_mut(owner);
+        let ends = is_ending || state.as_ref().is_some_and(|state| state.ends);
         if seen.fate == Fate::Deleted && (ends || seen.is_disruption) {
+            if let Some(state) = state {
+                state.claims.use_up(seen, Pods::This, now);
+            }
             return Verdict::ByOthers;
         }
         let planned = before.wishes.unwrap_or_default();
-        if planned.iter().any(|wish| wish.is(seen)) || self.is_wanted(owner, seen) {
+        let is_planned = planned.iter().any(|wish| wish.is(seen));
+        let is_claimed = (state.as_mut()).is_some_and(|state| state.claims.use_up(seen, Pods::Alike, now));
+        if is_planned || is_claimed {
+            if let Some(state) = state {
+                state.standing.done(seen.fate, now);
+            }
+            return Verdict::Agrees;
+        }
+        if self.use_up_of_others(Some(owner), seen, now).is_some() {
             return Verdict::Agrees;
         }
         let is_older = self.is_older(owner, before.version, seen);
+        let state = self.owners.get(owner);
         let is_early = state.is_some_and(|state| state.begun_early.contains(&seen.pod));
-        if before.wishes.is_none() || seen.is_of_sidecars || is_older || is_early {
+        if before.wishes.is_none() || seen.is_of_sidecars || is_older || is_early || is_ending {
             return Verdict::NotCompared;
         }
         Verdict::Differs
@@ -223,8 +171,11 @@ impl Matcher {
         let state = self.owners.entry(owner.clone()).or_default();
         if wishes.is_empty() {
             state.begun.insert(step.pod.to_owned(), step.version);
+            if state.begun.len() > BEGUN {
+                state.begun.pop_first();
+            }
         }
-        state.past.extend(wishes.into_iter().map(|wish| (now, wish)));
+        state.claims.decided(wishes, now);
     }
 
     /// Something was done to a pod of an owner that the caches do not have: it is gone, or not there yet.
@@ -238,20 +189,38 @@ impl Matcher {
         verdict
     }
 
-    /// Do plans want this, or did they shortly before? The plans of other objects than the owner count for this very pod.
-    fn is_wanted(&self, owner: &Owner, seen: &Seen) -> bool {
-        let namespace = &owner.key.namespace;
-        self.owners.iter().any(|(of, state)| {
-            let mut wanted = state.wanted();
-            if of == owner {
-                wanted.any(|wish| wish.is(seen))
-            } else {
-                let is_near = of.key.namespace == *namespace || of.key.namespace.is_empty();
-                is_near
-                    && seen.fate != Fate::Created
-                    && wanted.any(|wish| wish.pod == seen.pod && wish.is(seen))
-            }
+    /// Something was done to a pod that no object with a controller of ours owns. It agrees if plans want it for this very pod. What
+    /// else becomes of such a pod is decided by others, unless it was updated in place: then it is of this kind.
+    pub(super) fn seen_elsewhere(&mut self, kind: &str, seen: &Seen, now: Duration) -> Option<Verdict> {
+        if let Some(kind) = self.use_up_of_others(None, seen, now) {
+            self.tally(&kind).count(Verdict::Agrees, seen.fate);
+            return Some(Verdict::Agrees);
+        }
+        (seen.fate == Fate::Updated).then(|| {
+            self.tally(kind).count(Verdict::NotCompared, seen.fate);
+            Verdict::NotCompared
         })
+    }
+
+    /// Do plans of this object want this?
+    pub(super) fn is_wanted(&self, owner: &Owner, seen: &Seen, now: Duration) -> bool {
+        let state = self.owners.get(owner);
+        state.is_some_and(|state| state.claims.have(seen, now))
+    }
+
+    /// Uses up what plans of other objects want for this very pod. Returns the kind of the object.
+    fn use_up_of_others(&mut self, owner: Option<&Owner>, seen: &Seen, now: Duration) -> Option<String> {
+        if seen.fate == Fate::Created {
+            return None;
+        }
+        let is_near = |of: &Owner| of.key.namespace.is_empty() || *of.key.namespace == *seen.namespace;
+        let others = self.owners.iter_mut();
+        let mut others = others.filter(|(of, _)| Some(*of) != owner && is_near(of));
+        let used_up =
+            others.find_map(|(_, state)| state.claims.use_up(seen, Pods::This, now).then_some(state));
+        let state = used_up?;
+        state.standing.done(seen.fate, now);
+        Some(state.kind.clone())
     }
 
     /// Is it older than the specification that the plan was made from?
@@ -264,18 +233,6 @@ impl Matcher {
         // A version that the cache has not told of yet may be another specification.
         let untold = planned_at.filter(|at| state.and_then(|state| state.told) < Some(*at));
         specified.max(untold).is_none_or(|at| done < at)
-    }
-
-    /// What was wanted is done, and nothing of the sort has stood for long.
-    fn done(&mut self, owner: &Owner, seen: &Seen, now: Duration) {
-        let Some(state) = self.owners.get_mut(owner) else {
-            return;
-        };
-        for standing in state.standing.values_mut() {
-            if standing.wish.fate == seen.fate {
-                standing.since = now;
-            }
-        }
     }
 
     /// Another state of an owner has arrived.
@@ -295,18 +252,56 @@ impl Matcher {
         state
             .begun_early
             .extend(begun.filter(|(_, done)| is_late(*done)).map(|(pod, _)| pod));
-        for suspect in std::mem::take(&mut self.suspects) {
-            if suspect.owner == *owner && is_late(suspect.seen.version) {
-                let is_collected = suspect.seen.fate == Fate::Deleted && !now.stays;
-                let verdict = if is_collected {
-                    Verdict::ByOthers
-                } else {
-                    Verdict::NotCompared
-                };
-                self.tally(&suspect.kind).count(verdict, suspect.seen.fate);
+        let is_settled = |suspect: &Suspect| suspect.owner == *owner && is_late(suspect.seen.version);
+        self.settle(is_settled, !now.stays);
+    }
+
+    /// Counts those that turn out to be no differences: deletions as those of others where their reason ends, too.
+    fn settle(&mut self, is_none: impl Fn(&Suspect) -> bool, ends: bool) {
+        for suspect in self.differences.settle(is_none) {
+            let is_collected = suspect.seen.fate == Fate::Deleted && ends;
+            let verdict = if is_collected {
+                Verdict::ByOthers
             } else {
-                self.suspects.push(suspect);
-            }
+                Verdict::NotCompared
+            };
+            self.tally(&suspect.kind).count(verdict, suspect.seen.fate);
+        }
+    }
+
+    /// Another state of a namespace has arrived. Whatever becomes of pods while it is being deleted is no difference.
+    pub(super) fn namespace(
+        &mut self,
+        name: &str,
+        state: Namespace,
+        version: Option<Version>,
+        now: Duration,
+    ) {
+        // Events of its pods may arrive after that of its end.
+        self.ending
+            .retain(|_, gone| gone.is_none_or(|at| now.saturating_sub(at) <= GRACE));
+        if state == Namespace::Stays {
+            self.ending.remove(name);
+            return;
+        }
+        let gone = (state == Namespace::Gone).then_some(now);
+        if self.ending.insert(name.to_owned(), gone).is_some() {
+            return;
+        }
+        for (owner, of_owner) in &mut self.owners {
+            let about = about(&of_owner.kind, &owner.key);
+            let undone = of_owner.standing.leave(name, &about);
+            self.differences.undone(undone);
+        }
+        let is_late = |done: Option<Version>| version.zip(done).is_none_or(|(at, done)| at < done);
+        let is_in = |suspect: &Suspect| suspect.seen.namespace == name && is_late(suspect.seen.version);
+        self.settle(is_in, true);
+    }
+
+    /// What became of pods until now is not known: the watch has ended, and a list shows what there is.
+    pub(super) fn interrupted(&mut self, now: Duration) {
+        for state in self.owners.values_mut() {
+            state.standing.begin_again(now);
         }
     }
 
@@ -317,32 +312,17 @@ impl Matcher {
 
     /// What was found so far.
     pub(super) fn report(&self, lasted: Duration) -> Report {
-        let suspects = self.suspects.iter().map(|suspect| Difference {
-            about: about(&suspect.kind, &suspect.owner.key),
-            text: suspect.text.clone(),
-        });
-        let standing = self.owners.iter().flat_map(|(owner, state)| {
-            let about = about(&state.kind, &owner.key);
-            let standing = state.standing.values();
-            standing.filter_map(move |standing| standing.difference(&about))
-        });
+        let standing = self
+            .owners
+            .iter()
+            .flat_map(|(owner, state)| state.standing.differences(&about(&state.kind, &owner.key)));
+        let (differences, more) = self.differences.with(standing);
         Report {
             lasted,
             kinds: self.kinds.clone(),
-            differences: suspects
-                .chain(self.undone.iter().cloned())
-                .chain(standing)
-                .collect(),
+            differences,
+            more,
         }
-    }
-}
-
-/// An object, as it is printed.
-fn about(kind: &str, key: &ObjectKey) -> String {
-    if kind.is_empty() {
-        key.to_string()
-    } else {
-        format!("{kind} {key}")
     }
 }
 

@@ -7,19 +7,25 @@
 //! it. So each event of a pod that says that it was created, deleted or updated in place is looked at *before* the cache has it:
 //! its owner is planned from the state that the write left, and the write agrees if that plan has it. So is an event that takes a pod
 //! out of service: what a manager does in several writes is decided before the first one. [`matcher`] has the rules for caches that
-//! follow at different speeds.
+//! follow at different speeds. Sidecars of a pod are upgraded by what injected them: its plan judges that, whoever owns the pod.
 //!
 //! # What it promises
 //! - Nothing is written.
-//! - Every write that an event shows agrees, differs, or is counted as not compared.
+//! - Every write that an event shows agrees, differs, or is counted as not compared. Of pods that no object of ours owns, only
+//!   updates in place count, and what a plan has.
+//! - What it remembers is bounded, but for what the cluster has: of differences, a number is listed, and those beyond are counted.
 //!
 //! # What is not here
 //! Writes that do not decide what becomes of pods: revisions, claims, labels, conditions, status. Resources of containers, which
 //! other programs change, too. Changes that a new list shows, after a watch has ended: a list has no order.
 
 mod acts;
+mod claims;
+mod differences;
 mod matcher;
+mod owner;
 mod report;
+mod standing;
 #[cfg(test)]
 mod tests;
 
@@ -38,7 +44,7 @@ use kruise_runtime::{
     events::ObjectRef,
     worker::{DryRun, ObjectState},
 };
-use kruise_views::PodView;
+use kruise_views::{OwnerView, PodView};
 use kube_cache::{Event, ObjectKey, SharedInformer, Version};
 use tokio::time::Instant;
 
@@ -46,9 +52,13 @@ use super::{
     printed::Printed,
     registration::{Built, Registration, Runnable},
 };
-use crate::controllers::caches::PODS;
-use acts::{Fate, Traits, Wish, is_first_step, seen, wishes};
-use matcher::{Before, FirstStep, Matcher, Owner};
+use crate::controllers::{
+    caches::{NAMESPACES, PODS},
+    pod_marks::{INJECTOR, injectors},
+};
+use acts::{Fate, Seen, Traits, Wish, is_first_step, seen, wishes};
+use matcher::{Before, FirstStep, Matcher, Namespace};
+use owner::Owner;
 
 /// A rehearsal. It prints what it would write, as [`Printed`] does, and compares.
 pub struct Rehearsal {
@@ -112,12 +122,27 @@ impl Rehearsal {
                 this.coming(event);
             }
         });
+        let this = Arc::downgrade(self);
+        // Followed if a controller reads them.
+        caches.on_change(&NAMESPACES, move |delta| {
+            if let Some((this, namespace)) = this.upgrade().zip(delta.latest()) {
+                let state = match &delta.new {
+                    None => Namespace::Gone,
+                    Some(new) if new.is_terminating() => Namespace::Ends,
+                    Some(_) => Namespace::Stays,
+                };
+                let version = Version::of(&**namespace);
+                this.matcher()
+                    .namespace(namespace.name(), state, version, this.now());
+            }
+        });
     }
 
     /// What was found, and whether there are differences.
     pub(super) fn result(&self) -> (String, bool) {
-        let report = self.matcher().report(self.began.elapsed());
-        (report.to_string(), !report.differences.is_empty())
+        let report = self.matcher().report(self.now());
+        let differs = !report.differences.is_empty() || report.more > 0;
+        (report.to_string(), differs)
     }
 
     fn matcher(&self) -> MutexGuard<'_, Matcher> {
@@ -138,7 +163,11 @@ impl Rehearsal {
         let (new, is_gone) = match event {
             Event::Added(pod) | Event::Modified(pod) => (pod, false),
             Event::Deleted(pod) => (pod, true),
-            Event::ListStarted | Event::Page(_) | Event::ListDone { .. } | Event::Bookmark(_) => return None,
+            Event::ListStarted | Event::ListDone { .. } => {
+                self.matcher().interrupted(self.now());
+                return None;
+            }
+            Event::Page(_) | Event::Bookmark(_) => return None,
         };
         let process = self.process.get()?;
         let (old, is_replay) = {
@@ -159,15 +188,28 @@ impl Rehearsal {
         if seen.is_none() && !goes_on {
             return None;
         }
-        let owner = new.controller.as_deref()?;
-        let (registration, controller) = process.controller(&owner.group, &owner.kind)?;
-        let key = ObjectKey::new(new.namespace.clone(), owner.name.clone());
-        // A panic would end the watch.
-        let planned = catch_unwind(AssertUnwindSafe(|| controller.plan_now(&key)));
-        let planned = planned.unwrap_or_else(|_| {
-            tracing::error!(controller = registration.name, %key, "the plan panicked");
-            None
-        });
+        if let Some(seen) = seen.as_ref().filter(|seen| seen.injector.is_some()) {
+            return self.upgraded(process, new, seen);
+        }
+        let owner = new.controller.as_deref();
+        let ours = owner.and_then(|owner| Some((owner, process.controller(&owner.group, &owner.kind)?)));
+        let Some((owner, controller)) = ours else {
+            self.elsewhere(new, &seen?);
+            return None;
+        };
+        self.of_ours(owner, controller, new, (seen, goes_on))
+    }
+
+    /// Something was done to a pod of an object of ours. It may be the first of several writes, if it goes on.
+    fn of_ours(
+        &self,
+        owner: &OwnerView,
+        (registration, controller): (&'static Registration, Arc<dyn Runnable>),
+        pod: &PodView,
+        (seen, goes_on): (Option<Seen>, bool),
+    ) -> Option<()> {
+        let key = ObjectKey::new(pod.namespace.clone(), owner.name.clone());
+        let planned = plan(registration, &*controller, &key);
         let Some((about, plan)) = planned.filter(|(about, _)| *about.uid == *owner.uid) else {
             let seen = seen?;
             let verdict = self.matcher().seen_without_owner(&owner.kind, &seen);
@@ -181,25 +223,81 @@ impl Rehearsal {
             key,
         };
         if goes_on {
-            let of_pod = wishes.iter().flatten().filter(|wish| *wish.pod == *new.name);
+            let of_pod = wishes.iter().flatten().filter(|wish| *wish.pod == *pod.name);
             let of_pod = of_pod.cloned().collect();
             let step = FirstStep {
-                pod: &new.name,
-                version: Version::of(new),
+                pod: &pod.name,
+                version: Version::of(pod),
             };
             self.matcher().begins(&owner, step, of_pod, self.now());
         }
-        let seen = seen?;
         let before = Before {
             kind,
             version: about.resource_version.parse().ok(),
             wishes: wishes.as_deref(),
         };
-        let (pod, fate) = (seen.pod.clone(), seen.fate);
-        let verdict = self.matcher().seen(&owner, &before, seen, self.now());
-        tracing::debug!(controller = owner.controller, key = %owner.key, pod, ?fate, ?verdict, "compared");
+        self.compared(&owner, &before, seen?);
         Some(())
     }
+
+    /// Sidecars in a pod were upgraded, whoever owns the pod.
+    fn upgraded(&self, process: &Process, pod: &PodView, seen: &Seen) -> Option<()> {
+        let ours = process.controller(INJECTOR.group, INJECTOR.kind);
+        let Some((registration, controller)) = ours else {
+            self.elsewhere(pod, seen);
+            return None;
+        };
+        let owner = Owner {
+            controller: registration.name,
+            key: ObjectKey::new("", seen.injector.as_deref()?),
+        };
+        // Of several that share a pod, one waits for the other, and the order says nothing.
+        let seen = Seen {
+            is_of_sidecars: injectors(pod).nth(1).is_some(),
+            ..seen.clone()
+        };
+        // A plan is large where there are many pods: one that was made already does, if it has this.
+        let is_wanted = self.matcher().is_wanted(&owner, &seen, self.now());
+        let planned = (!is_wanted).then(|| plan(registration, &*controller, &owner.key));
+        let planned = planned.flatten();
+        let wishes = planned.as_ref().filter(|(_, plan)| plan.needs.is_empty());
+        let wishes = wishes.map(|(_, plan)| self.wishes(plan));
+        let version = planned.and_then(|(about, _)| about.resource_version.parse().ok());
+        let before = Before {
+            kind: INJECTOR.kind,
+            version,
+            wishes: wishes.as_deref(),
+        };
+        self.compared(&owner, &before, seen);
+        Some(())
+    }
+
+    /// Something was done to a pod that no object of ours owns.
+    fn elsewhere(&self, pod: &PodView, seen: &Seen) {
+        let has_sidecars = injectors(pod).next().is_some();
+        let kind = if has_sidecars { INJECTOR.kind } else { "Pod" };
+        let verdict = self.matcher().seen_elsewhere(kind, seen, self.now());
+        tracing::debug!(pod = seen.pod, fate = ?seen.fate, ?verdict, "compared without an owner");
+    }
+
+    fn compared(&self, owner: &Owner, before: &Before<'_>, seen: Seen) {
+        let (pod, fate) = (seen.pod.clone(), seen.fate);
+        let verdict = self.matcher().seen(owner, before, seen, self.now());
+        tracing::debug!(controller = owner.controller, key = %owner.key, pod, ?fate, ?verdict, "compared");
+    }
+}
+
+/// An object, and its plan from the caches as they are. A panic would end the watch.
+fn plan(
+    registration: &'static Registration,
+    controller: &dyn Runnable,
+    key: &ObjectKey,
+) -> Option<(ObjectRef, Plan)> {
+    let planned = catch_unwind(AssertUnwindSafe(|| controller.plan_now(key)));
+    planned.unwrap_or_else(|_| {
+        tracing::error!(controller = registration.name, %key, "the plan panicked");
+        None
+    })
 }
 
 impl DryRun for Rehearsal {
@@ -216,7 +314,7 @@ impl DryRun for Rehearsal {
             key: key.clone(),
         };
         let wishes = self.wishes(plan);
-        self.matcher().planned(&owner, kind, wishes, self.now());
+        self.matcher().planned(&owner, kind, &wishes, self.now());
     }
 
     fn failed(&self, controller: &'static str, key: &ObjectKey, about: Option<&ObjectRef>, error: &str) {

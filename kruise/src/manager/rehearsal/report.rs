@@ -11,6 +11,8 @@ pub(super) struct Report {
     /// By kind.
     pub(super) kinds: BTreeMap<String, Tally>,
     pub(super) differences: Vec<Difference>,
+    /// How many differences there are beyond these.
+    pub(super) more: usize,
 }
 
 /// The figures of one kind.
@@ -68,7 +70,7 @@ impl fmt::Display for Report {
             self.lasted.as_secs(),
             of_all(|tally| tally.objects),
             of_all(Tally::agreements),
-            self.differences.len(),
+            self.differences.len() + self.more,
             of_all(|tally| tally.not_compared),
         )?;
         for (kind, tally) in self.kinds.iter().filter(|(_, tally)| tally.is_of_pods()) {
@@ -87,6 +89,9 @@ impl fmt::Display for Report {
         }
         for difference in &self.differences {
             writeln!(f, "difference {}: {}", difference.about, difference.text)?;
+        }
+        if self.more > 0 {
+            writeln!(f, "and {} more differences", self.more)?;
         }
         Ok(())
     }

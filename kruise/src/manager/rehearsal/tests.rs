@@ -9,10 +9,17 @@ use serde_json::{Value, json};
 
 use super::{
     acts::{Fate, Seen, Wish, seen, wishes},
-    matcher::{Before, FirstStep, GRACE, Matcher, Owner},
+    claims::GRACE,
+    matcher::{Before, FirstStep, Matcher, Namespace},
+    owner::Owner,
     report::{Report, Tally},
     *,
 };
+
+mod coming;
+mod ends;
+mod sidecars;
+mod used_up;
 
 const NAME: &str = "cloneset-controller";
 
@@ -160,7 +167,7 @@ impl Scene {
 
     fn planned(&mut self, wishes: Vec<Wish>) {
         let now = self.now();
-        self.matcher.planned(&self.owner, "CloneSet", wishes, now);
+        self.matcher.planned(&self.owner, "CloneSet", &wishes, now);
     }
 
     /// The event of a pod, whose version is 50, while the cache has the owner at a version.
@@ -435,7 +442,7 @@ fn what_the_plan_of_another_object_wants_for_this_very_pod_agrees() {
         };
         scene
             .matcher
-            .planned(&of_sidecars, "SidecarSet", wishes.clone(), Duration::ZERO);
+            .planned(&of_sidecars, "SidecarSet", &wishes, Duration::ZERO);
         let new = with(
             pod_before.clone(),
             "/spec/containers",

@@ -5,6 +5,8 @@
 //! starts again, as a kubelet would start it. Addresses of pods lead nowhere, so nothing is sent to them.
 
 mod node;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -19,6 +21,7 @@ use kruise_agent_sim::{Caller, PACE, SimulatedNode, settings};
 use kruise_api::names::nodeimage::AGENT;
 use kruise_runtime::client::{self, Source};
 use kruise_runtime::follow::{Scope, follow};
+use kruise_runtime::shutdown::stopped;
 use kruise_runtime::{Client, Clock};
 use kruise_sim::http::Live;
 use kruise_sim::runtime::{Answer, Call, Error};
@@ -36,6 +39,8 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_PULLS: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
 /// From the failure of an agent to the start of the next one on its node.
 const RESTART: Duration = Duration::from_secs(1);
+/// How long all of them may take to end. Each ends within four seconds by itself.
+const DRAIN: Duration = Duration::from_secs(5);
 
 /// The agents of all nodes, in this process.
 #[derive(Debug)]
@@ -75,9 +80,16 @@ impl Agents {
     }
 
     /// Ends all of them, once their last writes are done.
-    pub(super) async fn stop(self) -> anyhow::Result<()> {
+    pub(super) async fn stop(mut self) -> anyhow::Result<()> {
         self.stop.send_replace(true);
-        Ok(self.task.await?)
+        if let Ok(ended) = tokio::time::timeout(DRAIN, &mut self.task).await {
+            return Ok(ended?);
+        }
+        tracing::warn!("agents are still at work after {DRAIN:?}");
+        self.task.abort();
+        // It was aborted: its result does not matter.
+        let _ = self.task.await;
+        Ok(())
     }
 }
 
@@ -91,9 +103,9 @@ struct Place {
     stop: watch::Receiver<bool>,
 }
 
-/// Runs an agent for each node, until all are stopped.
+/// Runs an agent for each node, until all are stopped and have ended.
 async fn attend_all(place: Place) {
-    let (news, mut changes) = mpsc::unbounded_channel();
+    let (news, changes) = mpsc::unbounded_channel();
     let pass = move |delta: Delta<Node>| {
         // Nobody receives it when all are stopped.
         let _unheard = news.send(delta);
@@ -109,55 +121,85 @@ async fn attend_all(place: Place) {
         jitter,
         place.stop.clone(),
     );
-    let mut agents = JoinSet::new();
-    let starting = async {
-        // Whether each node answers. A node that is gone has no sender.
-        let mut answers: BTreeMap<Box<str>, (Box<str>, watch::Sender<bool>)> = BTreeMap::new();
-        while let Some(Delta { old, new }) = changes.recv().await {
-            let Some(node) = new else {
-                if let Some(old) = old {
-                    answers.remove(&old.metadata.name);
-                }
-                continue;
-            };
-            let known = answers.get(&node.metadata.name);
-            if let Some((_, answers)) = known.filter(|(uid, _)| *uid == node.metadata.uid) {
-                let is = node.answers();
-                answers.send_if_modified(|was| std::mem::replace(was, is) != is);
-            } else {
-                let (sender, receiver) = watch::channel(node.answers());
-                agents.spawn(attend(place.clone(), node.metadata.name.to_string(), receiver));
-                answers.insert(node.metadata.name.clone(), (node.metadata.uid.clone(), sender));
-            }
-            while agents.try_join_next().is_some() {}
-        }
-    };
+    let attending = attend_each(changes, |node, answers| attend(place.clone(), node, answers));
     // Following ends when all are stopped; its channel ends with it, and with the channel the start of agents.
-    tokio::join!(following, starting);
+    tokio::join!(following, attending);
+}
+
+/// Attends to each node that appears, with its name and whether it answers, until no more changes come and all of them have
+/// ended. A node that is gone has no sender of answers.
+async fn attend_each<A: Future<Output = ()> + Send + 'static>(
+    mut changes: mpsc::UnboundedReceiver<Delta<Node>>,
+    attend: impl Fn(String, watch::Receiver<bool>) -> A,
+) {
+    let mut agents = JoinSet::new();
+    // Until the last agent has ended: no node is gone because all are stopped.
+    let mut answers: BTreeMap<Box<str>, (Box<str>, watch::Sender<bool>)> = BTreeMap::new();
+    while let Some(Delta { old, new }) = changes.recv().await {
+        let Some(node) = new else {
+            if let Some(old) = old {
+                answers.remove(&old.metadata.name);
+            }
+            continue;
+        };
+        let known = answers.get(&node.metadata.name);
+        if let Some((_, answers)) = known.filter(|(uid, _)| *uid == node.metadata.uid) {
+            let is = node.answers();
+            answers.send_if_modified(|was| std::mem::replace(was, is) != is);
+        } else {
+            let (sender, receiver) = watch::channel(node.answers());
+            agents.spawn(attend(node.metadata.name.to_string(), receiver));
+            answers.insert(node.metadata.name.clone(), (node.metadata.uid.clone(), sender));
+        }
+        while agents.try_join_next().is_some() {}
+    }
     while agents.join_next().await.is_some() {}
 }
 
-/// Runs the agent of a node for as long as the node exists.
-async fn attend(place: Place, node: String, mut answers: watch::Receiver<bool>) {
+/// Runs the agent of a node for as long as the node exists, or until all are stopped.
+async fn attend(place: Place, node: String, answers: watch::Receiver<bool>) {
     let mut exists = answers.clone();
     let _permit = tokio::select! {
         biased;
         _gone = exists.wait_for(|_| false) => return,
+        () = stopped(place.stop.clone()) => return,
         permit = place.permits.clone().acquire_owned() => permit,
     };
-    while until(&mut answers, true).await && !*place.stop.borrow() {
+    let agent = || async {
+        let ended = place.agent(&node).await;
+        ended.inspect_err(|error| tracing::error!("the agent of {node} starts again: {error}"))
+    };
+    keep(answers, place.stop.clone(), agent).await;
+}
+
+/// Runs an agent while its node answers, and starts it again when it fails. It is dropped when its node does not answer, as when
+/// the node loses power. When all are stopped, it ends by itself.
+async fn keep<E, R: Future<Output = Result<(), E>>>(
+    mut answers: watch::Receiver<bool>,
+    stop: watch::Receiver<bool>,
+    agent: impl Fn() -> R,
+) {
+    loop {
+        tokio::select! {
+            biased;
+            () = stopped(stop.clone()) => return,
+            answers = until(&mut answers, true) => if !answers {
+                return;
+            },
+        }
         let ended = tokio::select! {
             biased;
-            // The agent is dropped, as when its node loses power.
             _exists = until(&mut answers, false) => continue,
-            ended = place.agent(&node) => ended,
+            ended = agent() => ended,
         };
-        match ended {
-            // All of them are stopped.
-            Ok(()) => return,
-            Err(error) => tracing::error!("the agent of {node} starts again: {error}"),
+        if ended.is_ok() {
+            return;
         }
-        tokio::time::sleep(RESTART).await;
+        tokio::select! {
+            biased;
+            () = stopped(stop.clone()) => return,
+            () = tokio::time::sleep(RESTART) => {}
+        }
     }
 }
 
@@ -175,7 +217,8 @@ impl Place {
             node: node.to_owned(),
         };
         let host = Host {
-            client: self.client.clone(),
+            // With a pace of its own, as each process has.
+            client: self.client.named(AGENT),
             node: Arc::new(SimulatedNode::new(node, runtime)),
             pods: PodNetwork::Absent,
             jitter: Arc::new(jitter),
