@@ -18,6 +18,8 @@ pub struct Run {
     pub order: Order,
     /// Ids of the containers that it restarts, by uid of the pod, when it began. Only pods whose containers had all started.
     first: BTreeMap<Arc<str>, Vec<String>>,
+    /// Requests that it is known to have created. Counted in every play, also in one that is not judged.
+    requested: usize,
     is_over: bool,
 }
 
@@ -37,9 +39,22 @@ impl Runs {
         let run = Run {
             order: order.clone(),
             first: pods.collect(),
+            requested: 0,
             is_over: false,
         };
         self.lock().insert(process, run);
+    }
+
+    /// A run says that it has created a request.
+    pub fn requests(&self, process: ProcessId) {
+        if let Some(run) = self.lock().get_mut(&process) {
+            run.requested += 1;
+        }
+    }
+
+    /// Requests of all runs.
+    pub fn requested(&self) -> usize {
+        self.lock().values().map(|run| run.requested).sum()
     }
 
     /// A run has ended, or was interrupted.

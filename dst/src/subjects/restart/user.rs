@@ -86,17 +86,20 @@ impl RestartUser {
         cluster.look(|state| self.runs.begin(process, order, &state.mirror));
         let (cluster, runs, options) = (cluster.clone(), self.runs.clone(), order.options());
         tokio::spawn(async move {
-            let noted = cluster.clone();
+            let (noted, counted) = (cluster.clone(), runs.clone());
             let note = move |line: &str| {
+                if line.ends_with(": restarting\n") {
+                    counted.requests(process);
+                }
                 noted.look(|state| {
                     let at = state.elapsed();
-                    state
-                        .trace
-                        .note(at, &format!("{process} says {}", line.trim_end()));
+                    let text = format!("{process} says {}", line.trim_end());
+                    state.trace.note(at, &text);
                 });
             };
-            let say = |line: &str| {
-                note(line);
+            let said = note.clone();
+            let say = move |line: &str| -> anyhow::Result<()> {
+                said(line);
                 Ok(())
             };
             let command = restart::restart(&options, &client, &say);

@@ -85,7 +85,7 @@ impl Oracles for RestartOracles {
     }
 
     fn counts(&self, _: &Counters) -> bool {
-        self.created.len() >= REQUESTED
+        self.runs.requested() >= REQUESTED
     }
 
     fn writes_to_come(&self, _: &Mirror) -> Option<u32> {
