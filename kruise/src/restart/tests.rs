@@ -41,16 +41,21 @@ struct State {
     away: bool,
 }
 
-#[derive(Clone, Default)]
-struct Api(Arc<Mutex<State>>);
+/// With the clock that all its clients have.
+#[derive(Clone)]
+struct Api(Arc<Mutex<State>>, Clock);
 
 impl Api {
     fn of(pods: &[&'static str], faults: &[(Method, &'static str, Fault)]) -> Self {
-        Self(Arc::new(Mutex::new(State {
+        let state = State {
             pods: pods.to_vec(),
             faults: faults.iter().cloned().collect(),
             ..State::default()
-        })))
+        };
+        Self(
+            Arc::new(Mutex::new(state)),
+            Clock::starting_at(Timestamp::UNIX_EPOCH),
+        )
     }
 
     fn look<R>(&self, at: impl FnOnce(&mut State) -> R) -> R {
@@ -77,7 +82,7 @@ impl Api {
             rate: None,
             host: "here".into(),
             observer: None,
-            clock: Clock::starting_at(Timestamp::UNIX_EPOCH),
+            clock: self.1,
         };
         let client = Client::new(kube_client::Client::new(service, "default"), settings);
         restart(options, &client, &|_| Ok(())).await
