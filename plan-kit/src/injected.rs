@@ -197,11 +197,19 @@ pub enum Bug {
     FailedPullConfirmed,
     /// A node agent does not count pulls that failed.
     PullFailuresUncounted,
+    /// `kruise restart` takes one pod more out of service than the workload allows.
+    RestartsOffByOne,
+    /// `kruise restart` does not count the open requests of an earlier run.
+    OpenRequestsIgnored,
+    /// `kruise restart` goes on after a request has failed.
+    FailedRestartIgnored,
+    /// `kruise restart` does not wait until a pod whose containers run anew is available again.
+    RestartedPodUnawaited,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 95] = [
+    pub const ALL: [Self; 99] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -297,6 +305,10 @@ impl Bug {
         Self::EndedPullRepeated,
         Self::FailedPullConfirmed,
         Self::PullFailuresUncounted,
+        Self::RestartsOffByOne,
+        Self::OpenRequestsIgnored,
+        Self::FailedRestartIgnored,
+        Self::RestartedPodUnawaited,
     ];
 }
 

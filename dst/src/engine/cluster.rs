@@ -441,7 +441,7 @@ impl State {
     fn arrive(&mut self, process: ProcessId, agent: &str, request: &Request, sent: &Sent) -> Progress {
         let marks = self.mirror.marks();
         let stale = self.mirror.stale_list(request, self.now());
-        let progress = match stale.filter(|_| !process.is_agent()) {
+        let progress = match stale.filter(|_| process.is_manager()) {
             Some(list) => Progress::Done(Reply::Response(list)),
             None => self.begin(request),
         };

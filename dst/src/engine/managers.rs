@@ -31,7 +31,7 @@ pub async fn supervise(cluster: Arc<Cluster>, users: Users, config: Arc<Config>)
     let mut random = Random::new(cluster.look(|state| state.random.draw()), Purpose::RESTARTS);
     loop {
         let id = cluster.look(|state| {
-            let managers = state.processes.keys().filter(|id| !id.is_agent());
+            let managers = state.processes.keys().filter(|id| id.is_manager());
             let id = ProcessId(managers.count() as u32);
             state.processes.insert(id, Process::new());
             id

@@ -146,6 +146,15 @@ impl Mirror {
         ))
     }
 
+    /// When a version was the newest one of all resources for the first time.
+    pub fn time_of(&self, version: u64) -> Option<Timestamp> {
+        let known = self
+            .revisions
+            .partition_point(|(_, revision)| *revision <= version);
+        let newest = self.revisions.get(known.checked_sub(1)?);
+        newest.map(|(at, _)| *at)
+    }
+
     /// Takes in what happened.
     pub fn sync(&mut self, world: &mut World) {
         let revision = world.api().revision();

@@ -13,6 +13,7 @@ pub mod agents;
 pub mod boot;
 pub mod campaign;
 pub mod cluster;
+pub mod commands;
 pub mod course;
 pub mod enumerate;
 pub mod faults;

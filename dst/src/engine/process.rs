@@ -1,4 +1,4 @@
-//! What a process can know: a manager, or the agent of a node.
+//! What a process can know: a manager, the agent of a node, or a command that a user runs.
 
 use std::{
     collections::BTreeMap,
@@ -25,6 +25,8 @@ pub struct ProcessId(pub u32);
 
 /// Numbers of agents begin here.
 const AGENTS: u32 = 1 << 16;
+/// And those of commands.
+const COMMANDS: u32 = 1 << 17;
 
 impl ProcessId {
     /// The agent with this number.
@@ -32,17 +34,33 @@ impl ProcessId {
         Self(AGENTS + number)
     }
 
-    /// Is it the agent of a node, and no manager?
+    /// The command with this number.
+    pub fn command(number: u32) -> Self {
+        Self(COMMANDS + number)
+    }
+
+    /// Is it a manager?
+    pub fn is_manager(self) -> bool {
+        self.0 < AGENTS
+    }
+
+    /// Is it the agent of a node?
     pub fn is_agent(self) -> bool {
-        self.0 >= AGENTS
+        (AGENTS..COMMANDS).contains(&self.0)
+    }
+
+    /// Is it a command that a user runs?
+    pub fn is_command(self) -> bool {
+        self.0 >= COMMANDS
     }
 }
 
 impl fmt::Display for ProcessId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.checked_sub(AGENTS) {
-            Some(number) => write!(f, "agent {number}"),
-            None => write!(f, "manager {}", self.0),
+        match self.0 {
+            COMMANDS.. => write!(f, "command {}", self.0 - COMMANDS),
+            AGENTS.. => write!(f, "agent {}", self.0 - AGENTS),
+            _ => write!(f, "manager {}", self.0),
         }
     }
 }
@@ -77,10 +95,14 @@ struct Busy {
     creating: BTreeMap<String, (u32, u32)>,
 }
 
-/// A manager that was started.
+/// A process that was started.
 #[derive(Debug)]
 pub struct Process {
     dead: watch::Sender<bool>,
+    /// It does one thing after the other: whatever it was shown before it sends something, it must know.
+    is_sequential: bool,
+    /// Resources that it has listed.
+    listed: PerResource<bool>,
     /// What watches and lists have shown, and when.
     shown: PerResource<Vec<(Instant, u64)>>,
     /// Newest version of pods that each component of the process wrote, or its predecessors before it began to lead.
@@ -104,10 +126,20 @@ impl Process {
     pub fn new() -> Self {
         Self {
             dead: watch::channel(false).0,
+            is_sequential: false,
+            listed: PerResource::default(),
             shown: PerResource::default(),
             wrote: BTreeMap::new(),
             busy: BTreeMap::new(),
             hasty: None,
+        }
+    }
+
+    /// One that does one thing after the other.
+    pub fn sequential() -> Self {
+        Self {
+            is_sequential: true,
+            ..Self::new()
         }
     }
 
@@ -128,7 +160,15 @@ impl Process {
 
     /// It was shown everything up to a version.
     pub fn learns(&mut self, of: Resource, version: u64) {
+        *self.listed.entry(of) = true;
         self.shown.entry(of).push((Instant::now(), version));
+    }
+
+    /// It was shown this version of one object. Of a resource that it lists, that says nothing of the others.
+    pub fn learns_one(&mut self, of: Resource, version: u64) {
+        if !self.listed.of(of) {
+            self.shown.entry(of).push((Instant::now(), version));
+        }
     }
 
     /// A component must know of its own writes of pods up to a version.
@@ -143,8 +183,13 @@ impl Process {
     /// before it led: a controller must not forget its own actions, and a successor must list before it acts.
     fn floors(&self, agent: &str) -> PerResource<u64> {
         let now = Instant::now();
+        let margin = if self.is_sequential {
+            Duration::ZERO
+        } else {
+            MARGIN
+        };
         let mut floors = self.shown.map(|shown| {
-            let until = shown.partition_point(|(at, _)| *at + MARGIN <= now);
+            let until = shown.partition_point(|(at, _)| *at + margin <= now);
             let newest = shown.get(until.wrapping_sub(1));
             newest.map_or(0, |(_, version)| *version)
         });
@@ -161,7 +206,7 @@ impl Process {
         let newest = |shown: &Vec<(Instant, u64)>| shown.last().map_or(0, |(_, version)| *version);
         let shown = self.shown.map(newest);
         let now = Instant::now();
-        let of_plan = is_of_a_plan(agent, request);
+        let of_plan = !self.is_sequential && is_of_a_plan(agent, request);
         let (decided, floors) = if of_plan {
             let busy = self.busy.entry(agent.to_owned()).or_default();
             // What follows an answer is sent at the same instant.
@@ -266,6 +311,26 @@ impl Sent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::resource::NODES;
+
+    #[test]
+    fn what_sends_one_request_after_the_other_knows_what_it_was_shown_last() {
+        let request = Request::new(Method::Post, "/api/v1/namespaces/default/pods", None);
+        let floors = |mut process: Process| {
+            process.learns(PODS, 7);
+            process.learns_one(PODS, 9);
+            process.learns_one(NODES, 8);
+            let sent = process.sends("kruise-restart", &request);
+            (sent.floors.of(PODS), sent.floors.of(NODES))
+        };
+        let mut time = tokio::runtime::Builder::new_current_thread();
+        let time = time.enable_time().start_paused(true).build().unwrap();
+        time.block_on(async {
+            // A manager may have decided before it was shown that.
+            assert_eq!(floors(Process::new()), (0, 0));
+            assert_eq!(floors(Process::sequential()), (7, 8));
+        });
+    }
 
     #[test]
     fn a_charge_is_part_of_a_plan_and_a_report_is_not() {

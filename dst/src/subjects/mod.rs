@@ -21,6 +21,7 @@ pub mod podprobemarker;
 pub mod podunavailablebudget;
 pub mod registration;
 pub mod resourcedistribution;
+pub mod restart;
 pub mod settled;
 pub mod sidecarset;
 pub mod sidecarterminator;
@@ -50,6 +51,7 @@ pub const ALL: Subjects = Subjects(&[
     &workloadspread::WorkloadSpread,
     &uniteddeployment::UnitedDeployment,
     &sidecarterminator::SidecarTerminator,
+    &restart::Restart,
 ]);
 
 /// The subject whose scenarios show an injected bug; none if those of several do.
@@ -134,6 +136,10 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         | Bug::SubsetTwice
         | Bug::EmptySubsetDeleted
         | Bug::UsedRevisionDeleted => Some("uniteddeployment"),
+        Bug::RestartsOffByOne
+        | Bug::OpenRequestsIgnored
+        | Bug::FailedRestartIgnored
+        | Bug::RestartedPodUnawaited => Some("restart"),
         _ => None,
     }
 }

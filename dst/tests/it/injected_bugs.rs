@@ -157,6 +157,12 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::EndedPullRepeated => &["what became of a pull is final"],
         Bug::FailedPullConfirmed => &["an image that does not exist is never pulled"],
         Bug::IgnoredWithOthers => &["sidecars whose exit codes count end first"],
+        Bug::RestartsOffByOne | Bug::RestartedPodUnawaited => &["restarts within the limit"],
+        Bug::OpenRequestsIgnored => &[
+            "restarts within the limit",
+            "a restart waits for open requests of its pod",
+        ],
+        Bug::FailedRestartIgnored => &["a failed restart is the last one"],
     }
 }
 

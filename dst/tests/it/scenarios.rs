@@ -174,6 +174,12 @@ fn sidecars_end_after_the_main_containers_and_every_job_ends_as_these_did_whatev
     every_one_passes("sidecarterminator").unwrap();
 }
 
+/// `kruise-dst run --of restart` takes more of them.
+#[test]
+fn no_more_pods_are_restarted_than_may_be_out_of_service_and_a_failure_is_the_last_whatever_fails() {
+    every_one_passes("restart").unwrap();
+}
+
 /// Every seventeenth: `kruise-dst enumerate` takes all of them.
 #[test]
 fn a_crash_after_a_write_here_and_there_is_survived() {

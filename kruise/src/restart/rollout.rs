@@ -1,9 +1,12 @@
 //! Which pods get their request now: a pure function of what the cluster shows.
 //!
 //! Never more pods of the workload are out of service than it allows, unless others take them out. A pod that is out of service
-//! already costs nothing, and comes first.
+//! already costs nothing, and comes first. A pod with an open request counts as out of service, whoever created the request, and
+//! gets another one after that has ended.
 
 use std::collections::BTreeMap;
+
+use kruise_plan_kit::injected::{Bug, is_injected};
 
 use super::target::Limits;
 
@@ -14,11 +17,15 @@ pub(super) struct Pod {
     pub(super) uid: String,
     /// Does the workload count it as available?
     pub(super) is_available: bool,
+    /// Is there an open request for it that this run did not create?
+    pub(super) is_asked: bool,
 }
 
 /// What became of the request for a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Request {
+    /// It was sent, and nobody knows whether it exists.
+    Sent,
     /// It has not ended.
     Running,
     /// All containers run anew.
@@ -26,6 +33,9 @@ pub(super) enum Request {
     /// It ended otherwise, for this reason.
     Failed(String),
 }
+
+/// What became of the requests of a run, by name of the pod.
+pub(super) type States = BTreeMap<String, Request>;
 
 /// What is to be done.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,51 +58,76 @@ impl Rollout {
     /// Decides by what the workload allows, by its pods, and by the requests, by name of their pods. Pods that are gone are done
     /// with, however their requests ended. The pods must have been read after the requests: a pod whose request has ended was
     /// restarted when they were.
-    pub(super) fn next(&self, limits: Limits, pods: &[Pod], requests: &BTreeMap<String, Request>) -> Next {
-        let is_there = |name: &str| {
-            let mut pods = pods.iter();
-            pods.any(|pod| pod.name == name && self.pods.get(name) == Some(&pod.uid))
-        };
-        let failed = requests.iter().find_map(|(pod, request)| match request {
-            Request::Failed(why) if is_there(pod) => Some(format!("pod {pod}: {why}")),
-            _ => None,
-        });
-        if let Some(why) = failed {
+    pub(super) fn next(&self, limits: Limits, pods: &[Pod], requests: &States) -> Next {
+        if let Some(why) = self.failure(pods, requests) {
             return Next::Failed(why);
         }
-        let is_running = |pod: &Pod| requests.get(&pod.name) == Some(&Request::Running);
-        let is_out = |pod: &&Pod| !pod.is_available || is_running(pod);
         let mut own: Vec<&Pod> = pods
             .iter()
             .filter(|pod| self.pods.get(&pod.name) == Some(&pod.uid))
             .collect();
-        // `false` comes first.
-        own.sort_by(|a, b| (a.is_available, &a.name).cmp(&(b.is_available, &b.name)));
-        let waiting: Vec<&&Pod> = own
-            .iter()
-            .filter(|pod| !requests.contains_key(&pod.name))
-            .collect();
-        if waiting.is_empty() {
-            let is_pending = |pod: &&Pod| requests.contains_key(&pod.name) && is_out(pod);
-            return if own.iter().any(is_pending) {
+        let is_sent = |pod: &Pod| requests.get(&pod.name) == Some(&Request::Sent);
+        let is_waiting = |pod: &Pod| is_sent(pod) || !requests.contains_key(&pod.name);
+        if !own.iter().any(|pod| is_waiting(pod)) {
+            return if own.iter().any(|pod| is_out(pod, requests)) {
                 Next::Create(Vec::new())
             } else {
                 Next::Done
             };
         }
-        let in_service = pods.iter().filter(|pod| !is_out(pod)).count();
-        let in_service = i32::try_from(in_service).unwrap_or(i32::MAX);
-        let out = limits.wanted.saturating_sub(in_service);
-        let room = limits.most_out.saturating_sub(out);
-        let mut room = usize::try_from(room).unwrap_or(0);
-        let chosen = waiting.into_iter().filter(|pod| {
-            let is_chosen = !pod.is_available || room > 0;
+        // `false` comes first.
+        own.sort_by(|a, b| {
+            let (first, second) = (!is_sent(a), !is_sent(b));
+            (a.is_available, first, &a.name).cmp(&(b.is_available, second, &b.name))
+        });
+        own.retain(|pod| is_waiting(pod) && !pod.is_asked);
+        let room = limits.room(pods.iter().filter(|pod| !is_out(pod, requests)).count());
+        // What may exist has its room already, whether it is created again or not.
+        let sent = own.iter().filter(|pod| pod.is_available && is_sent(pod)).count();
+        let room_again = room.saturating_add(i32::try_from(sent).unwrap_or(i32::MAX));
+        let mut rooms = [room, room_again];
+        own.retain(|pod| {
+            let room = &mut rooms[usize::from(is_sent(pod))];
+            let is_chosen = !pod.is_available || *room > 0;
             if is_chosen && pod.is_available {
-                room -= 1;
+                *room -= 1;
             }
             is_chosen
         });
-        Next::Create(chosen.map(|pod| pod.name.clone()).collect())
+        Next::Create(own.into_iter().map(|pod| pod.name.clone()).collect())
+    }
+
+    /// Why a pod that is there could not be restarted.
+    fn failure(&self, pods: &[Pod], requests: &States) -> Option<String> {
+        let is_there = |name: &str| {
+            let mut pods = pods.iter();
+            pods.any(|pod| pod.name == name && self.pods.get(name) == Some(&pod.uid))
+        };
+        requests.iter().find_map(|(pod, request)| match request {
+            Request::Failed(why) if is_there(pod) && !is_injected(Bug::FailedRestartIgnored) => {
+                Some(format!("pod {pod}: {why}"))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// Does a pod count as out of service?
+fn is_out(pod: &Pod, requests: &States) -> bool {
+    match requests.get(&pod.name) {
+        Some(Request::Sent | Request::Running) => true,
+        Some(Request::Succeeded) if is_injected(Bug::RestartedPodUnawaited) => false,
+        _ => !pod.is_available || pod.is_asked,
+    }
+}
+
+impl Limits {
+    /// How many more pods may go out of service, if so many are in service.
+    fn room(self, in_service: usize) -> i32 {
+        let in_service = i32::try_from(in_service).unwrap_or(i32::MAX);
+        let out = self.wanted.saturating_sub(in_service);
+        let more = i32::from(is_injected(Bug::RestartsOffByOne));
+        self.most_out.saturating_sub(out).saturating_add(more)
     }
 }
 
@@ -107,6 +142,7 @@ mod tests {
             name: format!("web-{index}"),
             uid: format!("uid-{index}"),
             is_available: *is_available,
+            is_asked: false,
         };
         available.iter().enumerate().map(pod).collect()
     }
@@ -234,6 +270,46 @@ mod tests {
         assert_eq!(rollout.next(&pods, &ended), create(&[]));
         pods[1].is_available = true;
         assert_eq!(rollout.next(&pods, &ended), Next::Done);
+    }
+
+    #[test]
+    fn open_requests_of_others_take_room_and_their_pods_wait_for_their_end() {
+        let mut pods = pods(&[true; 3]);
+        let one = rollout(&pods, 3, 1);
+        let two = rollout(&pods, 3, 2);
+        pods[0].is_asked = true;
+        assert_eq!(one.next(&pods, &requests(&[])), create(&[]));
+        assert_eq!(two.next(&pods, &requests(&[])), create(&["web-1"]));
+        // Not even a pod that is out of service for that gets a second request beside the first.
+        pods[0].is_available = false;
+        assert_eq!(one.next(&pods, &requests(&[])), create(&[]));
+        pods[0].is_asked = false;
+        assert_eq!(one.next(&pods, &requests(&[])), create(&["web-0"]));
+    }
+
+    #[test]
+    fn a_restart_does_not_end_before_requests_of_others_for_its_pods_have() {
+        let mut pods = pods(&[true; 1]);
+        let rollout = rollout(&pods, 1, 1);
+        let ended = requests(&[("web-0", Request::Succeeded)]);
+        pods[0].is_asked = true;
+        assert_eq!(rollout.next(&pods, &ended), create(&[]));
+        pods[0].is_asked = false;
+        assert_eq!(rollout.next(&pods, &ended), Next::Done);
+    }
+
+    #[test]
+    fn what_may_exist_takes_its_room_and_is_created_again_first() {
+        let mut pods = pods(&[true; 3]);
+        let one = rollout(&pods, 3, 1);
+        let two = rollout(&pods, 3, 2);
+        let sent = requests(&[("web-2", Request::Sent)]);
+        assert_eq!(one.next(&pods, &sent), create(&["web-2"]));
+        assert_eq!(two.next(&pods, &sent), create(&["web-2", "web-0"]));
+        // Others took a pod out of service since.
+        pods[0].is_available = false;
+        assert_eq!(one.next(&pods, &sent), create(&["web-0"]));
+        assert_eq!(two.next(&pods, &sent), create(&["web-0", "web-2"]));
     }
 
     /// Every order in which requests end and pods are taken out of service and come back.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
+use jiff::Timestamp;
 use kruise_api::{
     cloneset::{self, CloneSet},
     daemonset::{self, DaemonSet},
@@ -93,6 +94,11 @@ impl<'c> Target<'c> {
         target.pods = format!("{}?labelSelector={selector}", target.pods);
         target.uid = facts.uid;
         Ok(target)
+    }
+
+    /// What the clock shows.
+    pub(super) fn now(&self) -> Timestamp {
+        self.client.now()
     }
 
     async fn facts(&self) -> anyhow::Result<Facts> {

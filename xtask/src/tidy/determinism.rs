@@ -4,6 +4,7 @@
 const SIMULATED: &[&str] = &[
     "runtime/src/",
     "kruise/src/manager/",
+    "kruise/src/restart/",
     "agent-core/src/",
     "agent/src/",
     "agent-sim/src/",

@@ -1,4 +1,4 @@
-//! The network between one manager process and the API server.
+//! The network between one process and the API server.
 //!
 //! A request takes a while to arrive and its answer a while to come back; on both ways it can be lost. A manager that
 //! gives up waiting does not stop its request. What a manager can know is kept track of, because that is what its
@@ -30,6 +30,8 @@ use crate::engine::{
 const MANAGER: &str = "system:serviceaccount:kruise-system:kruise-manager";
 /// As whom agents do.
 const AGENT: &str = "system:serviceaccount:kruise-system:kruise-daemon";
+/// As whom users do that run commands.
+const PERSON: &str = "kubernetes-admin";
 
 /// Managers wait this long for an answer.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -266,10 +268,27 @@ async fn read(process: ProcessId, request: http::Request<Body>) -> Result<(Strin
         content_type: header("content-type"),
         accept: header("accept"),
         agent: agent.clone(),
-        user: if process.is_agent() { AGENT } else { MANAGER }.into(),
+        user: sender(process).into(),
         body: body.to_vec(),
     };
     Ok((agent, request))
+}
+
+/// As whom a process sends requests.
+fn sender(process: ProcessId) -> &'static str {
+    if process.is_command() {
+        PERSON
+    } else if process.is_agent() {
+        AGENT
+    } else {
+        MANAGER
+    }
+}
+
+/// The version of an object.
+fn version_of_one(object: &[u8]) -> Option<u64> {
+    let object: serde_json::Value = serde_json::from_slice(object).ok()?;
+    object["metadata"]["resourceVersion"].as_str()?.parse().ok()
 }
 
 /// The version of a list. Its metadata is the last thing in its text, behind all its items.
@@ -305,18 +324,24 @@ impl State {
     /// A process received an answer.
     fn receives(&mut self, process: ProcessId, agent: &str, request: &Request, response: &Response) {
         let resource = self.mirror.resource_of(&request.path);
+        let reads_all = process.is_command();
+        let above = request.path.rsplit_once('/').filter(|_| reads_all);
+        let of_one = above.and_then(|(above, _)| self.mirror.resource_of(above));
         let Some(process) = self.processes.get_mut(&process) else {
             return;
         };
         if response.code == 429 {
             process.waits_again(agent);
         }
-        let is_list = request.method == Method::Get && response.code == 200;
-        if is_list
-            && request.query.contains("limit=500")
+        let is_read = request.method == Method::Get && response.code == 200;
+        if is_read
+            && (reads_all || request.query.contains("limit=500"))
             && let Some(of) = resource
         {
             process.learns(of, version_of(&response.body).unwrap_or(0));
+        }
+        if is_read && let Some(of) = of_one {
+            process.learns_one(of, version_of_one(&response.body).unwrap_or(0));
         }
     }
 }

@@ -3,7 +3,7 @@
 
 mod generate;
 mod oracles;
-mod start;
+pub mod start;
 mod user;
 
 pub use oracles::Stops;

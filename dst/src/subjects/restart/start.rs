@@ -1,0 +1,84 @@
+//! How users run the command.
+
+use kruise::restart::Options;
+use serde::{Deserialize, Serialize};
+
+/// Name of the subject.
+pub const NAME: &str = "restart";
+/// The containers of a pod of a CloneSet; the second is there if it has [`crate::subjects::cloneset::start::Start::batches`].
+pub const CONTAINERS: [&str; 2] = ["main", "side"];
+
+/// What a scenario has beside its CloneSet.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Start {
+    /// A run at the end, once all is calm.
+    pub last: Order,
+}
+
+/// A command line.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Order {
+    /// Both containers, or only the first.
+    pub both: bool,
+    /// `--ordered`.
+    pub ordered: bool,
+    /// `--unready-grace`.
+    pub unready: Option<u8>,
+    /// `--timeout`.
+    pub timeout: u8,
+    /// `--keep`.
+    pub keep: u8,
+}
+
+impl Default for Order {
+    fn default() -> Self {
+        Self {
+            both: false,
+            ordered: false,
+            unready: None,
+            timeout: 120,
+            keep: 60,
+        }
+    }
+}
+
+impl Order {
+    /// Names of the containers.
+    pub fn containers(&self) -> Vec<String> {
+        let count = if self.both { 2 } else { 1 };
+        CONTAINERS
+            .iter()
+            .take(count)
+            .map(|name| (*name).to_owned())
+            .collect()
+    }
+
+    /// The options of the command.
+    pub fn options(&self) -> Options {
+        Options {
+            workload: "clone/web".into(),
+            containers: self.containers(),
+            namespace: Some("default".into()),
+            ordered: self.ordered,
+            unready_grace: self.unready.map(u32::from),
+            timeout: self.timeout.into(),
+            keep: self.keep.into(),
+            kubeconfig: None,
+        }
+    }
+}
+
+/// Something that a user does.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Edit {
+    /// Runs the command, unless it runs.
+    Run(Order),
+    /// Runs the command, whether it runs or not.
+    Beside(Order),
+    /// Interrupts the command, and runs it again.
+    Again(Order),
+    /// Interrupts the command.
+    Interrupt,
+}
