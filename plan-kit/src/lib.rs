@@ -19,6 +19,7 @@ pub mod lifecycle;
 mod memory;
 pub mod order;
 pub mod ordinals;
+pub mod outlook;
 mod owner;
 mod plan;
 pub mod pod_writes;

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::{
     ResourceId,
     memory::Known,
+    outlook::Outlook,
     rollout::Stage,
     write::{Target, Write},
 };
@@ -28,6 +29,8 @@ pub struct Plan {
     pub requeue: Option<Duration>,
     /// Why things are, and are not, being done. Feeds `kruise explain`.
     pub why: Vec<Why>,
+    /// How long the rest of the rollout takes. Only where an explanation is wanted, and for people only.
+    pub outlook: Option<Outlook>,
     /// What this plan tries and later ones may have to try again, by keys of its own: the next plan finds in its memory how
     /// often that was, and when last.
     pub attempts: Vec<String>,

@@ -23,7 +23,7 @@ pub(crate) fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Res
 }
 
 async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
-    let (cluster, set) = Cluster::read::<CloneSet>(request, &KIND).await?;
+    let (mut cluster, set) = Cluster::read::<CloneSet>(request, &KIND).await?;
     let uid = &*set.metadata.uid;
     let pods = cluster.pods().await?;
     let mut claims: Vec<Arc<ClaimView>> = cluster.list(ResourceId::CLAIMS).await?;

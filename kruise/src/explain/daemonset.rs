@@ -26,7 +26,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
         pod: None,
         ..*request
     };
-    let (cluster, set) = Cluster::read::<DaemonSet>(&whole, &KIND).await?;
+    let (mut cluster, set) = Cluster::read::<DaemonSet>(&whole, &KIND).await?;
     let pods = cluster.pods().await?;
     let revisions = cluster.revisions().await?;
     let nodes = cluster.list_all(ResourceId::NODES).await?;

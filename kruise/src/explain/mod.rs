@@ -10,10 +10,12 @@ mod events;
 pub(crate) mod imagelistpulljob;
 pub(crate) mod imagepulljob;
 mod nodes;
+mod outlook;
 pub(crate) mod persistentpodstate;
 pub(crate) mod podprobemarker;
 mod pods;
 pub(crate) mod podunavailablebudget;
+mod pulls;
 pub(crate) mod resourcedistribution;
 pub(crate) mod sidecarset;
 pub(crate) mod statefulset;
@@ -235,7 +237,8 @@ fn metadata<'a>(object: &'a Value, name: &str) -> &'a str {
 }
 
 /// The text of a plan, after what the pods themselves report. With `pod`, only the lines about this pod.
-fn render(subject: &str, plan: &Plan, facts: &Facts, pod: Option<&str>) -> String {
+/// `pulls` are lines about images that nodes pull ahead.
+fn render(subject: &str, plan: &Plan, facts: &Facts, pulls: &[String], pod: Option<&str>) -> String {
     let mut text = String::new();
     // A plan over several namespaces names pods NAMESPACE/NAME; the name alone is accepted, too.
     let about = |name: &str| -> bool {
@@ -265,6 +268,10 @@ fn render(subject: &str, plan: &Plan, facts: &Facts, pod: Option<&str>) -> Strin
         for (_, step) in steps {
             let _ = writeln!(text, "  {}: {}", step.write, step.reason);
         }
+    }
+    // It is about all pods.
+    if let Some(outlook) = plan.outlook.as_ref().filter(|_| pod.is_none()) {
+        text.push_str(&outlook::section(outlook, pulls));
     }
     let held: Vec<_> = plan
         .why
@@ -324,9 +331,9 @@ mod tests {
             requeue: Some(Duration::from_millis(1500)),
             ..Plan::default()
         };
-        let all = render("clonesets/web", &plan, &Facts::default(), None);
+        let all = render("clonesets/web", &plan, &Facts::default(), &[], None);
         assert!(all.contains("Nothing would be written now.") && all.contains("pods/web-b: held"));
-        let one = render("clonesets/web", &plan, &Facts::default(), Some("web-a"));
+        let one = render("clonesets/web", &plan, &Facts::default(), &[], Some("web-a"));
         assert!(one.contains("pods/web-a: waits") && !one.contains("web-b") && one.contains("in 2 s"));
     }
 
@@ -336,7 +343,7 @@ mod tests {
             why: vec![Why::of_node("n1", "gets no pod"), Why::new("web-a", "held")],
             ..Plan::default()
         };
-        let text = render("daemonsets/web", &plan, &Facts::default(), None);
+        let text = render("daemonsets/web", &plan, &Facts::default(), &[], None);
         assert!(
             text.contains("Nodes:\n  nodes/n1: gets no pod") && text.contains("Pods:\n  pods/web-a: held")
         );

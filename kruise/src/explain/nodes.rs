@@ -41,7 +41,7 @@ pub(super) fn narrow(
     Ok(own)
 }
 
-/// Leaves in the plan what is about these pods, and about the node or pod of this name.
+/// Leaves in the plan what is about these pods, and about the node or pod of this name. What is ahead of all pods is not.
 fn keep(plan: &mut Plan, wanted: &str, pods: &[&str]) {
     let is_new = |write: &Write| match write {
         Write::Create { body, .. } => body.set.iter().any(|(_, value)| names(value, wanted)),
@@ -54,6 +54,7 @@ fn keep(plan: &mut Plan, wanted: &str, pods: &[&str]) {
             pods.contains(&name) || name == wanted || is_new(&step.write)
         })
     });
+    plan.outlook = None;
     plan.why.retain(|why| {
         let about = why.node().unwrap_or(&why.about);
         about.is_empty() || about == wanted || pods.contains(&about)

@@ -70,6 +70,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
         &format!("{} {name}", KIND.kind),
         &plan,
         &Facts::default(),
+        &[],
         None,
     ))
 }

@@ -120,5 +120,5 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let about = |pod: &Value| format!("{}/{}", metadata(pod, "namespace"), metadata(pod, "name"));
     // Hooks are their workload's.
     let facts = Facts::of(full.iter().map(|pod| (about(pod), &**pod)), None, &warnings, now);
-    Ok(render(&format!("SidecarSet {name}"), &plan, &facts, pod))
+    Ok(render(&format!("SidecarSet {name}"), &plan, &facts, &[], pod))
 }

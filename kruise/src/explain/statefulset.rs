@@ -23,7 +23,7 @@ pub(crate) fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Res
 }
 
 async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
-    let (cluster, set) = Cluster::read::<StatefulSet>(request, &KIND).await?;
+    let (mut cluster, set) = Cluster::read::<StatefulSet>(request, &KIND).await?;
     let pods = cluster.pods().await?;
     let claims = cluster.list(ResourceId::CLAIMS).await?;
     let revisions = cluster.revisions().await?;

@@ -15,6 +15,7 @@ use super::{
     events::Warnings,
     list, list_pods, metadata,
     pods::{self, Facts},
+    pulls::{self, Pull},
     render,
 };
 use crate::{
@@ -38,6 +39,8 @@ pub(super) struct Cluster<'r> {
     settings_line: Option<String>,
     /// Other facts about the API server.
     pub(super) server: ServerFacts,
+    /// The jobs of the object that pull images, where plans want them.
+    pulls: Vec<Arc<Pull>>,
 }
 
 /// The pods of a namespace: as plans read them, and in full.
@@ -74,6 +77,7 @@ impl<'r> Cluster<'r> {
             settings,
             settings_line,
             server,
+            pulls: Vec::new(),
         };
         Ok((cluster, object))
     }
@@ -111,16 +115,16 @@ impl<'r> Cluster<'r> {
 
     /// The jobs of this owner that pull images; none unless plans want them.
     pub(super) async fn pull_jobs(
-        &self,
+        &mut self,
         images_ahead: bool,
         uid: &str,
     ) -> anyhow::Result<Vec<Arc<ImageJobView>>> {
-        let mut jobs = Vec::new();
         if images_ahead {
-            jobs = self.list(ResourceId::IMAGE_PULL_JOBS).await?;
-            jobs.retain(|job| is_controlled_by(&**job, uid));
+            self.pulls = self.list(ResourceId::IMAGE_PULL_JOBS).await?;
+            self.pulls.retain(|pull| is_controlled_by(&pull.view, uid));
         }
-        Ok(jobs)
+        let views = self.pulls.iter().map(|pull| Arc::new(pull.view.clone()));
+        Ok(views.collect())
     }
 
     /// The budgets in the namespace of the request; none unless they limit anything and are served.
@@ -174,6 +178,7 @@ impl<'r> Cluster<'r> {
             &format!("{} {namespace}/{name}", kind.kind),
             &plan,
             &facts,
+            &pulls::lines(&self.pulls, &plan),
             pod,
         ))
     }

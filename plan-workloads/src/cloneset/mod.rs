@@ -29,6 +29,7 @@ mod events;
 mod explain;
 mod history;
 mod numbers;
+mod outlook;
 mod parts;
 mod plan;
 mod pods;

@@ -11,8 +11,8 @@ use super::{
     claims::Places,
     create::NewPods,
     events, explain, history,
-    numbers::{Counts, InPlace, Limits, numbers},
-    parts, pods,
+    numbers::{Counts, InPlace, Limits, Numbers, numbers},
+    outlook, parts, pods,
     scale::{self, Scaling},
     snapshot::Snapshot,
     status,
@@ -82,7 +82,10 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
             node: snapshot.node,
         };
         let held_as_updated = snapshot.options.preparing_update_as_update;
-        act(&rollout, &scaling, &pods, limits, held_as_updated, &mut plan);
+        let counted = act(&rollout, &scaling, &pods, limits, held_as_updated, &mut plan);
+        if rollout.explain == Explain::Yes {
+            plan.outlook = outlook::of(&rollout, &pods, counted, spec.min_ready_seconds, &plan);
+        }
         places.clean_up(&mut plan);
         let named = &spec.scale_strategy.pods_to_delete;
         plan.writes.extend(scale::prune(&owner, named, &pods));
@@ -119,6 +122,7 @@ fn nothing(snapshot: &Snapshot<'_>, problem: &str, now: Timestamp) -> Plan {
     }
 }
 
+/// Decides about the pods. Returns what there was room for.
 fn act(
     rollout: &Rollout<'_>,
     scaling: &Scaling<'_, '_>,
@@ -126,14 +130,15 @@ fn act(
     limits: Limits,
     held_as_updated: bool,
     plan: &mut Plan,
-) {
+) -> (Limits, Numbers) {
     let ready = refresh(rollout, pods, plan);
     let decided = plan.writes.len();
-    change(rollout, scaling, pods, limits, held_as_updated, plan);
+    let counted = change(rollout, scaling, pods, limits, held_as_updated, plan);
     add_ready(ready, decided, plan);
     if rollout.explain == Explain::Yes {
         explain::explain_pods(pods, plan);
     }
+    counted
 }
 
 fn change(
@@ -143,7 +148,7 @@ fn change(
     limits: Limits,
     held_as_updated: bool,
     plan: &mut Plan,
-) {
+) -> (Limits, Numbers) {
     let rolls_back = rollout.options.goes_back && rollout.update.name != rollout.current.name;
     let mut updaters = Updaters::new(rollout);
     let limits = Limits { rolls_back, ..limits };
@@ -161,14 +166,14 @@ fn change(
     if rollout.explain == Explain::Yes {
         explain::explain(limits, counted, plan);
     }
-    if removes {
-        return;
-    }
     let updating = numbers(limits, count(false, false), count(true, false));
-    updaters.update(rollout, pods, updating, plan);
-    if updating.update == 0 {
-        plan.writes.extend(interrupted::repair(rollout, pods));
+    if !removes {
+        updaters.update(rollout, pods, updating, plan);
+        if updating.update == 0 {
+            plan.writes.extend(interrupted::repair(rollout, pods));
+        }
     }
+    (limits, updating)
 }
 
 /// Which updates can all pods make in place? Asked only where it matters: each revision costs a comparison of templates.

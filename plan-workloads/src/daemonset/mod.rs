@@ -31,6 +31,7 @@ mod events;
 mod explain;
 mod limits;
 mod manage;
+mod outlook;
 mod parts;
 mod places;
 mod plan;

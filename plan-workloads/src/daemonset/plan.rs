@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use kruise_api::daemonset::DaemonSet;
 use kruise_plan_kit::{
-    EventNote, Memory, Owner, Plan, Why,
+    EventNote, Explain, Memory, Owner, Plan, Why,
     fit::Placement,
     history::History,
     ledger::Charges,
@@ -16,7 +16,7 @@ use super::{
     create::NewPods,
     events, explain,
     limits::Limits,
-    parts,
+    outlook, parts,
     places::Places,
     revisions,
     snapshot::{Options, Snapshot},
@@ -101,6 +101,9 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     plan.writes.extend(found.object);
     plan.writes.extend(found.record);
     let withheld = decision.act(&twins, &mut plan);
+    if snapshot.explain == Explain::Yes {
+        plan.outlook = outlook::of(&decision, withheld, &plan);
+    }
     let images = parts::images(snapshot, &decision.places, limits);
     let pods: Vec<Pod<'_>> = decision.active().collect();
     let images = images.map(|images| images.plan(&decision.rollout, &pods, recorded));

@@ -32,6 +32,7 @@ mod explain;
 mod identity;
 mod limits;
 mod members;
+mod outlook;
 mod parts;
 mod plan;
 mod progressing;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use kruise_api::statefulset::StatefulSet;
 use kruise_plan_kit::{
-    Owner, Plan, Why,
+    Explain, Owner, Plan, Why,
     history::History,
     ledger::Charges,
     rollout::{Pod, Rollout, add_ready, refresh, unreadable, updated_in_place},
@@ -19,7 +19,7 @@ use super::{
     events, explain,
     limits::Limits,
     members::Members,
-    parts,
+    outlook, parts,
     resize::Resize,
     retention::{self, Retention},
     revisions,
@@ -113,6 +113,9 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         plan.writes.extend(found.object);
         plan.writes.extend(found.record);
         decision.act(&mut plan);
+        if snapshot.explain == Explain::Yes {
+            plan.outlook = outlook::of(&decision, &plan);
+        }
         let images = parts::images(snapshot, limits);
         let pods: Vec<Pod<'_>> = decision.slots().collect();
         let images = images.map(|images| images.plan(&decision.rollout, &pods, recorded));

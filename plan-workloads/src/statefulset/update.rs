@@ -57,7 +57,7 @@ impl Decision<'_> {
     }
 
     /// Does the pod differ from what a new one would be?
-    fn is_outdated(&self, member: &Member<'_>) -> bool {
+    pub(super) fn is_outdated(&self, member: &Member<'_>) -> bool {
         !member.pod.updated || self.lacks_volume(member)
     }
 
@@ -226,7 +226,7 @@ impl Decision<'_> {
     }
 
     /// The pods that are to be on the update revision, in the order in which they change.
-    fn candidates(&self) -> Vec<&Member<'_>> {
+    pub(super) fn candidates(&self) -> Vec<&Member<'_>> {
         let partition = i64::from(self.limits.partition);
         let descending = self.members.slots.iter().rev();
         let rolling = self.set.spec.update_strategy.rolling_update.as_ref();
@@ -383,6 +383,6 @@ impl Decision<'_> {
     }
 }
 
-fn ordinals_of(members: &[&Member<'_>]) -> BTreeSet<i32> {
+pub(super) fn ordinals_of(members: &[&Member<'_>]) -> BTreeSet<i32> {
     members.iter().map(|member| member.ordinal).collect()
 }

@@ -21,6 +21,7 @@ mod ephemeraljob;
 mod launch;
 mod lossless;
 mod oracle;
+mod outlook;
 mod podunavailablebudget;
 mod properties;
 mod reports;

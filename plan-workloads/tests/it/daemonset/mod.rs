@@ -5,3 +5,5 @@ mod pods;
 mod properties;
 mod takeover;
 mod world;
+
+pub(crate) use world::World;

@@ -1,0 +1,236 @@
+//! How long the rest of a rollout takes, for people: how many *waves* of pods are left, and how long one takes.
+//!
+//! A wave is as many pods as may be updated at one time.
+//!
+//! # What it promises
+//! - Nothing is decided by it: plans write the same without it.
+//! - No number is made up. Where nothing says how long a pod takes, there is no time; where something holds the rollout, that
+//!   is said in place of numbers.
+//! - A time is that of a median pod among the last ones. It is as good as the next pods are like them.
+
+mod pods;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::rollout::Rollout;
+
+pub use pods::Observed;
+
+/// Pods that the median is of, at most: the last ones say most about the next.
+const LAST: usize = 5;
+
+/// Times on pods are whole seconds, so that a pod which was out of service may seem to have taken none.
+const GRAIN: Duration = Duration::from_secs(1);
+
+/// What is known of a rollout.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Pods that are still to be updated.
+    pub to_update: usize,
+    /// Pods that stay on their revision.
+    pub kept: usize,
+    /// What keeps them, in plain words.
+    pub kept_by: &'static str,
+    /// Pods that may be updated at one time.
+    pub at_once: usize,
+    /// How long a pod has to be ready before it is available.
+    pub min_ready: Duration,
+    /// What the pods of the revision say.
+    pub observed: Observed,
+    /// Are pods updated in place where the change allows? Pods that were updated so say more than new ones then.
+    pub in_place: bool,
+    /// Does a new pod come only when the one before it has ended? How long that takes is stored nowhere.
+    pub ends_first: bool,
+    /// Why no pod is updated, by the specification.
+    pub held: Option<Held>,
+    /// Is nothing done now?
+    pub idle: bool,
+}
+
+/// A pod that came to the revision and is available.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Sample {
+    /// When its update or its creation began.
+    pub began: Timestamp,
+    /// From then on, until it was ready.
+    pub took: Duration,
+    /// Was it ready all the time?
+    pub stayed_ready: bool,
+    /// Was it updated in place?
+    pub in_place: bool,
+}
+
+/// The rest of a rollout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outlook {
+    /// Pods that are still to be updated.
+    pub to_update: usize,
+    /// Pods that are updated and not available yet.
+    pub under_way: usize,
+    /// Pods that stay on their revision.
+    pub kept: usize,
+    /// What keeps them, in plain words.
+    pub kept_by: &'static str,
+    /// Pods that may be updated at one time.
+    pub at_once: usize,
+    /// What happens.
+    pub course: Course,
+}
+
+/// What happens to the rest of a rollout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// Nothing, for now.
+    Held(Held),
+    /// It goes on.
+    Waves {
+        /// How many, that which is under way included.
+        count: usize,
+        /// How long they take, if that is known.
+        pace: Option<Pace>,
+    },
+}
+
+/// Why nothing can be said about times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// The update is paused.
+    Paused,
+    /// Pods change only when somebody deletes them.
+    OnDelete,
+    /// Nothing is left but pods that stay on their revision.
+    Kept,
+    /// No pod may be updated at all.
+    NoRoom,
+    /// Lifecycle hooks hold so many pods.
+    Hooks(usize),
+    /// Nothing is done, for reasons that are those of each pod.
+    Waits,
+}
+
+impl Held {
+    /// What the specification of a rollout says.
+    pub fn of(rollout: &Rollout<'_>) -> Option<Self> {
+        if rollout.strategy.on_delete {
+            return Some(Self::OnDelete);
+        }
+        rollout.strategy.paused.then_some(Self::Paused)
+    }
+}
+
+/// How long waves take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// Until a pod was ready: the median. Zero if it was ready all the time.
+    pub took: Duration,
+    /// Of so many pods.
+    pub of: usize,
+    /// From then on, until it was available.
+    pub settles: Duration,
+    /// Until the first wave has ended, from now on.
+    pub first: Duration,
+    /// Until the last wave has ended, from now on.
+    pub last: Duration,
+    /// A pod is under way for so long, which is more than twice as long as others took.
+    pub overdue: Option<Duration>,
+    /// Comes the end of the pod before on top, which nobody has measured?
+    pub end_not_counted: bool,
+}
+
+/// What is ahead; `None` if there is no rollout.
+pub fn outlook(facts: &Facts) -> Option<Outlook> {
+    let under_way = facts.observed.under_way.len();
+    if facts.to_update == 0 && under_way == 0 && facts.kept == 0 {
+        return None;
+    }
+    let course = match held(facts) {
+        Some(held) => Course::Held(held),
+        None => {
+            let count = waves(facts.to_update, under_way, facts.at_once);
+            let pace = pace(facts, count);
+            Course::Waves { count, pace }
+        }
+    };
+    Some(Outlook {
+        to_update: facts.to_update,
+        under_way,
+        kept: facts.kept,
+        kept_by: facts.kept_by,
+        at_once: facts.at_once,
+        course,
+    })
+}
+
+fn held(facts: &Facts) -> Option<Held> {
+    let none_under_way = facts.observed.under_way.is_empty();
+    if facts.to_update == 0 {
+        let hooks = Some(facts.observed.hooked).filter(|&hooked| hooked > 0 && !none_under_way);
+        return hooks.map(Held::Hooks).or(none_under_way.then_some(Held::Kept));
+    }
+    if facts.held.is_some() {
+        return facts.held;
+    }
+    match facts.observed.hooked {
+        0 if facts.at_once == 0 => Some(Held::NoRoom),
+        0 => (none_under_way && facts.idle).then_some(Held::Waits),
+        hooked => Some(Held::Hooks(hooked)),
+    }
+}
+
+/// How many waves there are, that of the pods under way included: it has room for others if they are fewer than may be
+/// updated at one time.
+fn waves(to_update: usize, under_way: usize, at_once: usize) -> usize {
+    let at_once = at_once.max(1);
+    if under_way == 0 {
+        return to_update.div_ceil(at_once);
+    }
+    let room = at_once.saturating_sub(under_way);
+    1 + to_update.saturating_sub(room).div_ceil(at_once)
+}
+
+fn pace(facts: &Facts, waves: usize) -> Option<Pace> {
+    let (median, of) = median(facts)?;
+    let (took, settles) = if median.stayed_ready {
+        (Duration::ZERO, Duration::ZERO)
+    } else {
+        (median.took.max(GRAIN), facts.min_ready)
+    };
+    let each = took.saturating_add(settles);
+    let under_way = &facts.observed.under_way;
+    let left = |since: &Option<Duration>| since.map_or(each, |since| each.saturating_sub(since));
+    let begins_more = facts.to_update > 0 && under_way.len() < facts.at_once;
+    let first = if under_way.is_empty() || begins_more {
+        each
+    } else {
+        under_way.iter().map(left).max().unwrap_or(each)
+    };
+    let more = u32::try_from(waves.saturating_sub(1)).unwrap_or(u32::MAX);
+    let longest = under_way.iter().flatten().max().copied();
+    Some(Pace {
+        took,
+        of,
+        settles,
+        first,
+        last: first.saturating_add(each.saturating_mul(more)),
+        overdue: longest.filter(|&longest| longest > each.max(GRAIN).saturating_mul(2)),
+        end_not_counted: facts.ends_first && !median.in_place,
+    })
+}
+
+/// The median of the last pods, and how many these are. Of an even number it is the longer one of the two in the middle.
+fn median(facts: &Facts) -> Option<(Sample, usize)> {
+    let mut last = facts.observed.taken.clone();
+    if facts.in_place && last.iter().any(|sample| sample.in_place) {
+        last.retain(|sample| sample.in_place);
+    }
+    last.sort_unstable();
+    last.reverse();
+    last.truncate(LAST);
+    last.sort_unstable_by_key(|sample| (sample.took, sample.stayed_ready, sample.began));
+    let median = last.get(last.len() / 2)?;
+    Some((*median, last.len()))
+}

@@ -1,0 +1,55 @@
+//! How long the rest of a rollout takes.
+
+use std::time::Duration;
+
+use kruise_plan_kit::{
+    Phase, Plan,
+    lifecycle::State,
+    outlook::{Facts, Held, Observed, Outlook, outlook},
+    rollout::{Pod, Rollout},
+};
+
+use super::numbers::{Limits, Numbers};
+
+/// What is ahead of the set, after the plan has decided about its pods; `None` if there is no rollout.
+pub(super) fn of(
+    rollout: &Rollout<'_>,
+    pods: &[Pod<'_>],
+    (limits, numbers): (Limits, Numbers),
+    min_ready_seconds: i32,
+    plan: &Plan,
+) -> Option<Outlook> {
+    let back = numbers.update < 0;
+    let stays = |pod: &&Pod<'_>| pod.state != State::PreparingDelete && !pod.specified;
+    let old = pods.iter().filter(|pod| !pod.updated).filter(stays).count();
+    if old == 0 && rollout.update.name == rollout.current.name {
+        return None;
+    }
+    let has_arrived = |pod: &Pod<'_>| {
+        if back {
+            rollout.current.labels(pod.label())
+        } else {
+            pod.updated
+        }
+    };
+    let number = |count: i32| usize::try_from(count).unwrap_or(0);
+    let to_update = numbers.update.unsigned_abs() as usize;
+    let kept = if back {
+        0
+    } else {
+        old.saturating_sub(to_update).min(number(limits.partition))
+    };
+    outlook(&Facts {
+        to_update,
+        kept,
+        kept_by: "the partition",
+        at_once: number(limits.max_unavailable.saturating_add(numbers.surge)),
+        min_ready: Duration::from_secs(number(min_ready_seconds) as u64),
+        observed: Observed::of(rollout, pods, has_arrived),
+        in_place: rollout.strategy.policy.is_in_place(),
+        // A new pod is created as soon as the old one is being deleted.
+        ends_first: false,
+        held: Held::of(rollout),
+        idle: !plan.writes.iter().any(|object| object.phase == Phase::Pods),
+    })
+}

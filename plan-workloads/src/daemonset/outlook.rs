@@ -1,0 +1,58 @@
+//! How long the rest of a rollout takes.
+
+use std::time::Duration;
+
+use kruise_plan_kit::{
+    Phase, Plan,
+    outlook::{Facts, Held, Observed, Outlook, outlook},
+    rollout::Pod,
+};
+
+use super::plan::Decision;
+
+/// What is ahead of the set, after the plan has decided about its pods; `None` if there is no rollout: with the last old pod
+/// goes what tells one from the first pods of a set. `withheld` nodes get no pod.
+pub(super) fn of(decision: &Decision<'_>, withheld: usize, plan: &Plan) -> Option<Outlook> {
+    let (rollout, limits) = (&decision.rollout, decision.limits);
+    let allowed = decision.allowed();
+    let (mut to_update, mut kept, mut empty) = (0, 0, 0);
+    for place in decision.places.eligible() {
+        match place.sides() {
+            (old, new) if old.is_empty() && new.is_empty() => empty += 1,
+            (old, new) if old.is_empty() || !new.is_empty() => {}
+            _ if allowed.contains(place.name) => to_update += 1,
+            _ => kept += 1,
+        }
+    }
+    if !decision.old().any(|(place, _)| place.is_eligible()) {
+        return None;
+    }
+    let active: Vec<Pod<'_>> = decision.active().collect();
+    let mut observed = Observed::of(rollout, &active, |pod| pod.updated);
+    // Nodes whose pods are gone or about to go, and that get others. When that began is stored nowhere.
+    let coming = empty - withheld.min(empty);
+    observed.under_way.extend(std::iter::repeat_n(None, coming));
+    let number = |count: i32| usize::try_from(count).unwrap_or(0);
+    let (at_once, ends_first) = match limits.max_surge {
+        0 => (limits.max_unavailable, true),
+        surge => (surge, false),
+    };
+    let rolling = decision.set.spec.update_strategy.rolling_update.as_ref();
+    let selects = rolling.is_some_and(|rolling| rolling.selector.is_some());
+    outlook(&Facts {
+        to_update,
+        kept,
+        kept_by: if selects {
+            "the partition or rollingUpdate.selector"
+        } else {
+            "the partition"
+        },
+        at_once: number(at_once),
+        min_ready: Duration::from_secs(number(limits.min_ready_seconds) as u64),
+        observed,
+        in_place: rollout.strategy.policy.is_in_place(),
+        ends_first,
+        held: Held::of(rollout),
+        idle: !plan.writes.iter().any(|object| object.phase == Phase::Pods),
+    })
+}

@@ -1,0 +1,51 @@
+//! How long the rest of a rollout takes.
+
+use std::time::Duration;
+
+use kruise_plan_kit::{
+    Phase, Plan,
+    outlook::{Facts, Held, Observed, Outlook, outlook},
+    rollout::Pod,
+};
+
+use super::{members::Member, plan::Decision, update::ordinals_of};
+
+/// What is ahead of the set, after the plan has decided about its pods; `None` if there is no rollout.
+pub(super) fn of(decision: &Decision<'_>, plan: &Plan) -> Option<Outlook> {
+    let (rollout, limits) = (&decision.rollout, decision.limits);
+    let candidates = decision.candidates();
+    let chosen = ordinals_of(&candidates);
+    let slots = decision.members.slots.iter();
+    let outdated = slots.filter(|member| member.is_active() && decision.is_outdated(member));
+    let (next, kept): (Vec<&Member<'_>>, Vec<_>) =
+        outdated.partition(|member| chosen.contains(&member.ordinal));
+    let rolls = rollout.update.name != rollout.current.name;
+    if !rolls && next.is_empty() && kept.is_empty() {
+        return None;
+    }
+    let active: Vec<Pod<'_>> = decision.slots().collect();
+    let mut observed = Observed::of(rollout, &active, |pod| pod.updated);
+    // Places whose pods are gone or about to go, and come back on the update revision. When that began is stored nowhere.
+    let leaving = candidates.iter().filter(|member| !member.is_active()).count();
+    let missing = usize::try_from(decision.missing_updated()).unwrap_or(0);
+    observed
+        .under_way
+        .extend(std::iter::repeat_n(None, leaving + missing));
+    let number = |count: i32| usize::try_from(count).unwrap_or(0);
+    outlook(&Facts {
+        to_update: next.len(),
+        kept: kept.len(),
+        kept_by: "the partition",
+        at_once: if limits.ordered {
+            1
+        } else {
+            number(limits.max_unavailable)
+        },
+        min_ready: Duration::from_secs(number(limits.min_ready_seconds) as u64),
+        observed,
+        in_place: rollout.strategy.policy.is_in_place(),
+        ends_first: true,
+        held: Held::of(rollout),
+        idle: !plan.writes.iter().any(|object| object.phase == Phase::Pods),
+    })
+}
