@@ -1,4 +1,5 @@
 //! `--bare`: the API and its nodes alone, for managers, installations and other programs that are tried beside them.
+//! With `--load` they go on as they were saved, and nothing is added.
 
 use std::path::PathBuf;
 
