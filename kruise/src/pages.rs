@@ -1,5 +1,6 @@
 //! Lists, a page at a time.
 
+use kruise_api::meta::null_as_default;
 use serde::Deserialize;
 
 /// Objects of one list request.
@@ -7,9 +8,11 @@ pub(crate) const SIZE: u32 = 100;
 
 /// A page of a list, with what is read of its objects.
 #[derive(Deserialize)]
+#[serde(bound = "T: Deserialize<'de>")]
 pub(crate) struct Page<T> {
     pub(crate) metadata: Metadata,
-    #[serde(default = "Vec::new")]
+    /// An API server writes an empty list of metadata as `null`.
+    #[serde(default, deserialize_with = "null_as_default")]
     pub(crate) items: Vec<T>,
 }
 
@@ -27,4 +30,17 @@ pub(crate) struct Metadata {
 /// The path of the page of a list that begins there; at the beginning if `next` is empty.
 pub(crate) fn path(list: &str, next: &str) -> String {
     format!("{list}?limit={SIZE}&continue={next}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Page;
+
+    #[test]
+    fn a_list_without_objects_is_empty_however_it_says_so() {
+        for items in ["", r#","items":null"#, r#","items":[]"#] {
+            let page: Page<u8> = serde_json::from_str(&format!(r#"{{"metadata":{{}}{items}}}"#)).unwrap();
+            assert_eq!(page.items, [0; 0], "{items}");
+        }
+    }
 }

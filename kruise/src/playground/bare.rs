@@ -1,6 +1,6 @@
 //! `--bare`: the API and its nodes alone, for managers, installations and other programs that are tried beside them.
+//! With `--load` they go on as they were saved, and nothing is added.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use kruise_runtime::shutdown;
@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use super::folder::Folder;
 use super::kubeconfig::{self, Kubeconfig};
 use super::run::{Ending, listen};
+use super::snapshot::{self, Target};
 use super::{Options, audit, cluster};
 
 /// Serves until it is stopped.
@@ -18,8 +19,10 @@ pub(super) async fn run(options: &Options, halted: watch::Receiver<bool>) -> any
     if let Some(path) = &options.kubeconfig {
         kubeconfig::check(path)?;
     }
+    let save = options.save.as_deref().map(Target::new).transpose()?;
     let audit = options.audit_log.as_deref().map(audit::open).transpose()?;
-    let world = cluster::bare(options.nodes, &options.times.nodes()?)?;
+    let origin = snapshot::origin(options.load.as_deref(), options.nodes)?;
+    let world = cluster::bare(origin, &options.times.nodes()?)?;
     let listener = listen(options.port).await?;
     let api = listener.local_addr()?;
     let folder = options.kubeconfig.is_none().then(Folder::new).transpose()?;
@@ -32,20 +35,22 @@ pub(super) async fn run(options: &Options, halted: watch::Receiver<bool>) -> any
             .join("kubeconfig"),
     };
     let kubeconfig = Kubeconfig::write(path, api)?;
-    let mut text = String::new();
-    // Writing to a String cannot fail.
-    let _infallible = write!(
-        text,
-        "An embedded Kubernetes API with {} simulated nodes; nothing is installed.\n\n\
+    let content = match &options.load {
+        Some(file) => format!("what {} has; nothing is added", file.display()),
+        None => format!("{} simulated nodes; nothing is installed", options.nodes),
+    };
+    Screen::of_the_reader(None).text(&format!(
+        "An embedded Kubernetes API with {content}.\n\n\
          API         http://{api}, plain HTTP, open to everybody on this machine and to nobody else\n\
          kubeconfig  {}",
-        options.nodes,
         kubeconfig.path().display(),
-    );
-    Screen::of_the_reader(None).text(&text)?;
+    ))?;
+    let live = Live::audited(world, audit);
     tokio::select! {
         biased;
-        () = shutdown::stopped(halted) => Ok(Ending::Finished),
-        never = serve(listener, Live::audited(world, audit)) => match never {},
+        () = shutdown::stopped(halted) => {}
+        never = serve(listener, live.clone()) => match never {},
     }
+    save.map_or(Ok(()), |target| target.save(&live))?;
+    Ok(Ending::Finished)
 }

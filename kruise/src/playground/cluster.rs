@@ -20,18 +20,19 @@ pub(super) enum Origin {
 
 /// A world in which everything is installed, with the manager's webhooks at a URL.
 pub(super) fn world(origin: Origin, options: &Options, webhook_url: &str) -> anyhow::Result<World> {
-    let mut world = match origin {
-        Origin::New { nodes } => bare(nodes, options)?,
-        Origin::Saved(api) => {
-            World::over(*api, options, Config::default().seed, Timestamp::now()).context("--stages")?
-        }
-    };
+    let mut world = bare(origin, options)?;
     install(&mut world, webhook_url)?;
     Ok(world)
 }
 
-/// A world of nodes, in which nothing is installed.
-pub(super) fn bare(nodes: u16, options: &Options) -> anyhow::Result<World> {
+/// A world in which nothing is installed: of nodes alone, or as it was saved.
+pub(super) fn bare(origin: Origin, options: &Options) -> anyhow::Result<World> {
+    let nodes = match origin {
+        Origin::New { nodes } => nodes,
+        Origin::Saved(api) => {
+            return World::over(*api, options, Config::default().seed, Timestamp::now()).context("--stages");
+        }
+    };
     let mut world = World::new(&Config::default(), options, Timestamp::now()).context("--stages")?;
     for number in 1..=nodes {
         apply(&mut world, &node(number))?;

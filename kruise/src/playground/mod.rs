@@ -70,8 +70,8 @@ pub struct Options {
     /// End when the tour is over.
     #[arg(long, requires = "demo")]
     exit: bool,
-    /// Only the API and the nodes: nothing is installed, no manager and no agents run.
-    #[arg(long, conflicts_with_all = ["demo", "load", "save", "verbose"])]
+    /// Only the API and the nodes: nothing is installed, or added to what --load brings; no manager and no agents run.
+    #[arg(long, conflicts_with_all = ["demo", "verbose"])]
     bare: bool,
     /// Append a line for each request here, as a kube-apiserver's audit log has it at level Metadata; a file that is
     /// something else is left alone.

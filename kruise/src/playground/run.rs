@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::agents::Agents;
-use super::cluster::{self, Origin};
+use super::cluster;
 use super::folder::Folder;
 use super::kubeconfig::{self, Kubeconfig};
 use super::manager::{HOST, Listeners, Manager, kubeconfig_in};
@@ -137,10 +137,7 @@ impl<'a> Playground<'a> {
         }
         let audit = options.audit_log.as_deref().map(audit::open).transpose()?;
         let nodes = options.times.nodes()?;
-        let origin = match &options.load {
-            Some(path) => Origin::Saved(Box::new(snapshot::load(path, &kruise_sim::Config::default())?)),
-            None => Origin::New { nodes: options.nodes },
-        };
+        let origin = snapshot::origin(options.load.as_deref(), options.nodes)?;
         let listener = listen(options.port).await?;
         let api = listener.local_addr()?;
         let listeners = Listeners::open().await?;
@@ -230,11 +227,7 @@ impl<'a> Playground<'a> {
     async fn end(self) -> anyhow::Result<()> {
         let agents_stopped = self.agents.stop().await;
         let stopped = self.manager.stop().await;
-        let saved = self.save.map(|mut target| {
-            let snapshot = self.live.with_world(|world| world.api().snapshot());
-            let size = target.write(&snapshot)?;
-            Screen::of_the_reader(None).text(&format!("saved {size} bytes in {}", target.path().display()))
-        });
+        let saved = self.save.map(|target| target.save(&self.live));
         if !self.server.is_finished() {
             self.server.abort();
             // It was aborted: its result does not matter.

@@ -6,15 +6,27 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use kruise_sim::http::Live;
 use kruise_sim::{Api, Config};
+use kruise_tour::Screen;
+
+use super::cluster::Origin;
 
 /// How every snapshot begins.
 const START: &str = "{\"format\":\"kruise-sim snapshot\"";
 /// Longest first line of a snapshot, in bytes.
 const FIRST_LINE: u64 = 1024;
 
+/// Where a playground begins: with the server of a file, if there is one, or with so many nodes.
+pub(super) fn origin(file: Option<&Path>, nodes: u16) -> anyhow::Result<Origin> {
+    Ok(match file {
+        Some(path) => Origin::Saved(Box::new(load(path, &Config::default())?)),
+        None => Origin::New { nodes },
+    })
+}
+
 /// Reads a server from a file.
-pub(super) fn load(path: &Path, config: &Config) -> anyhow::Result<Api> {
+fn load(path: &Path, config: &Config) -> anyhow::Result<Api> {
     let text =
         std::fs::read_to_string(path).with_context(|| format!("--load={} cannot be read", path.display()))?;
     Api::restore(config, &text).with_context(|| format!("--load={} cannot be used", path.display()))
@@ -81,7 +93,7 @@ impl Target {
 
     /// Writes the snapshot; returns its size in bytes. If the file has become something else meanwhile, that stays,
     /// and the draft stays beside it.
-    pub(super) fn write(&mut self, snapshot: &str) -> anyhow::Result<usize> {
+    fn write(&mut self, snapshot: &str) -> anyhow::Result<usize> {
         let unwritable = || format!("--save={} cannot be written", self.path.display());
         let write = || {
             // the name was taken when this began; whatever has it now is not ours to write through
@@ -99,9 +111,11 @@ impl Target {
         Ok(snapshot.len())
     }
 
-    /// The file.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    /// Saves what is stored now, and tells the reader.
+    pub(super) fn save(mut self, live: &Live) -> anyhow::Result<()> {
+        let snapshot = live.with_world(|world| world.api().snapshot());
+        let size = self.write(&snapshot)?;
+        Screen::of_the_reader(None).text(&format!("saved {size} bytes in {}", self.path.display()))
     }
 }
 

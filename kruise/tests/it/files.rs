@@ -108,8 +108,10 @@ fn files_that_cannot_be_used_are_refused_at_the_start() {
             ["--kubeconfig", "cannot be written"],
         ),
     ] {
-        let output = scratch.output(&["playground", option, file]);
-        refused(&scratch, &output, &words, &["notes"]);
+        for mode in [&["playground"][..], &["playground", "--bare"]] {
+            let output = scratch.output(&[mode, &[option, file]].concat());
+            refused(&scratch, &output, &words, &["notes"]);
+        }
     }
     assert_eq!(std::fs::read_to_string(&notes).unwrap(), "my notes\n");
 }

@@ -43,6 +43,8 @@ mod migrate;
 #[cfg(feature = "playground")]
 mod older;
 #[cfg(feature = "playground")]
+mod openkruise;
+#[cfg(feature = "playground")]
 mod process;
 mod reference;
 #[cfg(feature = "playground")]

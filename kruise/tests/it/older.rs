@@ -91,6 +91,18 @@ fn definitions(version: &str) -> Vec<Value> {
     all
 }
 
+/// As [`definitions`], with the Service of the manager to convert those that are converted.
+pub(crate) fn definitions_by_service(version: &str) -> Vec<Value> {
+    let mut all = definitions(version);
+    for definition in &mut all {
+        if definition["spec"]["conversion"]["strategy"] == "Webhook" {
+            let client = &mut definition["spec"]["conversion"]["webhook"]["clientConfig"];
+            *client = json!({"service": {"name": "kruise-webhook-service", "namespace": NAMESPACE, "path": "/convert"}});
+        }
+    }
+    all
+}
+
 fn answer(version: &str, path: &str) -> Option<(u16, Value)> {
     let wanted = path.strip_prefix(DEFINITIONS)?.strip_prefix('/')?;
     let found = definitions(version).into_iter().find(|one| name(one) == wanted);
@@ -147,11 +159,7 @@ impl Cluster {
             owners: BTreeMap::new(),
         };
         cluster.namespace(NAMESPACE);
-        for mut definition in definitions(version) {
-            if definition["spec"]["conversion"]["strategy"] == "Webhook" {
-                let client = &mut definition["spec"]["conversion"]["webhook"]["clientConfig"];
-                *client = json!({"service": {"name": "kruise-webhook-service", "namespace": NAMESPACE, "path": "/convert"}});
-            }
+        for definition in definitions_by_service(version) {
             cluster.create(DEFINITIONS, &definition);
         }
         cluster
