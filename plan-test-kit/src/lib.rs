@@ -1,5 +1,5 @@
 //! What the tests of every planner share: a model cluster with a server and nodes, pods in a line of words each, plans as
-//! text, and cases that pair the two. Never shipped.
+//! text, and cases that pair the two; and clusters as OpenKruise stored them, many times over. Never shipped.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,6 +12,7 @@
 mod budgets;
 mod cases;
 mod cluster;
+mod fleet;
 mod nodes;
 mod placement;
 mod pods;
@@ -25,6 +26,7 @@ use serde_json::{Value, json};
 pub use budgets::{ReadBudgets, budget};
 pub use cases::{Letters, compare};
 pub use cluster::{Cluster, mounts, uid_of};
+pub use fleet::{FLEETS, Fleet, collection, resource};
 pub use placement::{decode, node_of, pinned, placed};
 pub use pods::{Labelled, change, pod, wrote};
 pub use rounds::{Expected, differences, line, node};

@@ -10,7 +10,7 @@ use crate::command::{Folder, free_address};
 use crate::older::{Cluster, DEFINITIONS, name, problems};
 
 /// What `kruise manifests` prints with these arguments.
-fn printed(arguments: &[&str]) -> Vec<Value> {
+pub(crate) fn printed(arguments: &[&str]) -> Vec<Value> {
     let ended = Folder::new().kruise(&[&["manifests"], arguments].concat());
     ended.assert(0, &[]);
     let documents = ended.output.split("---\n").filter(|text| !text.trim().is_empty());

@@ -56,4 +56,6 @@ mod restarts;
 mod start;
 #[cfg(feature = "playground")]
 mod statefulset;
+#[cfg(feature = "playground")]
+mod swap;
 mod uninstall;

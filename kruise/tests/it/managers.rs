@@ -142,6 +142,7 @@ impl Cluster {
 pub(crate) struct Manager {
     folder: Folder,
     flags: Vec<String>,
+    host: Option<&'static str>,
     pub(crate) webhooks: SocketAddr,
     pub(crate) health: SocketAddr,
     child: Child,
@@ -150,18 +151,21 @@ pub(crate) struct Manager {
 impl Manager {
     /// Starts a manager with further flags; does not wait until it is ready.
     pub(crate) fn start(cluster: &Cluster, flags: &[&str]) -> Self {
+        let flags = [&["--metrics-addr=0"], flags].concat();
+        Self::at(cluster.address, None, &flags)
+    }
+
+    /// Starts a manager of this API server. With a host, the server calls its webhooks there, and not at the Service.
+    pub(crate) fn at(api: SocketAddr, host: Option<&'static str>, flags: &[&str]) -> Self {
         let folder = Folder::new();
         let (webhooks, health) = (free_address(), free_address());
-        let mut all = vec![
-            folder.kubeconfig(cluster.address),
-            format!("--health-probe-addr={health}"),
-            "--metrics-addr=0".to_owned(),
-        ];
+        let mut all = vec![folder.kubeconfig(api), format!("--health-probe-addr={health}")];
         all.extend(flags.iter().map(ToString::to_string));
-        let child = spawn(&folder, &all, webhooks);
+        let child = spawn(&folder, &all, (host, webhooks));
         Self {
             folder,
             flags: all,
+            host,
             webhooks,
             health,
             child,
@@ -170,7 +174,7 @@ impl Manager {
 
     /// Starts it again after it has ended.
     pub(crate) fn start_again(&mut self) {
-        self.child = spawn(&self.folder, &self.flags, self.webhooks);
+        self.child = spawn(&self.folder, &self.flags, (self.host, self.webhooks));
     }
 
     pub(crate) fn wait_ready(&mut self) {
@@ -217,7 +221,7 @@ fn log(folder: &Folder) -> PathBuf {
     folder.path().join("log")
 }
 
-fn spawn(folder: &Folder, flags: &[String], webhooks: SocketAddr) -> Child {
+fn spawn(folder: &Folder, flags: &[String], (host, webhooks): (Option<&str>, SocketAddr)) -> Child {
     let log = std::fs::OpenOptions::new()
         .create(true)
         .append(true)
@@ -229,6 +233,7 @@ fn spawn(folder: &Folder, flags: &[String], webhooks: SocketAddr) -> Child {
         .env_clear()
         .env("HOME", folder.path())
         .env("POD_NAMESPACE", SYSTEM)
+        .envs(host.map(|host| ("WEBHOOK_HOST", host)))
         .env("WEBHOOK_PORT", webhooks.port().to_string())
         .env("WEBHOOK_CERT_DIR", folder.certificates())
         .stdin(Stdio::null())

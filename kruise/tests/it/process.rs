@@ -128,20 +128,8 @@ impl Playground {
 
     /// A request; returns the lines before the body, and the body.
     pub(crate) fn exchange(&self, method: &str, path: &str, media: &str, body: &str) -> (String, Value) {
-        let mut stream = TcpStream::connect(self.api).unwrap();
-        stream.set_read_timeout(Some(LIMIT)).unwrap();
-        write!(
-            stream,
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: {media}\r\nContent-Length: {}\r\n\
-             Connection: close\r\n\r\n{body}",
-            self.api,
-            body.len()
-        )
-        .unwrap();
-        let mut response = String::new();
-        stream.read_to_string(&mut response).unwrap();
-        let (head, body) = response.split_once("\r\n\r\n").unwrap();
-        (head.to_owned(), serde_json::from_str(body).unwrap_or_default())
+        let (head, body) = exchange(self.api, method, path, (media, body));
+        (head, serde_json::from_str(&body).unwrap_or_default())
     }
 
     pub(crate) fn get(&self, path: &str) -> Value {
@@ -196,6 +184,28 @@ impl Drop for Playground {
             let _ = self.child.wait();
         }
     }
+}
+
+/// A request over plain HTTP; returns the lines before the body, and the body.
+pub(crate) fn exchange(
+    server: SocketAddr,
+    method: &str,
+    path: &str,
+    (media, body): (&str, &str),
+) -> (String, String) {
+    let mut stream = TcpStream::connect(server).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: {server}\r\nContent-Type: {media}\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    let (head, body) = response.split_once("\r\n\r\n").unwrap();
+    (head.to_owned(), body.to_owned())
 }
 
 pub(crate) fn send(process: u32, signal: &str) {
