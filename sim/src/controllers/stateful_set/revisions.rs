@@ -28,10 +28,18 @@ fn path(key: &Key) -> String {
     )
 }
 
+/// The data of a template's revision. The real controller leaves out times that are not set, unlike older ones, and OpenKruise.
+fn data_of(template: &Value) -> String {
+    // Quotes inside of a string are escaped: this is a member wherever it is found.
+    let unset = "\"creationTimestamp\":null";
+    let data = revision_data(template).replace(&format!("{unset},"), "");
+    data.replace(unset, "")
+}
+
 /// Makes the revision of a set's template, or gives an earlier one the newest number.
 pub(super) fn ensure(client: &mut Client<'_>, key: &Key, set: &Value) -> Revisions {
     let template = at(set, "/spec/template").cloned().unwrap_or_default();
-    let data = revision_data(&template);
+    let data = data_of(&template);
     let hash = revision_hash(data.as_bytes(), Some(0));
     let update = revision_name(&key.name, &hash);
     let all = controlled(client.api, set, "apps", "controllerrevisions");
@@ -91,5 +99,31 @@ pub(super) fn prune(client: &mut Client<'_>, set: &Set<'_>, revisions: &Revision
     let beyond = idle.len().saturating_sub(limit);
     for (key, _) in idle.iter().take(beyond) {
         client.delete(&path(key), &json!({}));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Kubernetes 1.34 stored this set and its revision.
+    #[test]
+    fn a_revision_has_the_hash_that_the_real_controller_gave_it() {
+        let stored = |file: &str| -> Vec<Value> {
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/upstream/1.8.4");
+            serde_json::from_str(&std::fs::read_to_string(format!("{folder}/{file}")).unwrap()).unwrap()
+        };
+        let sets = stored("rest-statefulsets.apps.json");
+        assert!(!sets.is_empty());
+        for set in sets {
+            let data = data_of(&set["spec"]["template"]);
+            let name = get_metadata(&set, "name").as_str().unwrap();
+            let update = revision_name(name, &revision_hash(data.as_bytes(), Some(0)));
+            assert_eq!(set["status"]["updateRevision"], update);
+            let revisions = stored("rest-controllerrevisions.json");
+            let revision = revisions.iter().find(|one| one["metadata"]["name"] == update);
+            let stored: Value = serde_json::from_str(&data).unwrap();
+            assert_eq!(revision.unwrap()["data"], stored);
+        }
     }
 }
