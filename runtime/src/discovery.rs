@@ -53,9 +53,9 @@ struct Resource {
 }
 
 /// Which of our kinds the cluster serves, each in the newest version that this build knows: with published charts mostly
-/// `v1alpha1`. A kind that is not served has no version. Nor has one of the kinds that are `reconciled` if it is served in
-/// two versions that nobody converts: the log says so.
-pub async fn discover(client: &Client, reconciled: &[&'static Kind]) -> Result<Served, DiscoveryError> {
+/// `v1alpha1`. A kind that is not served has no version. Nor has one of the kinds that are `written` if it is served in
+/// two versions that nobody converts, because a write would lose fields: the log says so.
+pub async fn discover(client: &Client, written: &[&'static Kind]) -> Result<Served, DiscoveryError> {
     let mut versions: BTreeMap<ResourceId, Vec<&'static str>> = BTreeMap::new();
     let mut groups: Vec<&'static str> = kinds::ALL.into_iter().map(|kind| kind.group).collect();
     groups.sort_unstable();
@@ -77,7 +77,7 @@ pub async fn discover(client: &Client, reconciled: &[&'static Kind]) -> Result<S
         let served = versions.get(&ResourceId::of(kind));
         kind.conversion.needs_webhook() && served.is_some_and(|all| all.len() > 1)
     };
-    let doubled = reconciled.iter().copied().filter(|kind| is_doubled(kind));
+    let doubled = written.iter().copied().filter(|kind| is_doubled(kind));
     let converted = side_by_side(doubled.map(|kind| async move {
         let is_converted = is_converted(client, kind).await?;
         Ok((kind, is_converted))

@@ -23,7 +23,6 @@ use super::{
     redact,
 };
 use crate::{
-    controllers,
     explain::{self, SettingsSource, last_seen, without_reports},
     json::{condition, text},
     leader::LEASE,
@@ -59,7 +58,7 @@ pub(super) async fn collect(
     namespace: Option<&str>,
 ) -> anyhow::Result<Objects> {
     let mut found = Objects::default();
-    let served = match discovery::discover(reader.client, &controllers::kinds()).await {
+    let served = match discovery::discover(reader.client, &[]).await {
         Ok(served) => served,
         Err(error) => {
             reader.note("objects of all kinds", error);

@@ -76,7 +76,7 @@ pub static ALL: [&Registration; 21] = [
 ];
 
 /// The kinds with a controller.
-pub fn kinds() -> Vec<&'static Kind> {
+fn kinds() -> Vec<&'static Kind> {
     let kinds = ALL.into_iter().filter_map(|registration| registration.kind);
     kinds.collect()
 }

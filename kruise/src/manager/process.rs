@@ -103,7 +103,7 @@ where
     let ready = host.ready.take();
     let served = match host.served.take() {
         Some(served) => Arc::new(served),
-        None => Arc::new(discover(config, &host.client).await?),
+        None => Arc::new(discover(config, &host.client, host.dry_run.is_some()).await?),
     };
     let (client, metrics) = (&host.client, &host.metrics);
     log_controllers(config, &served);
@@ -412,10 +412,11 @@ fn log_controllers(config: &Config, served: &Served) {
     }
 }
 
-/// What the cluster serves of the kinds that the manager acts on and serves.
-pub(super) async fn discover(config: &Config, client: &Client) -> anyhow::Result<Served> {
+/// What the cluster serves of the kinds that the manager acts on and serves. A dry run writes none of them.
+pub(super) async fn discover(config: &Config, client: &Client, is_dry: bool) -> anyhow::Result<Served> {
     let profile = &config.profile;
-    let served = discovery::discover(client, &profile.reconciled()).await?;
+    let written = if is_dry { Vec::new() } else { profile.reconciled() };
+    let served = discovery::discover(client, &written).await?;
     Ok(served.retain(|resource| profile.includes_resource(resource)))
 }
 

@@ -90,7 +90,7 @@ pub(super) async fn run_with(
     let (sockets, is_up) = embedding.map(|given| (given.sockets, given.ready)).unzip();
     let (ready, is_ready) = oneshot::channel();
     let (synced, caches_synced) = watch::channel(false);
-    let served = discover(&config, &client).await?;
+    let served = discover(&config, &client, is_dry).await?;
     let (end, ending) = watch::channel(false);
     // Ends with this function.
     let mut log = JoinSet::new();

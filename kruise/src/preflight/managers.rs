@@ -20,7 +20,7 @@ use super::{
     cluster::{Cluster, named},
     objects::Counted,
 };
-use crate::{controllers, json::text, manifests::DEPLOYMENT, pages::Page, uninstall};
+use crate::{json::text, manifests::DEPLOYMENT, pages::Page, uninstall};
 
 /// Deployments of a name, in all namespaces.
 const NAMED: &str = "/apis/apps/v1/deployments?fieldSelector=metadata.name%3D";
@@ -48,7 +48,7 @@ pub(super) async fn check(cluster: &Cluster, options: &Options) -> anyhow::Resul
         }
     };
     if options.is_partial() {
-        let served = discovery::discover(&cluster.client, &controllers::kinds()).await?;
+        let served = discovery::discover(&cluster.client, &[]).await?;
         for kind in kinds::ALL {
             match left(cluster, kind, &served, options).await {
                 Ok(finding) => findings.extend(finding),
