@@ -2,7 +2,8 @@
 //!
 //! Each scenario is played without faults, and again with a constant small rate of failed requests. What users do is the
 //! same, close together, so that managers have work left at the end. The second play may take four times as long as the
-//! first ([`SLOWER`]), and managers may not write nothing for ten seconds more than in the first ([`PAUSE`]).
+//! first ([`SLOWER`]), and managers may not write nothing for ten seconds more than in the first ([`PAUSE`]), unless they wait for
+//! users.
 
 use std::{
     fmt,
@@ -38,6 +39,8 @@ pub struct Compared {
     pub seed: u64,
     /// The subject that drew it.
     pub subject: &'static str,
+    /// Do managers wait for its users?
+    pub is_paced_by_users: bool,
     /// Without faults.
     pub calm: Settling,
     /// With failed requests.
@@ -61,8 +64,11 @@ impl Compared {
         self.unreliable.took.as_secs_f64() / self.calm.took.max(SHORTEST).as_secs_f64()
     }
 
-    /// How much longer managers wrote nothing.
+    /// How much longer managers wrote nothing, of their own accord.
     pub fn longer_pause(&self) -> Duration {
+        if self.is_paced_by_users {
+            return Duration::ZERO;
+        }
         self.unreliable.pause.saturating_sub(self.calm.pause)
     }
 
@@ -145,6 +151,7 @@ fn compare(
     let compared = Compared {
         seed,
         subject,
+        is_paced_by_users: subjects.named(subject)?.is_paced_by_users(),
         calm,
         unreliable: settling,
         failed: unreliable.counters.fired.values().sum(),

@@ -59,6 +59,11 @@ pub trait Subject: Sync {
         false
     }
 
+    /// Do managers wait for users whose requests fail, too? Then the time in which managers write nothing says nothing about them.
+    fn is_paced_by_users(&self) -> bool {
+        false
+    }
+
     /// Labels by which its controller selects objects in lists and watches.
     fn selectors(&self) -> &'static [&'static str] {
         &[]

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use serde_json::Value;
 
-use super::resources;
+use super::{has_begun, resources};
 use crate::engine::oracles::{Log, Mirror, Object, Resource, Violation, Write};
 use crate::subjects::labels::GATE;
 
@@ -34,7 +34,10 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror, workload: Resource) -> Option<V
         return violation("unavailable first", what);
     }
     let comes_back = before.state(GATE) == "False" && after.state(GATE) == "True";
-    if comes_back && let Some(container) = unfinished(after) {
+    if comes_back
+        && has_begun(after)
+        && let Some(container) = unfinished(after)
+    {
         let what = format!("made {name} available before {container} ran its image");
         return violation("available when complete", what);
     }

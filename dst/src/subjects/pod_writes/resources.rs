@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::has_begun;
 use crate::engine::object::is_injected;
 use crate::engine::oracles::{Mirror, Object, REVISIONS, Violation, Write};
 use crate::subjects::labels::{REVISION, STATE};
@@ -37,6 +38,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let revision = mirror.of(REVISIONS).named(label);
     let is_requested_by_its_own = revision.is_none_or(|revision| requested(after) == demands(revision));
     if arrives
+        && has_begun(after)
         && is_requested_by_its_own
         && let Err(what) = given(after)
     {

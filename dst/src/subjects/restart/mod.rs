@@ -52,6 +52,11 @@ impl Subject for Restart {
         &[CLONESETS, REQUESTS, PODS]
     }
 
+    /// Nothing is restarted between two looks of a run, nor between two runs.
+    fn is_paced_by_users(&self) -> bool {
+        true
+    }
+
     fn scenario(&self, seed: u64) -> Option<Scenario> {
         generate::generate(seed)
     }
