@@ -183,7 +183,7 @@ fn comparable(output: &str) -> Vec<String> {
     let lines = output.lines().filter(|line| !line.trim().is_empty());
     let mut lines: Vec<String> = lines
         .map(|line| line.split_whitespace().map(masked).collect::<Vec<_>>().join(" "))
-        .map(|line| line.replace(" (AGE ago)", ""))
+        .map(|line| line.replace(" (* ago)", ""))
         .map(|line| {
             match line
                 .strip_prefix("rehearsal of ")
@@ -214,8 +214,8 @@ fn masked(word: &str) -> String {
             continue;
         }
         text.push_str(match segment.as_str() {
-            segment if is_random(segment) => "*",
-            segment if is_age(segment) => "AGE",
+            // One sign for both: `6d22h` may be either.
+            segment if is_random(segment) || is_age(segment) => "*",
             segment => segment,
         });
         text.push(letter);

@@ -144,7 +144,10 @@ fn read(version: &str, phase: Phase) -> Vec<Value> {
         else {
             continue;
         };
-        if !name.ends_with(".raw") {
+        if Path::new(name)
+            .extension()
+            .is_none_or(|extension| extension != "raw")
+        {
             let list: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
             let items = if list.is_array() { &list } else { &list["items"] };
             files.insert(name.to_owned(), items.as_array().unwrap().clone());

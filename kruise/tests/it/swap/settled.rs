@@ -1,0 +1,78 @@
+//! Whether a manager has planned every object, by its metrics.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use kruise_api::kinds;
+use kruise_plan_test_kit::Fleet;
+
+use crate::managers::Manager;
+use crate::process::{LIMIT, exchange};
+
+/// Waits until every object was reconciled and no controller has anything to do.
+pub(super) fn wait(manager: &Manager, metrics: SocketAddr, fleet: &Fleet) {
+    let since = Instant::now();
+    loop {
+        let now = Work::read(metrics);
+        let missing = now.missing(fleet);
+        if missing.is_empty() && now.is_idle() {
+            return;
+        }
+        assert!(since.elapsed() < LIMIT, "{missing:?} {now:?}: {}", manager.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// What controllers have done and have to do.
+#[derive(Debug, Default)]
+struct Work {
+    /// By the name of the controller, in lower case.
+    done: BTreeMap<String, usize>,
+    waiting: usize,
+    active: usize,
+}
+
+impl Work {
+    fn read(metrics: SocketAddr) -> Self {
+        let (_, text) = exchange(metrics, "GET", "/metrics", ("text/plain", ""));
+        let mut work = Self::default();
+        for line in text.lines() {
+            let Some((series, value)) = line.rsplit_once(' ') else {
+                continue;
+            };
+            let (family, labels) = series.split_once('{').unwrap_or((series, ""));
+            let Ok(value) = value.parse::<usize>() else {
+                continue;
+            };
+            match family {
+                "controller_runtime_reconcile_total" => {
+                    let name = labels
+                        .split("controller=\"")
+                        .nth(1)
+                        .and_then(|rest| rest.split('"').next());
+                    // Two controllers keep the names that OpenKruise gives them.
+                    *work.done.entry(name.unwrap().to_lowercase()).or_default() += value;
+                }
+                "workqueue_depth" => work.waiting += value,
+                "controller_runtime_active_workers" => work.active += value,
+                _ => {}
+            }
+        }
+        work
+    }
+
+    fn is_idle(&self) -> bool {
+        self.waiting + self.active == 0
+    }
+
+    /// Kinds of which not every object was reconciled.
+    fn missing(&self, fleet: &Fleet) -> Vec<&'static str> {
+        let kinds = kinds::ALL.into_iter().filter(|kind| {
+            let objects = fleet.of_kind(kind.group, kind.kind).count();
+            let done = self.done.get(&format!("{}-controller", kind.kind.to_lowercase()));
+            done.copied().unwrap_or_default() < objects
+        });
+        kinds.map(|kind| kind.kind).collect()
+    }
+}
