@@ -81,13 +81,12 @@ impl Rollout {
             (a.is_available, first, &a.name).cmp(&(b.is_available, second, &b.name))
         });
         own.retain(|pod| is_waiting(pod) && !pod.is_asked);
-        let room = limits.room(pods.iter().filter(|pod| !is_out(pod, requests)).count());
+        let mut room = limits.room(pods.iter().filter(|pod| !is_out(pod, requests)).count());
         // What may exist has its room already, whether it is created again or not.
         let sent = own.iter().filter(|pod| pod.is_available && is_sent(pod)).count();
-        let room_again = room.saturating_add(i32::try_from(sent).unwrap_or(i32::MAX));
-        let mut rooms = [room, room_again];
+        let mut room_again = room.saturating_add(i32::try_from(sent).unwrap_or(i32::MAX));
         own.retain(|pod| {
-            let room = &mut rooms[usize::from(is_sent(pod))];
+            let room = if is_sent(pod) { &mut room_again } else { &mut room };
             let is_chosen = !pod.is_available || *room > 0;
             if is_chosen && pod.is_available {
                 *room -= 1;

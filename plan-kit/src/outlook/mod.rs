@@ -147,13 +147,12 @@ pub fn outlook(facts: &Facts) -> Option<Outlook> {
     if facts.to_update == 0 && under_way == 0 && facts.kept == 0 {
         return None;
     }
-    let course = match held(facts) {
-        Some(held) => Course::Held(held),
-        None => {
-            let count = waves(facts.to_update, under_way, facts.at_once);
-            let pace = pace(facts, count);
-            Course::Waves { count, pace }
-        }
+    let course = if let Some(held) = held(facts) {
+        Course::Held(held)
+    } else {
+        let count = waves(facts.to_update, under_way, facts.at_once);
+        let pace = pace(facts, count);
+        Course::Waves { count, pace }
     };
     Some(Outlook {
         to_update: facts.to_update,

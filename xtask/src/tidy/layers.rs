@@ -90,7 +90,7 @@ const WRITERS: &[&str] = &[
     "kruise/src/migrate/paced.rs",
     "kruise/src/migrate/rewrite.rs",
     // Requests to restart containers, for the user who asks for them.
-    "kruise/src/restart/mod.rs",
+    "kruise/src/restart/requests.rs",
     // What is being deleted when the manager is removed, and the conversion of definitions.
     "kruise/src/uninstall.rs",
     // The user of a playground, as its tour plays one.

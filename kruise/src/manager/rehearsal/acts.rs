@@ -293,10 +293,10 @@ pub(super) fn seen(old: Option<&PodView>, new: &PodView, is_gone: bool) -> Optio
     let injector = upgraded_by.pop_first();
     let injector = injector.filter(|_| is_of_sidecars && upgraded_by.is_empty());
     Some(Seen {
-        is_of_sidecars,
-        injector,
         revision,
         images,
+        is_of_sidecars,
+        injector,
         ..of(Fate::Updated)
     })
 }
