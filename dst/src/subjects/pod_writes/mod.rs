@@ -7,7 +7,7 @@ pub mod guards;
 pub mod readiness;
 pub mod resources;
 
-use crate::engine::oracles::{Mirror, Object, Resource, Violation, Write};
+use crate::engine::oracles::{Mirror, Resource, Violation, Write};
 
 /// Judges a write to pods, claims and revisions. `workload` is the resource that owns the pods.
 pub fn judge(write: &Write<'_>, mirror: &Mirror, workload: Resource) -> Option<Violation> {
@@ -22,11 +22,4 @@ pub fn judge_pods(write: &Write<'_>, mirror: &Mirror, workload: Resource) -> Opt
         .or_else(|| resources::judge(write, mirror))
         .or_else(|| environment::judge(write, mirror))
         .or_else(|| batches::judge(write, mirror))
-}
-
-/// Has the node reported a container of the pod? Before that the pod serves nobody, whatever its labels and its readiness gate say, and
-/// nothing that runs has to change.
-fn has_begun(pod: &Object) -> bool {
-    let statuses = pod.value()["status"]["containerStatuses"].as_array();
-    statuses.is_some_and(|statuses| !statuses.is_empty())
 }

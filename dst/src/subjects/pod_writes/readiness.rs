@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use serde_json::Value;
 
-use super::{has_begun, resources};
+use super::resources::{self, has_begun};
 use crate::engine::oracles::{Log, Mirror, Object, Resource, Violation, Write};
 use crate::subjects::labels::GATE;
 

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::has_begun;
 use crate::engine::object::is_injected;
 use crate::engine::oracles::{Mirror, Object, REVISIONS, Violation, Write};
 use crate::subjects::labels::{REVISION, STATE};
@@ -108,4 +107,11 @@ pub fn given(pod: &Object) -> Result<(), String> {
     } else {
         Err(format!("its containers request {requested:?} and have {given:?}"))
     }
+}
+
+/// Has the node reported a container of the pod? Before that the pod serves nobody, whatever its labels and its readiness gate say, and
+/// nothing that runs has to change.
+pub fn has_begun(pod: &Object) -> bool {
+    let statuses = pod.value()["status"]["containerStatuses"].as_array();
+    statuses.is_some_and(|statuses| !statuses.is_empty())
 }
