@@ -13,12 +13,13 @@
 //! | nodes, namespaces, pods of the manager and of the daemon | the embedded API and its nodes |
 //!
 //! Left out is what is never at rest (a BroadcastJob and an ImagePullJob in progress), what needs a feature gate that the
-//! chart leaves off (the ResourceDistribution), and the UnitedDeployment, whose StatefulSets the fixtures lack.
+//! chart leaves off (the ResourceDistribution), and the UnitedDeployment with its StatefulSets.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kruise_plan_test_kit::collection;
 use kruise_sim::{Api, Config, Method, Options, Outcome, Request, Response, World};
 use serde_json::{Value, json};
 
@@ -201,29 +202,28 @@ fn create(world: &mut World, path: &str, object: &Value) -> Value {
     response.value()
 }
 
-/// The path of the collection of an object.
-fn collection(object: &Value) -> String {
-    let group = match object["apiVersion"].as_str().unwrap() {
-        "v1" => "/api/v1".to_owned(),
-        version => format!("/apis/{version}"),
-    };
-    let plural = object["kind"].as_str().unwrap().to_lowercase() + "s";
-    match object["metadata"]["namespace"].as_str() {
-        Some(namespace) => format!("{group}/namespaces/{namespace}/{plural}"),
-        None => format!("{group}/{plural}"),
-    }
+/// What a chart of OpenKruise installs with its own values, without its hooks.
+pub(crate) fn installed(chart: &str) -> Vec<Value> {
+    let mut objects = published(chart).remove("default").unwrap().objects;
+    objects.retain(|object| object.pointer("/metadata/annotations/helm.sh~1hook").is_none());
+    objects
 }
 
-/// What the chart installs, in an order in which it can be created: webhooks that nobody answers come last.
-fn installed() -> Vec<Value> {
-    let text = serde_json::to_string(&published("1.8.3")["default"].objects).unwrap();
-    let mut objects: Vec<Value> = serde_json::from_str(&text.replace("v1.8.3", "v1.8.4")).unwrap();
-    objects.retain(|object| object.pointer("/metadata/annotations/helm.sh~1hook").is_none());
+/// Sorts objects as they can be created: webhooks that nobody answers come last.
+pub(crate) fn in_order(objects: &mut [Value]) {
     objects.sort_by_key(|object| match object["kind"].as_str().unwrap() {
         "Namespace" => 0,
-        kind if kind.ends_with("WebhookConfiguration") => 2,
-        _ => 1,
+        "CustomResourceDefinition" => 1,
+        kind if kind.ends_with("WebhookConfiguration") => 3,
+        _ => 2,
     });
+}
+
+/// What the chart installs, with the images of 1.8.4.
+fn of_1_8_4() -> Vec<Value> {
+    let text = serde_json::to_string(&installed("1.8.3")).unwrap();
+    let mut objects: Vec<Value> = serde_json::from_str(&text.replace("v1.8.3", "v1.8.4")).unwrap();
+    in_order(&mut objects);
     objects
 }
 
@@ -241,7 +241,7 @@ fn world() -> World {
     }
     let shop = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}});
     create(&mut world, "/api/v1/namespaces", &shop);
-    for object in installed() {
+    for object in of_1_8_4() {
         let created = create(&mut world, &collection(&object), &object);
         match object["kind"].as_str().unwrap() {
             "DaemonSet" => daemons(&mut world, &created),

@@ -3,7 +3,7 @@
 use kruise_plan_test_kit::Fleet;
 use serde_json::{Value, json};
 
-use crate::chart::published;
+use crate::openkruise::{self, in_order};
 
 pub(super) const SYSTEM: &str = "kruise-system";
 /// The Deployment of the manager.
@@ -27,27 +27,15 @@ pub(super) fn installed(fleet: &Fleet) -> Vec<Value> {
     } else {
         "1.9.0-alpha.3"
     };
-    let rendering = published(chart).remove("default").unwrap();
-    let is_hook = |object: &Value| object.pointer("/metadata/annotations/helm.sh~1hook").is_some();
-    let mut objects = rendering.objects;
-    objects.retain(|object| !is_hook(object));
+    let mut objects = openkruise::installed(chart);
     objects.extend(fleet.definitions(SYSTEM));
     for object in &mut objects {
         if object["kind"] == "Deployment" {
             settle(object, fleet);
         }
     }
-    objects.sort_by_key(rank);
+    in_order(&mut objects);
     objects
-}
-
-fn rank(object: &Value) -> usize {
-    match object["kind"].as_str().unwrap() {
-        "Namespace" => 0,
-        "CustomResourceDefinition" => 1,
-        kind if kind.ends_with("WebhookConfiguration") => 3,
-        _ => 2,
-    }
 }
 
 /// The manager with the image of the version, and with the gates of the fixtures.
