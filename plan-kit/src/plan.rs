@@ -59,6 +59,11 @@ impl Plan {
     pub fn requeue_after(&mut self, delay: impl IntoIterator<Item = Duration>) {
         self.requeue = self.requeue.into_iter().chain(delay).min();
     }
+
+    /// Does it write to a pod?
+    pub fn writes_pods(&self) -> bool {
+        self.writes.iter().any(|object| object.phase == Phase::Pods)
+    }
 }
 
 impl ObjectWrites {

@@ -51,6 +51,20 @@ pub struct Facts {
     pub idle: bool,
 }
 
+impl Facts {
+    /// What a rollout and its pods say by themselves. Which pods are left is for its kind to say. `idle` says that nothing is done now.
+    pub fn of(rollout: &Rollout<'_>, observed: Observed, min_ready_seconds: i32, idle: bool) -> Self {
+        Self {
+            min_ready: Duration::from_secs(u64::try_from(min_ready_seconds).unwrap_or(0)),
+            observed,
+            in_place: rollout.strategy.policy.is_in_place(),
+            held: Held::of(rollout),
+            idle,
+            ..Self::default()
+        }
+    }
+}
+
 /// A pod that came to the revision and is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sample {

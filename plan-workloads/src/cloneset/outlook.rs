@@ -1,11 +1,9 @@
 //! How long the rest of a rollout takes.
 
-use std::time::Duration;
-
 use kruise_plan_kit::{
-    Phase, Plan,
+    Plan,
     lifecycle::State,
-    outlook::{Facts, Held, Observed, Outlook, outlook},
+    outlook::{Facts, Observed, Outlook, outlook},
     rollout::{Pod, Rollout},
 };
 
@@ -39,17 +37,14 @@ pub(super) fn of(
     } else {
         old.saturating_sub(to_update).min(number(limits.partition))
     };
+    let observed = Observed::of(rollout, pods, has_arrived);
     outlook(&Facts {
         to_update,
         kept,
         kept_by: "the partition",
         at_once: number(limits.max_unavailable.saturating_add(numbers.surge)),
-        min_ready: Duration::from_secs(number(min_ready_seconds) as u64),
-        observed: Observed::of(rollout, pods, has_arrived),
-        in_place: rollout.strategy.policy.is_in_place(),
         // A new pod is created as soon as the old one is being deleted.
         ends_first: false,
-        held: Held::of(rollout),
-        idle: !plan.writes.iter().any(|object| object.phase == Phase::Pods),
+        ..Facts::of(rollout, observed, min_ready_seconds, !plan.writes_pods())
     })
 }

@@ -1,10 +1,8 @@
 //! How long the rest of a rollout takes.
 
-use std::time::Duration;
-
 use kruise_plan_kit::{
-    Phase, Plan,
-    outlook::{Facts, Held, Observed, Outlook, outlook},
+    Plan,
+    outlook::{Facts, Observed, Outlook, outlook},
     rollout::Pod,
 };
 
@@ -32,7 +30,6 @@ pub(super) fn of(decision: &Decision<'_>, withheld: usize, plan: &Plan) -> Optio
     // Nodes whose pods are gone or about to go, and that get others. When that began is stored nowhere.
     let coming = empty - withheld.min(empty);
     observed.under_way.extend(std::iter::repeat_n(None, coming));
-    let number = |count: i32| usize::try_from(count).unwrap_or(0);
     let (at_once, ends_first) = match limits.max_surge {
         0 => (limits.max_unavailable, true),
         surge => (surge, false),
@@ -47,12 +44,8 @@ pub(super) fn of(decision: &Decision<'_>, withheld: usize, plan: &Plan) -> Optio
         } else {
             "the partition"
         },
-        at_once: number(at_once),
-        min_ready: Duration::from_secs(number(limits.min_ready_seconds) as u64),
-        observed,
-        in_place: rollout.strategy.policy.is_in_place(),
+        at_once: usize::try_from(at_once).unwrap_or(0),
         ends_first,
-        held: Held::of(rollout),
-        idle: !plan.writes.iter().any(|object| object.phase == Phase::Pods),
+        ..Facts::of(rollout, observed, limits.min_ready_seconds, !plan.writes_pods())
     })
 }

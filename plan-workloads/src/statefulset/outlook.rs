@@ -1,10 +1,8 @@
 //! How long the rest of a rollout takes.
 
-use std::time::Duration;
-
 use kruise_plan_kit::{
-    Phase, Plan,
-    outlook::{Facts, Held, Observed, Outlook, outlook},
+    Plan,
+    outlook::{Facts, Observed, Outlook, outlook},
     rollout::Pod,
 };
 
@@ -31,7 +29,6 @@ pub(super) fn of(decision: &Decision<'_>, plan: &Plan) -> Option<Outlook> {
     observed
         .under_way
         .extend(std::iter::repeat_n(None, leaving + missing));
-    let number = |count: i32| usize::try_from(count).unwrap_or(0);
     outlook(&Facts {
         to_update: next.len(),
         kept: kept.len(),
@@ -39,13 +36,9 @@ pub(super) fn of(decision: &Decision<'_>, plan: &Plan) -> Option<Outlook> {
         at_once: if limits.ordered {
             1
         } else {
-            number(limits.max_unavailable)
+            usize::try_from(limits.max_unavailable).unwrap_or(0)
         },
-        min_ready: Duration::from_secs(number(limits.min_ready_seconds) as u64),
-        observed,
-        in_place: rollout.strategy.policy.is_in_place(),
         ends_first: true,
-        held: Held::of(rollout),
-        idle: !plan.writes.iter().any(|object| object.phase == Phase::Pods),
+        ..Facts::of(rollout, observed, limits.min_ready_seconds, !plan.writes_pods())
     })
 }
