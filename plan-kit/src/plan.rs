@@ -60,7 +60,7 @@ impl Plan {
         self.requeue = self.requeue.into_iter().chain(delay).min();
     }
 
-    /// Does it write to a pod?
+    /// Does it have writes in the phase of pods?
     pub fn writes_pods(&self) -> bool {
         self.writes.iter().any(|object| object.phase == Phase::Pods)
     }

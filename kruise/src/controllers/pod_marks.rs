@@ -66,7 +66,11 @@ mod tests {
             ["logs"]
         );
         assert_eq!(by(&pod(old, r#"{"mesh":{"revision":"2"}}"#)), ["mesh"]);
-        assert_eq!(by(&pod("{", "")), [""; 0], "what cannot be read tells nothing");
+        assert_eq!(
+            by(&pod("{", "")),
+            [""; 0],
+            "a record that cannot be read names nobody"
+        );
         let both = pod(r#"{"logs":{"hash":"2"},"mesh":{"hash":"2"}}"#, "");
         assert_eq!(by(&both), ["logs", "mesh"]);
         assert_eq!(injectors(&both).collect::<Vec<_>>(), ["logs", "mesh"]);

@@ -128,7 +128,7 @@ pub enum Held {
 
 impl Held {
     /// What the specification of a rollout says.
-    pub fn of(rollout: &Rollout<'_>) -> Option<Self> {
+    fn of(rollout: &Rollout<'_>) -> Option<Self> {
         if rollout.strategy.on_delete {
             return Some(Self::OnDelete);
         }

@@ -3,6 +3,7 @@
 
 mod generate;
 mod oracles;
+pub mod request;
 pub mod start;
 mod user;
 

@@ -109,8 +109,7 @@ pub fn given(pod: &Object) -> Result<(), String> {
     }
 }
 
-/// Has the node reported a container of the pod? Before that the pod serves nobody, whatever its labels and its readiness gate say, and
-/// nothing that runs has to change.
+/// Has the node reported a container of the pod? Before that the pod is not available, whatever its labels and its readiness gate say.
 pub fn has_begun(pod: &Object) -> bool {
     let statuses = pod.value()["status"]["containerStatuses"].as_array();
     statuses.is_some_and(|statuses| !statuses.is_empty())

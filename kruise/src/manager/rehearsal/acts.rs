@@ -131,8 +131,8 @@ impl Wish {
         self.pod == seen.pod && self.namespace == seen.namespace
     }
 
-    /// What remains of it when this was done, which it [is](Wish::is): the parts of an update that were not made yet. They are
-    /// for the pod that got the others.
+    /// What remains of this wish after a write that it [is](Wish::is): the revision and images of an update that were not written yet.
+    /// They remain for the pod that was written.
     pub(super) fn rest(&self, seen: &Seen) -> Option<Self> {
         if self.fate != Fate::Updated {
             return None;

@@ -1,7 +1,7 @@
 //! What plans of an object have wanted and what is not used up by what was done.
 //!
 //! # What it promises
-//! - A wish of a plan agrees with one thing that is done. A plan with three wishes agrees with three.
+//! - Each wish of a plan agrees with at most one write. A plan with three wishes agrees with up to three.
 //! - A newer plan that wants the same renews the wish, because it was made from a state that has what was done. So what was wanted
 //!   by two plans does not count twice.
 //! - What a newer plan does not want any more still counts for [`GRACE`]: a manager may act on a state that is older.

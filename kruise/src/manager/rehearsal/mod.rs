@@ -7,7 +7,7 @@
 //! it. So each event of a pod that says that it was created, deleted or updated in place is looked at *before* the cache has it:
 //! its owner is planned from the state that the write left, and the write agrees if that plan has it. So is an event that takes a pod
 //! out of service: what a manager does in several writes is decided before the first one. [`matcher`] has the rules for caches that
-//! follow at different speeds. Sidecars of a pod are upgraded by what injected them: its plan judges that, whoever owns the pod.
+//! follow at different speeds. Sidecars of a pod are upgraded by what injected them: its plan judges that, also in pods of others.
 //!
 //! # What it promises
 //! - Nothing is written.

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::engine::oracles::{Mirror, Object, PODS, Write};
-use crate::subjects::containerrecreaterequest::start::REQUESTS;
+use crate::subjects::containerrecreaterequest::{request::POD_UID, start::REQUESTS};
 
 /// Finalizer of a request that keeps its pod out of service.
 pub const FINALIZER: &str = "crr.apps.kruise.io/unready-acquired";
@@ -61,7 +61,7 @@ pub fn has_gate(pod: &Object) -> bool {
 
 /// The newest version of the pod of a request; none if it never was.
 pub fn pod_of<'m>(request: &Object, mirror: &'m Mirror) -> Option<&'m Arc<Object>> {
-    let uid = request.label("crr.apps.kruise.io/pod-uid");
+    let uid = request.label(POD_UID);
     mirror.of(PODS).objects.get(uid)?.last()
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::known::{change, has_ended};
 use super::stops::is_final;
 use crate::engine::oracles::{Mirror, Object, PODS, Violation, Write};
-use crate::subjects::containerrecreaterequest::start::REQUESTS;
+use crate::subjects::containerrecreaterequest::{request::POD_UID, start::REQUESTS};
 
 /// Judges writes of agents.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
@@ -76,10 +76,7 @@ fn is_unreplaced(state: &Value, request: &Object, mirror: &Mirror) -> bool {
         return true;
     };
     let id = &of_request["statusContext"]["containerID"];
-    let versions = mirror
-        .of(PODS)
-        .objects
-        .get(request.label("crr.apps.kruise.io/pod-uid"));
+    let versions = mirror.of(PODS).objects.get(request.label(POD_UID));
     let mut versions = versions.into_iter().flatten();
     !versions.any(|pod| {
         let statuses = pod.value()["status"]["containerStatuses"].as_array();

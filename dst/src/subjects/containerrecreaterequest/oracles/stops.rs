@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::known::{grace, has_ended, has_gate, has_key, is_there, pod_of};
 use crate::engine::oracles::{Mirror, Object, RuntimeCall, Violation};
-use crate::subjects::containerrecreaterequest::start::REQUESTS;
+use crate::subjects::containerrecreaterequest::{request::POD_UID, start::REQUESTS};
 
 /// What agents have stopped.
 #[derive(Default)]
@@ -40,7 +40,7 @@ impl Stops {
             return violation("what is stopped was stored before", "no request says so".into());
         };
         let (request, name) = (stop.request, stop.name);
-        let pod = request.label("crr.apps.kruise.io/pod-uid");
+        let pod = request.label(POD_UID);
         let key = (request.uid.to_string(), name.to_owned());
         let before = self.stopped.entry(key).or_insert_with(|| container.clone());
         if before != container {

@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     engine::oracles::{Mirror, Object, ProcessId},
-    subjects::containerrecreaterequest::REQUESTS,
+    subjects::containerrecreaterequest::{
+        REQUESTS,
+        request::{POD_UID, is_open, is_over},
+    },
 };
-
-/// Label of a request: its pod.
-const POD_UID: &str = "crr.apps.kruise.io/pod-uid";
 
 /// All requests but one, when that was created.
 pub struct Open<'m> {
@@ -47,7 +47,7 @@ impl<'m> Open<'m> {
     /// Another request of a pod that must be open, as far as the run knows.
     pub fn certain(&self, pod: &str) -> Option<&'m Object> {
         let mut all = self.of_pod(pod);
-        let is_certain = |versions: &&[Arc<Object>]| versions.iter().all(|one| is_open(one));
+        let is_certain = |versions: &&[Arc<Object>]| versions.iter().all(|one| !one.gone && is_open(one));
         let (_, versions) = all.find(|(_, versions)| is_certain(versions))?;
         versions.last().map(|one| &**one)
     }
@@ -68,23 +68,13 @@ impl<'m> Open<'m> {
         is_known
             && versions
                 .iter()
-                .all(|one| !one.gone && has_ended(one) && !has_succeeded(one))
+                .all(|one| !one.gone && is_over(one) && !has_succeeded(one))
     }
 
     /// The pod of a request.
     pub fn pod_of(request: &Object) -> &str {
         request.label(POD_UID)
     }
-}
-
-fn is_open(request: &Object) -> bool {
-    !request.gone && !request.is_going() && !has_ended(request)
-}
-
-/// Has the request ended?
-pub fn has_ended(request: &Object) -> bool {
-    let status = &request.value()["status"];
-    !status["completionTime"].is_null() || status["phase"] == "Completed"
 }
 
 fn has_succeeded(request: &Object) -> bool {

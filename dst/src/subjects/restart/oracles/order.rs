@@ -1,12 +1,12 @@
-//! *"Restarts the containers that it is told to, once for each pod, after requests of others for this pod, and none after a
-//! failure."*
+//! *"Each pod gets one request, for the named containers. It waits until open requests of others for this pod have ended. After a
+//! failure no further pod is restarted."*
 
 use serde_json::{Value, json};
 
-use super::open::{Open, has_ended};
+use super::open::Open;
 use crate::{
     engine::oracles::{Object, PODS, Write},
-    subjects::restart::start::Order,
+    subjects::{containerrecreaterequest::request::is_over, restart::start::Order},
 };
 
 /// An oracle, and what it found.
@@ -40,7 +40,7 @@ pub fn twice(open: &Open<'_>) -> Found {
         let is_of_pod = versions
             .first()
             .is_some_and(|one| Open::pod_of(one) == open.pod());
-        let is_seen = |one: &Object| one.name != *name || has_ended(one);
+        let is_seen = |one: &Object| one.name != *name || is_over(one);
         is_of_pod && versions.iter().any(|one| is_seen(one))
     });
     let before = before?.last()?;

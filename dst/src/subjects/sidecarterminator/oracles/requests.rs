@@ -11,7 +11,7 @@ use super::known::{
     items, phase,
 };
 use crate::engine::oracles::{Mirror, Object, Violation, Write};
-use crate::subjects::containerrecreaterequest::REQUESTS;
+use crate::subjects::containerrecreaterequest::{REQUESTS, request::is_open};
 
 /// Judges writes of requests.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
@@ -85,9 +85,4 @@ fn at_work(write: &Write<'_>, mirror: &Mirror) -> Option<String> {
     };
     let open = wanted.find(|container| !versions.iter().any(|pod| is_done(container, pod)))?;
     Some(open["name"].to_string())
-}
-
-fn is_open(request: &Object) -> bool {
-    let status: &Value = &request.value()["status"];
-    !request.is_going() && status["completionTime"].is_null() && status["phase"] != "Completed"
 }
