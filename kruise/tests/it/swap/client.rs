@@ -22,7 +22,7 @@ const ROUNDS: usize = 5;
 pub(super) enum Stage {
     /// No manager yet; everything is installed.
     Installed,
-    /// A manager that answers.
+    /// A manager that is called for pods of SidecarSets.
     Managed,
     /// No manager any more.
     Stopped,
@@ -43,6 +43,10 @@ pub(super) struct Done {
 impl Done {
     pub(super) fn is_refused(&self) -> bool {
         self.code >= 300
+    }
+
+    pub(super) fn is_created(&self) -> bool {
+        self.code == 201
     }
 
     /// Was this stage there from its beginning to its end?

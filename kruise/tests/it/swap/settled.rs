@@ -1,12 +1,14 @@
-//! Whether a manager has planned every object, by its metrics.
+//! Whether a manager has planned every object, by its metrics, and is called for pods.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use kruise_admission::manifests::{MUTATING, PODS_OF_SETS};
 use kruise_api::kinds;
 use kruise_plan_test_kit::Fleet;
 
+use super::embedded::Embedded;
 use crate::managers::Manager;
 use crate::process::{LIMIT, exchange};
 
@@ -21,6 +23,22 @@ pub(super) fn wait(manager: &Manager, metrics: SocketAddr, fleet: &Fleet) {
         }
         assert!(since.elapsed() < LIMIT, "{missing:?} {now:?}: {}", manager.log());
         std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Waits until the API server sends the pods of SidecarSets to the manager. The leader registers that once it knows the sets.
+pub(super) fn wait_registered(api: &Embedded) {
+    let path = format!("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{MUTATING}");
+    let since = Instant::now();
+    loop {
+        let configuration = api.get(&path);
+        let mut webhooks = configuration["webhooks"].as_array().unwrap().iter();
+        let of_sets = webhooks.find(|webhook| webhook["name"] == PODS_OF_SETS);
+        if of_sets.is_some_and(|webhook| webhook["matchConditions"].to_string().contains("yes-0")) {
+            return;
+        }
+        assert!(since.elapsed() < LIMIT, "{configuration}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
