@@ -127,7 +127,7 @@ fn every_named_test_exists_and_every_scenario_has_one_or_says_why_not() {
         ("admission.md", 'A', 30),
         ("launch-priority.md", 'L', 14),
         ("pod-webhook.md", 'P', 11),
-        ("installation.md", 'I', 18),
+        ("installation.md", 'I', 20),
         ("podunavailablebudget.md", 'B', 26),
         ("podunavailablebudget.md", 'H', 2),
         ("podunavailablebudget.md", 'N', 1),
