@@ -93,6 +93,7 @@ fn settings(dir: PathBuf, nodes: u32) -> Settings {
         port: None,
         audit: Audit::On,
         real: None,
+        loaded: false,
     }
 }
 

@@ -197,7 +197,8 @@ pub(crate) fn exchange(
     stream.set_read_timeout(Some(LIMIT)).unwrap();
     write!(
         stream,
-        "{method} {path} HTTP/1.1\r\nHost: {server}\r\nContent-Type: {media}\r\nContent-Length: {}\r\n\
+        // An answer of this version is not in chunks.
+        "{method} {path} HTTP/1.0\r\nHost: {server}\r\nContent-Type: {media}\r\nContent-Length: {}\r\n\
          Connection: close\r\n\r\n{body}",
         body.len()
     )

@@ -1,5 +1,6 @@
 //! One cluster: up, down.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -34,6 +35,9 @@ const DAEMONS: [&str; 6] = [
 /// The embedded API with its nodes, in the place of all others.
 const PLAYGROUND: &str = "playground";
 
+/// The shell script that starts kube-controller-manager in a cluster that is loaded, in its folder.
+pub(crate) const CONTROLLERS: &str = "controllers.sh";
+
 /// How a cluster is started.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -43,6 +47,9 @@ pub(crate) struct Settings {
     pub(crate) audit: Audit,
     /// Nodes that run containers, beside the simulated ones.
     pub(crate) real: Option<RealNodes>,
+    /// Are objects put into etcd, and read there? Then the controllers of Kubernetes are started by [`CONTROLLERS`] after that: they
+    /// must not see owners without what these own.
+    pub(crate) loaded: bool,
 }
 
 /// A running cluster. It is stopped when dropped, also when that is because of an [interrupt].
@@ -50,14 +57,17 @@ pub(crate) struct Settings {
 pub(crate) struct Cluster {
     dir: PathBuf,
     kubectl: PathBuf,
+    etcd: Option<SocketAddr>,
     leave: bool,
 }
 
 impl Cluster {
     /// Starts a cluster with empty logs and waits until its nodes are ready. From here on interrupts are requests.
     pub(crate) fn up(binaries: &Binaries, settings: &Settings) -> Result<Self> {
-        let cluster = Self::prepare(binaries, settings)?;
-        cluster.start(binaries, settings)?;
+        let mut cluster = Self::prepare(binaries, settings)?;
+        let ports = Ports::choose(settings.port)?;
+        cluster.etcd = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, ports.etcd())));
+        cluster.start(binaries, settings, ports)?;
         Ok(cluster)
     }
 
@@ -102,6 +112,7 @@ impl Cluster {
         Ok(Self {
             dir,
             kubectl: binaries.program("kubectl"),
+            etcd: None,
             leave: false,
         })
     }
@@ -109,6 +120,11 @@ impl Cluster {
     /// Kubeconfig of the administrator.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.dir.join("admin.kubeconfig")
+    }
+
+    /// Where etcd answers, in plain HTTP. The embedded API has none.
+    pub(crate) fn etcd(&self) -> Option<SocketAddr> {
+        self.etcd
     }
 
     /// Folder of the cluster.
@@ -131,9 +147,8 @@ impl Cluster {
         self.leave = true;
     }
 
-    fn start(&self, binaries: &Binaries, settings: &Settings) -> Result<()> {
+    fn start(&self, binaries: &Binaries, settings: &Settings, ports: Ports) -> Result<()> {
         let dir = self.dir.as_path();
-        let ports = Ports::choose(settings.port)?;
         let pki = Pki::ensure(&dir.join("pki"))?;
         std::fs::write(dir.join("audit-policy.yaml"), AUDIT_POLICY)?;
         std::fs::write(dir.join("kwok-stages.yaml"), STAGES)?;
@@ -153,6 +168,7 @@ impl Cluster {
             serves_pods,
             pki: &pki,
             audit: settings.audit,
+            loaded: settings.loaded,
         };
         let kube = binaries.program("kube");
         let start = |name: &str, program: &Path, arguments: Vec<String>| {
@@ -163,11 +179,14 @@ impl Cluster {
         self.wait_for("/readyz answers", "kube-apiserver", || {
             Ok(self.kubectl().run(&["get", "--raw", "/readyz"])? == "ok")
         })?;
-        start(
-            "kube-controller-manager",
-            &kube,
-            components.controller_manager(&kubeconfig),
-        )?;
+        let controllers = components.controller_manager(&kubeconfig);
+        if settings.loaded {
+            let words: Vec<String> = controllers.iter().map(|word| format!("'{word}'")).collect();
+            let script = format!("exec '{}' {}\n", kube.display(), words.join(" "));
+            std::fs::write(dir.join(CONTROLLERS), script)?;
+            return Ok(());
+        }
+        start("kube-controller-manager", &kube, controllers)?;
         start("kube-scheduler", &kube, components.scheduler(&kubeconfig))?;
         if settings.nodes > 0 {
             start("kwok", &binaries.program("kwok"), components.kwok(&kubeconfig))?;

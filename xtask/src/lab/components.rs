@@ -26,6 +26,8 @@ pub(crate) struct Components<'a> {
     pub(crate) serves_pods: bool,
     pub(crate) pki: &'a Pki,
     pub(crate) audit: Audit,
+    /// Are objects put into etcd, and read there? Then all are stored as JSON, and claims are not bound: their volumes are not there.
+    pub(crate) loaded: bool,
 }
 
 impl Components<'_> {
@@ -80,6 +82,9 @@ impl Components<'_> {
             // Simulated pods have no service account: the controller that makes tokens is not what is tested.
             "--disable-admission-plugins=ServiceAccount".into()
         });
+        if self.loaded {
+            arguments.push("--storage-media-type=application/json".into());
+        }
         if self.audit == Audit::On {
             arguments.push(format!(
                 "--audit-policy-file={}",
@@ -93,6 +98,11 @@ impl Components<'_> {
     }
 
     pub(crate) fn controller_manager(&self, kubeconfig: &Path) -> Vec<String> {
+        let controllers = if self.loaded {
+            "*,-persistentvolume-binder-controller"
+        } else {
+            "*"
+        };
         vec![
             "kube-controller-manager".into(),
             format!("--kubeconfig={}", kubeconfig.display()),
@@ -111,6 +121,7 @@ impl Components<'_> {
             "--node-monitor-grace-period=300s".into(),
             // Binds claims of a class with provisioner kubernetes.io/host-path.
             "--enable-hostpath-provisioner".into(),
+            format!("--controllers={controllers}"),
         ]
     }
 

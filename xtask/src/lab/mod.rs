@@ -107,6 +107,7 @@ pub(crate) fn run(command: LabCommand) -> Result<()> {
                     port,
                     audit,
                     real,
+                    loaded: false,
                 },
             )?;
             println!("export KUBECONFIG={}", cluster.kubeconfig().display());

@@ -3,6 +3,7 @@
 
 mod group;
 mod selection;
+mod swap;
 mod verdict;
 
 use std::collections::BTreeSet;
@@ -46,6 +47,10 @@ pub(crate) struct Options {
     /// PATH or named by HELM, and what real nodes need.
     #[arg(long, conflicts_with_all = ["playground", "real_nodes"])]
     chart: bool,
+    /// Clusters with 300 objects of OpenKruise on a real API server, each a cluster of its own: preflight, the swap, and the way
+    /// back.
+    #[arg(long, conflicts_with_all = ["playground", "real_nodes", "chart", "versions", "kruise", "dev"])]
+    swap: bool,
     /// A layout with the image for `--chart`; without it the image is built.
     #[arg(long, requires = "chart", value_name = "DIR")]
     image: Option<PathBuf>,
@@ -70,6 +75,9 @@ enum Place {
 
 /// Runs the suite; with `--versions` on each version, also after one has failed.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.swap {
+        return swap::run(options.filter.as_deref());
+    }
     if !options.versions {
         return run_on(options, Binaries::find_or_build, "");
     }
@@ -229,6 +237,7 @@ impl Lab {
             port: None,
             audit: Audit::On,
             real: None,
+            loaded: false,
         };
         match &self.place {
             Place::Playground => return Cluster::up_embedded(&self.binaries, &self.kruise, &settings),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::embedded::request;
+use super::cluster::request;
 use crate::process::LIMIT;
 
 /// Between two pods.

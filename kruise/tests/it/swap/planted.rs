@@ -3,7 +3,7 @@
 use kruise_plan_test_kit::Fleet;
 use serde_json::{Value, json};
 
-use super::embedded::key;
+use super::cluster::key;
 
 /// Plants a problem of each sort, an object that would be refused, and a rollout that goes on. Returns what preflight is to report of the problems, sorted.
 pub(super) fn plant(

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use kruise_plan_test_kit::Fleet;
 use serde_json::{Value, json};
 
-use super::embedded::Embedded;
+use super::cluster::Cluster;
 use super::openkruise;
 use crate::older::problems;
 
 /// The report, and the exit code.
-pub(super) fn preflight(api: &Embedded) -> (Value, Option<i32>) {
+pub(super) fn preflight(api: &Cluster) -> (Value, Option<i32>) {
     let ended = api.kruise(&["preflight", "--output=json"]);
     let mut values = serde_json::Deserializer::from_str(&ended.output).into_iter::<Value>();
     let report = values.next().and_then(Result::ok);
@@ -45,7 +45,7 @@ pub(super) fn notes<'r>(report: &'r Value, check: &str) -> Vec<(&'r str, &'r str
 }
 
 /// Nothing is against the swap, and everything is counted.
-pub(super) fn assert_advised(api: &Embedded, fleet: &Fleet) {
+pub(super) fn assert_advised(api: &Cluster, fleet: &Fleet) {
     let (report, code) = preflight(api);
     assert_eq!(problems(&report), [""; 0]);
     assert_eq!(code, Some(0));

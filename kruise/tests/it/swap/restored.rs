@@ -3,7 +3,8 @@
 use kruise_plan_test_kit::Fleet;
 use serde_json::{Value, json};
 
-use super::embedded::{Embedded, Stored, key};
+use super::cluster::{Cluster, Stored, key};
+use super::is_ours;
 
 /// The object that is edited meanwhile.
 const EDITED: &str = "clonesets.apps.kruise.io shop-1/canary";
@@ -15,7 +16,7 @@ fn patch() -> Value {
 }
 
 /// Edits an object, and waits until the manager has seen it.
-pub(super) fn edit(api: &Embedded) {
+pub(super) fn edit(api: &Cluster) {
     api.merge(PATH, &patch());
     let since = std::time::Instant::now();
     loop {
@@ -28,9 +29,10 @@ pub(super) fn edit(api: &Embedded) {
     }
 }
 
-/// What may differ, by how its path ends: the version of the last write, what this manager reports or corrects and OpenKruise does not, and the
-/// annotation that keeps what the older version of a definition has no field for.
-const REPORTED: [&str; 6] = [
+/// What may differ, by how its path ends: the version of the last write, what this manager reports or corrects and OpenKruise does not, the
+/// annotation that keeps what the older version of a definition has no field for, and the counts of a set that may have counted a pod of the
+/// client when the manager ended.
+const REPORTED: [&str; 8] = [
     " metadata resourceVersion",
     " metadata annotations kruise.io/conversion-data",
     // OpenKruise had stored an address that its pod no longer has, which this manager corrects.
@@ -38,6 +40,8 @@ const REPORTED: [&str; 6] = [
     "/kwok-1 spec podProbes",
     " status conditions",
     " status subsetStatuses",
+    " /logs-0 status matchedPods",
+    " /logs-0 status updatedPods",
 ];
 /// A default that the webhook of a CloneSet fills in, and its value.
 const FILLED_IN: (&str, bool) = (" spec scaleStrategy disablePVCReuse", false);
@@ -45,7 +49,7 @@ const FILLED_IN: (&str, bool) = (" spec scaleStrategy disablePVCReuse", false);
 /// Every object is stored as it was, but for the edit, and for [`REPORTED`] and [`FILLED_IN`].
 pub(super) fn assert_as_before(fleet: &Fleet, before: &Stored, after: &Stored) {
     let mut differences = Vec::new();
-    for object in &fleet.objects {
+    for object in fleet.objects.iter().filter(|object| is_ours(object)) {
         let key = key(object);
         let mut expected = before[&key].clone();
         if key == EDITED {

@@ -8,7 +8,7 @@ use kruise_admission::manifests::{MUTATING, PODS_OF_SETS};
 use kruise_api::kinds;
 use kruise_plan_test_kit::Fleet;
 
-use super::embedded::Embedded;
+use super::cluster::Cluster;
 use crate::managers::Manager;
 use crate::process::{LIMIT, exchange};
 
@@ -27,7 +27,7 @@ pub(super) fn wait(manager: &Manager, metrics: SocketAddr, fleet: &Fleet) {
 }
 
 /// Waits until the API server sends the pods of SidecarSets to the manager. The leader registers that once it knows the sets.
-pub(super) fn wait_registered(api: &Embedded) {
+pub(super) fn wait_registered(api: &Cluster) {
     let path = format!("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{MUTATING}");
     let since = Instant::now();
     loop {
