@@ -141,7 +141,7 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
             .map(|(kind, _)| format!("{}/NAME", shortest_name(kind)))
             .collect();
         bail!(
-            "{kind:?} cannot be explained; this build explains {}",
+            "{kind:?} cannot be explained; this build explains {}, and one pod of a workload as clone/NAME POD",
             enumeration(&targets)
         );
     };

@@ -7,6 +7,7 @@
 //! | what | from |
 //! |---|---|
 //! | users' objects with their revisions, claims and pods, in the namespace `shop` | what 1.8.4 stored at rest, with uids, times and statuses |
+//! | the ends of init containers | by hand, because the simulated kubelets of the fixtures do not report them |
 //! | the Deployment and the ReplicaSet of `injected` | by hand, because the fixtures have their pods only |
 //! | the manager, the daemon, rights, webhooks | what the chart 1.8.3 renders, with the image of 1.8.4 |
 //! | definitions | those of this build without what 1.8 lacks, as in `older` |
@@ -80,12 +81,37 @@ fn stored(file: &str) -> Vec<Value> {
             // The job that asked for images is left out.
             "nodeimages" => object["spec"] = json!({}),
             "nodepodprobes" => addressed(object),
+            "pods" => initialized(object),
             // It would be due on New Year's Day.
             "advancedcronjobs" => object["spec"]["paused"] = json!(true),
             _ => {}
         }
     }
     list
+}
+
+/// Reports that the init containers of a pod have ended: the kubelets of the fixtures do not report these containers.
+fn initialized(pod: &mut Value) {
+    let containers = pod
+        .pointer("/spec/initContainers")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let since = &pod["status"]["startTime"];
+    let ended = containers.map(|container| {
+        let id = format!("fake://{}-{}-0", pod["metadata"]["uid"].as_str().unwrap(), container["name"].as_str().unwrap());
+        let state = json!({"terminated": {
+            "containerID": id, "exitCode": 0, "finishedAt": since, "reason": "Completed", "startedAt": since,
+        }});
+        json!({
+            "containerID": id, "image": container["image"], "imageID": format!("fake://{}", container["image"].as_str().unwrap()),
+            "lastState": {}, "name": container["name"], "ready": true, "restartCount": 0, "started": false, "state": state,
+        })
+    });
+    let ended: Vec<Value> = ended.collect();
+    if !ended.is_empty() {
+        pod["status"]["initContainerStatuses"] = json!(ended);
+    }
 }
 
 /// Lets the probes of a node name the addresses of its pods: one was stored before its pod got another one.
