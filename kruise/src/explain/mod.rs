@@ -141,7 +141,7 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
             .map(|(kind, _)| format!("{}/NAME", shortest_name(kind)))
             .collect();
         bail!(
-            "{kind:?} cannot be explained; this build explains {}, and one pod of a workload as clone/NAME POD",
+            "{kind:?} cannot be explained; this build explains {}; for one pod of a workload, add its name, as in clone/NAME POD",
             enumeration(&targets)
         );
     };

@@ -47,3 +47,9 @@ fn each_kind_is_read_in_the_version_that_is_served_of_it() {
         assert!(server.paths().contains(&path), "{:?}", server.paths());
     }
 }
+
+#[test]
+fn whoever_asks_for_a_pod_is_told_to_name_its_workload() {
+    let ended = Folder::new().kruise(&["explain", "pod/web-x7x7v"]);
+    ended.assert(1, &["\"pod\" cannot be explained", "clone/NAME POD"]);
+}

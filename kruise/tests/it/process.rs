@@ -191,14 +191,33 @@ pub(crate) fn exchange(
     server: SocketAddr,
     method: &str,
     path: &str,
+    content: (&str, &str),
+) -> (String, String) {
+    exchange_in("HTTP/1.1", server, method, path, content)
+}
+
+/// As [`exchange`], with an answer that is not in chunks, whoever the server is.
+pub(crate) fn exchange_whole(
+    server: SocketAddr,
+    method: &str,
+    path: &str,
+    content: (&str, &str),
+) -> (String, String) {
+    exchange_in("HTTP/1.0", server, method, path, content)
+}
+
+fn exchange_in(
+    version: &str,
+    server: SocketAddr,
+    method: &str,
+    path: &str,
     (media, body): (&str, &str),
 ) -> (String, String) {
     let mut stream = TcpStream::connect(server).unwrap();
     stream.set_read_timeout(Some(LIMIT)).unwrap();
     write!(
         stream,
-        // An answer of this version is not in chunks.
-        "{method} {path} HTTP/1.0\r\nHost: {server}\r\nContent-Type: {media}\r\nContent-Length: {}\r\n\
+        "{method} {path} {version}\r\nHost: {server}\r\nContent-Type: {media}\r\nContent-Length: {}\r\n\
          Connection: close\r\n\r\n{body}",
         body.len()
     )

@@ -181,8 +181,8 @@ impl Cluster {
         })?;
         let controllers = components.controller_manager(&kubeconfig);
         if settings.loaded {
-            let words: Vec<String> = controllers.iter().map(|word| format!("'{word}'")).collect();
-            let script = format!("exec '{}' {}\n", kube.display(), words.join(" "));
+            let name = "kube-controller-manager";
+            let script = Daemon { name, dir }.script(&kube, &controllers);
             std::fs::write(dir.join(CONTROLLERS), script)?;
             return Ok(());
         }

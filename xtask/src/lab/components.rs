@@ -26,7 +26,8 @@ pub(crate) struct Components<'a> {
     pub(crate) serves_pods: bool,
     pub(crate) pki: &'a Pki,
     pub(crate) audit: Audit,
-    /// Are objects put into etcd, and read there? Then all are stored as JSON, and claims are not bound: their volumes are not there.
+    /// Are objects put into etcd, and read there? Then all are stored as JSON. Claims are not bound, because their volumes are not
+    /// there, and nodes without kubelets stay ready.
     pub(crate) loaded: bool,
 }
 
@@ -99,7 +100,7 @@ impl Components<'_> {
 
     pub(crate) fn controller_manager(&self, kubeconfig: &Path) -> Vec<String> {
         let controllers = if self.loaded {
-            "*,-persistentvolume-binder-controller"
+            "*,-persistentvolume-binder-controller,-node-lifecycle-controller,-taint-eviction-controller,-ttl-controller"
         } else {
             "*"
         };

@@ -32,6 +32,18 @@ impl Daemon<'_> {
         Ok(())
     }
 
+    /// A shell script that becomes the program, with the same pid file and log.
+    pub(crate) fn script(&self, program: &Path, arguments: &[String]) -> String {
+        let words = arguments.iter().map(|word| format!(" '{word}'"));
+        format!(
+            "echo $$ > '{}'\nexec '{}'{} > '{}' 2>&1\n",
+            self.pid_file().display(),
+            program.display(),
+            words.collect::<String>(),
+            self.log().display(),
+        )
+    }
+
     /// Kills the process of the pid file. A graceful stop would wait for open watches.
     pub(crate) fn kill(&self) -> Result<()> {
         let Some(pid) = process::read_pid_file(&self.pid_file())? else {
@@ -78,6 +90,12 @@ mod tests {
         wait::until_true("runs", Duration::from_mins(2), || daemon.is_running()).unwrap();
         daemon.kill().unwrap();
         assert!(!daemon.is_running().unwrap());
+
+        let script = daemon.script(Path::new("sleep"), &["60".into()]);
+        let mut shell = Command::new("sh").args(["-c", &script]).spawn().unwrap();
+        wait::until_true("runs", Duration::from_mins(2), || daemon.is_running()).unwrap();
+        daemon.kill().unwrap();
+        assert!(!shell.wait().unwrap().success());
 
         std::fs::write(dir.join("sleep.pid"), std::process::id().to_string()).unwrap();
         daemon.kill().unwrap();

@@ -34,13 +34,12 @@ pub(super) fn run(command: &mut Command, deadline: Instant) -> Result<Ended> {
     let ended = interrupt::wait_until("the tests end", limit, || Ok(child.try_wait()?));
     if ended.is_err() {
         process::signal_group(child.id(), Signal::Term)?;
-        let stopped = wait::until("the tests stop", GRACE, || Ok(child.try_wait()?));
-        // cargo may be gone before what it started; without anybody left the signal fails, as it should.
-        let _nobody_left = process::signal_group(child.id(), Signal::Kill);
-        if stopped.is_err() {
-            child.wait()?;
-        }
+        // What does not stop is killed.
+        let _stopped = wait::until("the tests stop", GRACE, || Ok(child.try_wait()?));
     }
+    // cargo may be gone before what it started; without anybody left the signal fails, as it should.
+    let _nobody_left = process::signal_group(child.id(), Signal::Kill);
+    child.wait()?;
     let output = lines.map(collect).unwrap_or_default();
     Ok(Ended {
         status: ended?,

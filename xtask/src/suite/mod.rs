@@ -47,9 +47,9 @@ pub(crate) struct Options {
     /// PATH or named by HELM, and what real nodes need.
     #[arg(long, conflicts_with_all = ["playground", "real_nodes"])]
     chart: bool,
-    /// Clusters with 300 objects of OpenKruise on a real API server, each a cluster of its own: preflight, the swap, and the way
+    /// Clusters with more than 300 objects of OpenKruise on a real API server, each a cluster of its own: preflight, the swap, and the way
     /// back.
-    #[arg(long, conflicts_with_all = ["playground", "real_nodes", "chart", "versions", "kruise", "dev"])]
+    #[arg(long, conflicts_with_all = ["playground", "real_nodes", "chart", "install", "versions", "kruise", "dev"])]
     swap: bool,
     /// A layout with the image for `--chart`; without it the image is built.
     #[arg(long, requires = "chart", value_name = "DIR")]

@@ -141,6 +141,11 @@ impl Drop for Client {
     }
 }
 
+/// Is it the key of one of its pods?
+pub(super) fn is_of_client(key: &str) -> bool {
+    key.starts_with("pods. ") && key.contains("/client-")
+}
+
 /// Creates a pod, and deletes it if it was created.
 fn one(
     api: SocketAddr,

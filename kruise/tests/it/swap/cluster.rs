@@ -1,6 +1,5 @@
 //! An API server that begins with stored objects, reached over plain HTTP.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -8,7 +7,7 @@ use kruise_plan_test_kit::{collection, resource};
 use serde_json::{Value, json};
 
 use crate::command::{Ended, Folder};
-use crate::process::exchange;
+use crate::process::exchange_whole;
 
 const JSON: &str = "application/json";
 const MERGE: &str = "application/merge-patch+json";
@@ -17,28 +16,28 @@ const STRATEGIC: &str = "application/strategic-merge-patch+json";
 /// What is stored, by group, resource, namespace and name.
 pub(super) type Stored = BTreeMap<String, Value>;
 
-/// What an API server keeps its objects in.
-pub(super) trait Storage {
+/// What serves for as long as it is there.
+pub(super) trait Server {
     /// Everything that is stored, as it is stored, with the version of its last write.
     fn stored(&self) -> Stored;
+
+    /// Lets the garbage collector of Kubernetes look at everything that is there now, and waits until it has.
+    fn collect_garbage(&mut self);
 }
 
 /// An API server.
 pub(super) struct Cluster {
     pub(super) address: SocketAddr,
-    storage: Box<dyn Storage>,
+    server: Box<dyn Server>,
     folder: Folder,
-    // What serves for as long as it is there.
-    _server: Box<dyn Any>,
 }
 
 impl Cluster {
-    pub(super) fn new(address: SocketAddr, storage: impl Storage + 'static, server: impl Any) -> Self {
+    pub(super) fn new(address: SocketAddr, server: impl Server + 'static) -> Self {
         Self {
             address,
-            storage: Box::new(storage),
+            server: Box::new(server),
             folder: Folder::new(),
-            _server: Box::new(server),
         }
     }
 
@@ -90,9 +89,14 @@ impl Cluster {
         self.folder.kruise(&[arguments, &[kubeconfig.as_str()]].concat())
     }
 
-    /// See [`Storage::stored`].
+    /// See [`Server::stored`].
     pub(super) fn stored(&self) -> Stored {
-        self.storage.stored()
+        self.server.stored()
+    }
+
+    /// See [`Server::collect_garbage`].
+    pub(super) fn collect_garbage(&mut self) {
+        self.server.collect_garbage();
     }
 }
 
@@ -109,7 +113,7 @@ pub(super) fn request(
     } else {
         body.to_string()
     };
-    let (head, body) = exchange(server, method, path, (media, &body));
+    let (head, body) = exchange_whole(server, method, path, (media, &body));
     let code = head.split(' ').nth(1).unwrap().parse().unwrap();
     (code, serde_json::from_str(&body).unwrap_or_default())
 }

@@ -14,7 +14,7 @@ use kruise_sim::{
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use super::cluster::{Cluster, Storage, Stored, key};
+use super::cluster::{Cluster, Server, Stored, key};
 
 /// What is installed is created by requests; then objects are put into the storage.
 pub(super) fn start(installed: &[Value], objects: &[Value]) -> Cluster {
@@ -38,15 +38,24 @@ pub(super) fn start(installed: &[Value], objects: &[Value]) -> Cluster {
         .unwrap();
     let address = listener.local_addr().unwrap();
     runtime.spawn(serve(listener, live.clone()));
-    Cluster::new(address, Memory(live), runtime)
+    Cluster::new(
+        address,
+        Embedded {
+            live,
+            _runtime: runtime,
+        },
+    )
 }
 
-/// The storage of the embedded API.
-struct Memory(Arc<Live>);
+/// The embedded API.
+struct Embedded {
+    live: Arc<Live>,
+    _runtime: Runtime,
+}
 
-impl Storage for Memory {
+impl Server for Embedded {
     fn stored(&self) -> Stored {
-        let snapshot = self.0.with_world(|world| world.api().snapshot());
+        let snapshot = self.live.with_world(|world| world.api().snapshot());
         let lines = snapshot
             .lines()
             .skip(1)
@@ -55,6 +64,9 @@ impl Storage for Memory {
             .map(|mut line| (key(&line["object"]), line["object"].take()))
             .collect()
     }
+
+    // Its garbage collector has always looked at everything.
+    fn collect_garbage(&mut self) {}
 }
 
 /// A snapshot with further objects, which are written one after the other.

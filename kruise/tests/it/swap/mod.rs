@@ -59,20 +59,28 @@ fn planted_problems_are_found(version: &'static str, start: Start) {
         assert!(notes[0].0 == about && notes[0].1.starts_with(text), "{notes:#?}");
     }
     let after = api.stored();
-    for key in objects.iter().filter(|object| is_ours(object)).map(cluster::key) {
-        assert_eq!(after[&key], before[&key], "preflight changes nothing");
+    for key in objects.iter().map(cluster::key) {
+        let [mut before, mut after] = [&before[&key], &after[&key]].map(Value::clone);
+        if is_reported_by_kubernetes(&key) {
+            for object in [&mut before, &mut after] {
+                object["status"].take();
+                object["metadata"]["resourceVersion"].take();
+            }
+        }
+        assert_eq!(after, before, "preflight changes nothing");
     }
 }
 
-/// False of what controllers of Kubernetes report in.
-fn is_ours(object: &Value) -> bool {
-    object["kind"] != "Node" && (object["kind"] != "StatefulSet" || object["apiVersion"] != "apps/v1")
+/// In the status of these objects controllers of Kubernetes report.
+fn is_reported_by_kubernetes(key: &str) -> bool {
+    let resources = ["nodes. ", "replicasets.apps ", "statefulsets.apps "];
+    resources.iter().any(|resource| key.starts_with(resource))
 }
 
 /// Preflight, the swap, and the way back, while a client creates pods.
 fn there_and_back(version: &'static str, start: Start) {
     let fleet = fleet(version);
-    let api = start(&openkruise::installed(&fleet), &fleet.objects);
+    let mut api = start(&openkruise::installed(&fleet), &fleet.objects);
     report::assert_advised(&api, &fleet);
     let before = api.stored();
 
@@ -119,6 +127,7 @@ fn there_and_back(version: &'static str, start: Start) {
     client.goes_on();
     let done = client.finish();
     assert_served(&done);
+    api.collect_garbage();
     let after = api.stored();
     assert_untouched(&before, &after);
     restored::assert_as_before(&fleet, &before, &after);
@@ -127,19 +136,23 @@ fn there_and_back(version: &'static str, start: Start) {
 /// Pods and what belongs to them are the very same, to the version of their last write.
 fn assert_untouched(before: &Stored, now: &Stored) {
     let owned = ["pods. ", "controllerrevisions.apps ", "persistentvolumeclaims. "];
-    let of_shops = before.iter().filter(|(key, _)| {
+    let is_of_shops = |key: &str| {
         let shops = owned.iter().any(|resource| {
             key.strip_prefix(resource)
                 .is_some_and(|rest| rest.starts_with("shop-"))
         });
         shops || key.starts_with("controllerrevisions.apps kruise-system/")
-    });
+    };
     let mut counted = 0;
-    for (key, object) in of_shops {
+    for (key, object) in before.iter().filter(|(key, _)| is_of_shops(key)) {
         counted += 1;
         assert_eq!(now.get(key), Some(object), "{key}");
     }
     assert!(counted > 500, "{counted}");
+    let mut added = now
+        .keys()
+        .filter(|key| is_of_shops(key) && !before.contains_key(*key));
+    assert_eq!(added.find(|key| !client::is_of_client(key)), None);
 }
 
 /// No pod that uses no feature was ever refused, and no other one while a manager was called for it, which gave it its sidecar.

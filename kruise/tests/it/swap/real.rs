@@ -4,6 +4,7 @@
 //! generations; then the controllers of Kubernetes are started, with the garbage collector. Nodes are objects without kubelets:
 //! nothing but a manager, a client or a controller of Kubernetes can touch a pod.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
@@ -14,14 +15,17 @@ use base64::engine::general_purpose::STANDARD;
 use kruise_plan_test_kit::{collection, resource};
 use serde_json::{Value, json};
 
-use super::cluster::{Cluster, Storage, Stored, key};
+use super::cluster::{Cluster, Server, Stored, key, request};
 use super::openkruise::MANAGER;
 use super::{planted_problems_are_found, there_and_back};
 use crate::managers::DEFINITIONS;
-use crate::process::{LIMIT, exchange};
+use crate::process::{LIMIT, exchange_whole};
 
 /// Everything that Kubernetes stores is below this.
 const ROOT: &str = "/registry/";
+/// What only the API server reads: addresses and ports that it has given out, and its own lease.
+const ALONE: [&str; 2] = ["ranges/", "masterleases/"];
+const JSON: &str = "application/json";
 
 /// What is installed is created by requests; then objects are put into etcd, and the controllers of Kubernetes are started.
 fn start(installed: &[Value], objects: &[Value]) -> Cluster {
@@ -29,15 +33,12 @@ fn start(installed: &[Value], objects: &[Value]) -> Cluster {
         |name: &str| std::env::var(name).expect("cargo xtask e2e --swap starts a cluster and names it");
     let etcd = Etcd(variable("KRUISE_SWAP_ETCD").parse().unwrap());
     let (proxy, address) = proxy(&variable("KUBECTL"), &variable("KUBECONFIG"));
-    let controllers = variable("KRUISE_SWAP_CONTROLLERS");
-    let mut programs = vec![proxy];
-    let api = Cluster::new(address, Etcd(etcd.0), ());
     for object in installed {
-        let (code, answer) = api.request("POST", &collection(object), "application/json", object);
+        let (code, answer) = request(address, "POST", &collection(object), JSON, object);
         assert!(code < 300, "{object}: {answer}");
     }
     until("all definitions are served", || {
-        items(&api, DEFINITIONS).iter().all(|definition| {
+        items(address, DEFINITIONS).iter().all(|definition| {
             let mut conditions = definition["status"]["conditions"]
                 .as_array()
                 .into_iter()
@@ -48,24 +49,100 @@ fn start(installed: &[Value], objects: &[Value]) -> Cluster {
     for object in objects {
         etcd.put(object);
     }
-    let pods = objects.iter().filter(|object| object["kind"] == "Pod").count();
-    until("the pods are seen", || items(&api, "/api/v1/pods").len() == pods);
-    let controllers = Command::new("sh")
-        .arg(controllers)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    programs.push(Program(controllers.unwrap()));
+    let mut by_collection: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for object in objects {
+        let mut everywhere = object.clone();
+        everywhere["metadata"]
+            .as_object_mut()
+            .unwrap()
+            .remove("namespace");
+        let uids = by_collection.entry(collection(&everywhere)).or_default();
+        uids.insert(uid(object));
+    }
+    for (collection, expected) in by_collection {
+        until("the objects are seen", || {
+            let seen = items(address, &collection);
+            let seen: BTreeSet<String> = seen.iter().map(uid).collect();
+            seen.is_superset(&expected)
+        });
+    }
+    let script = variable("KRUISE_SWAP_CONTROLLERS");
+    let server = Real {
+        address,
+        etcd,
+        controllers: controllers(&script),
+        script,
+        _proxy: proxy,
+    };
+    server.wait_collected();
     until("the controllers of Kubernetes work", || {
-        let deployment = api.get(MANAGER);
+        let deployment = request(address, "GET", MANAGER, JSON, &Value::Null).1;
         deployment["status"]["observedGeneration"] == deployment["metadata"]["generation"]
     });
-    Cluster::new(address, etcd, programs)
+    Cluster::new(address, server)
 }
 
-fn items(api: &Cluster, path: &str) -> Vec<Value> {
-    api.get(path)["items"].as_array().unwrap().clone()
+/// The API server and its controllers.
+struct Real {
+    address: SocketAddr,
+    etcd: Etcd,
+    controllers: Program,
+    script: String,
+    _proxy: Program,
+}
+
+impl Real {
+    /// Waits until an object whose owner has never existed is deleted, which comes after everything that was there before.
+    fn wait_collected(&self) {
+        let configs = "/api/v1/namespaces/default/configmaps";
+        let owner = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "never", "uid": "00000000-0000-4000-8009-000000000000"});
+        let orphan = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "orphan", "ownerReferences": [owner]}});
+        let (code, answer) = request(self.address, "POST", configs, JSON, &orphan);
+        assert_eq!(code, 201, "{answer}");
+        until("the garbage collector works", || {
+            let (code, _) = request(
+                self.address,
+                "GET",
+                &format!("{configs}/orphan"),
+                JSON,
+                &Value::Null,
+            );
+            code == 404
+        });
+    }
+}
+
+impl Server for Real {
+    fn stored(&self) -> Stored {
+        self.etcd.stored()
+    }
+
+    /// A garbage collector that is started looks at everything.
+    fn collect_garbage(&mut self) {
+        self.controllers.stop();
+        self.controllers = controllers(&self.script);
+        self.wait_collected();
+    }
+}
+
+/// The controllers of Kubernetes. They log in the folder of the script.
+fn controllers(script: &str) -> Program {
+    let started = Command::new("sh").arg(script).stdin(Stdio::null()).spawn();
+    Program(started.unwrap())
+}
+
+fn uid(object: &Value) -> String {
+    object["metadata"]["uid"].as_str().unwrap().to_owned()
+}
+
+fn items(api: SocketAddr, path: &str) -> Vec<Value> {
+    let (code, mut list) = request(api, "GET", path, JSON, &Value::Null);
+    match (code, list["items"].take()) {
+        (200, Value::Array(items)) => items,
+        // The storage of a new kind is not ready at once.
+        (429, _) => Vec::new(),
+        (_, _) => panic!("{path}: {code} {list}"),
+    }
 }
 
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
@@ -79,11 +156,17 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 /// A program that is killed when it is dropped.
 struct Program(Child);
 
-impl Drop for Program {
-    fn drop(&mut self) {
+impl Program {
+    fn stop(&mut self) {
         // Both fail only if it has ended.
         let _ended = self.0.kill();
         let _reaped = self.0.wait();
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 
@@ -111,7 +194,7 @@ struct Etcd(SocketAddr);
 
 impl Etcd {
     fn call(&self, path: &str, body: &Value) -> Value {
-        let (_, answer) = exchange(self.0, "POST", path, ("application/json", &body.to_string()));
+        let (_, answer) = exchange_whole(self.0, "POST", path, (JSON, &body.to_string()));
         serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{path}: {answer}"))
     }
 
@@ -127,19 +210,23 @@ impl Etcd {
         let answer = self.call("/v3/kv/put", &pair);
         assert!(answer["header"]["revision"].is_string(), "{answer}");
     }
-}
 
-impl Storage for Etcd {
+    /// See [`Server::stored`].
     fn stored(&self) -> Stored {
         let end = format!("{}0", ROOT.trim_end_matches('/'));
         let range = json!({"key": STANDARD.encode(ROOT), "range_end": STANDARD.encode(end)});
         let answer = self.call("/v3/kv/range", &range);
-        let pairs = answer["kvs"].as_array().unwrap().iter();
-        let objects = pairs.filter_map(|pair| {
-            let value = STANDARD.decode(pair["value"].as_str()?).unwrap();
-            // What has no kind is for the API server alone, as the addresses that it gives out.
-            let mut object: Value = serde_json::from_slice(&value).ok()?;
-            object.get("kind")?;
+        let text = |encoded: &Value| STANDARD.decode(encoded.as_str().unwrap_or_default()).unwrap();
+        let objects = answer["kvs"].as_array().unwrap().iter().filter_map(|pair| {
+            let at = String::from_utf8(text(&pair["key"])).unwrap();
+            let parsed = serde_json::from_slice(&text(&pair["value"]));
+            if ALONE
+                .iter()
+                .any(|folder| at.starts_with(&format!("{ROOT}{folder}")))
+            {
+                return None;
+            }
+            let mut object: Value = parsed.unwrap_or_else(|error| panic!("{at}: {error}"));
             object["metadata"]["resourceVersion"] = pair["mod_revision"].clone();
             Some((key(&object), object))
         });
