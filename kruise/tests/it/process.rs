@@ -196,17 +196,8 @@ pub(crate) fn exchange(
     exchange_in("HTTP/1.1", server, method, path, content)
 }
 
-/// As [`exchange`], with an answer that is not in chunks, whoever the server is.
-pub(crate) fn exchange_whole(
-    server: SocketAddr,
-    method: &str,
-    path: &str,
-    content: (&str, &str),
-) -> (String, String) {
-    exchange_in("HTTP/1.0", server, method, path, content)
-}
-
-fn exchange_in(
+/// As [`exchange`], in this version of HTTP. In `HTTP/1.0` servers do not send chunks.
+pub(crate) fn exchange_in(
     version: &str,
     server: SocketAddr,
     method: &str,

@@ -7,7 +7,7 @@ use kruise_plan_test_kit::{collection, resource};
 use serde_json::{Value, json};
 
 use crate::command::{Ended, Folder};
-use crate::process::exchange_whole;
+use crate::process::exchange_in;
 
 const JSON: &str = "application/json";
 const MERGE: &str = "application/merge-patch+json";
@@ -113,7 +113,7 @@ pub(super) fn request(
     } else {
         body.to_string()
     };
-    let (head, body) = exchange_whole(server, method, path, (media, &body));
+    let (head, body) = exchange_in("HTTP/1.0", server, method, path, (media, &body));
     let code = head.split(' ').nth(1).unwrap().parse().unwrap();
     (code, serde_json::from_str(&body).unwrap_or_default())
 }

@@ -19,7 +19,7 @@ use super::cluster::{Cluster, Server, Stored, key, request};
 use super::openkruise::MANAGER;
 use super::{planted_problems_are_found, there_and_back};
 use crate::managers::DEFINITIONS;
-use crate::process::{LIMIT, exchange_whole};
+use crate::process::{LIMIT, exchange_in};
 
 /// Everything that Kubernetes stores is below this.
 const ROOT: &str = "/registry/";
@@ -194,7 +194,7 @@ struct Etcd(SocketAddr);
 
 impl Etcd {
     fn call(&self, path: &str, body: &Value) -> Value {
-        let (_, answer) = exchange_whole(self.0, "POST", path, (JSON, &body.to_string()));
+        let (_, answer) = exchange_in("HTTP/1.0", self.0, "POST", path, (JSON, &body.to_string()));
         serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{path}: {answer}"))
     }
 
