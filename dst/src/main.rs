@@ -213,7 +213,7 @@ fn injected_bugs(most: u64) -> anyhow::Result<bool> {
     let mut all = true;
     for bug in kruise_plan_kit::injected::Bug::ALL {
         if let Some(found) =
-            kruise_dst::engine::injected::hunt(ALL, kruise_dst::subjects::shows(bug), bug, most)?
+            kruise_dst::engine::injected::hunt(ALL, kruise_dst::subjects::shows(bug), bug, 1, most)?
         {
             let violation = found.violation;
             println!(

@@ -21,12 +21,18 @@ pub struct Found {
     pub took: Duration,
 }
 
-/// Plays scenarios of a subject, or of all, until the bug shows; `None` if it does not in so many of them.
-pub fn hunt(subjects: Subjects, of: Option<&str>, bug: Bug, most: u64) -> anyhow::Result<Option<Found>> {
+/// Plays scenarios of a subject, or of all, from a seed on, until the bug shows; `None` if it does not in `most` of them.
+pub fn hunt(
+    subjects: Subjects,
+    of: Option<&str>,
+    bug: Bug,
+    first: u64,
+    most: u64,
+) -> anyhow::Result<Option<Found>> {
     let begun = Instant::now();
     let mut played = 0;
     // No subject has less than a hundredth of the seeds.
-    for seed in 1..=most.saturating_mul(100) {
+    for seed in first..=first.saturating_add(most.saturating_mul(100)) {
         if played == most {
             break;
         }
