@@ -32,7 +32,7 @@ pub fn hunt(
     let begun = Instant::now();
     let mut played = 0;
     // No subject has less than a hundredth of the seeds.
-    for seed in first..=first.saturating_add(most.saturating_mul(100)) {
+    for seed in first..first.saturating_add(most.saturating_mul(100)) {
         if played == most {
             break;
         }

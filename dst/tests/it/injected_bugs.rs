@@ -166,8 +166,8 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
     }
 }
 
-/// The seed to begin at: the first one where a bug showed that took more than ten seconds. Where it shows there no more, because
-/// scenarios of this seed have changed, the search goes on from there.
+/// The seed to begin at: for the bugs that took longest to find, the first one where they showed. Where a bug shows there no more,
+/// because scenarios of this seed have changed, the search goes on from there.
 fn first(bug: Bug) -> u64 {
     match bug {
         Bug::RandomNames => 52,
