@@ -2,9 +2,11 @@
 //! manager process.
 //!
 //! Nothing here knows how a manager is written: it is a program that is started, killed and observed from outside.
-//! Likewise the API server is seen only through kubectl and its own audit log, never through our client.
+//! Likewise the API server is seen only as kubectl sees it and through its own audit log, never through our client.
 
 pub mod audit;
+mod connection;
+mod discovery;
 pub mod kubectl;
 pub mod manager;
 pub mod openapi;

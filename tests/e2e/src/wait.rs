@@ -4,9 +4,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-/// Pause after the first attempt, and the longest one. Pauses grow: an attempt costs a tenth of a second of a processor,
-/// and many tests wait at a time.
-const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(600)];
+/// Pause after the first attempt, and the longest one. Pauses grow: many tests wait at a time, and some attempts start a program.
+const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(400)];
 
 /// Polls until `poll` yields a value; after `limit` fails with `what` and the last error, if the last attempt failed.
 pub fn until<T>(what: &str, limit: Duration, mut poll: impl FnMut() -> Result<Option<T>>) -> Result<T> {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use kruise_e2e::audit::AuditLog;
@@ -10,6 +10,9 @@ use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::manager::{self, LONG_LEASE, Launch, Manager, kill_leftover};
 use kruise_e2e::{process, wait};
 use serde_json::{Value, json};
+
+use crate::late;
+use crate::turn::{self, Turn};
 
 /// Longest wait for what normally takes seconds. After a change of a definition garbage collection pauses for up to a
 /// minute, and the machine may be busy with builds: whoever fails by this limit would never succeed.
@@ -21,34 +24,21 @@ pub(crate) const LEASE: &str = "kruise-manager";
 /// Started by the first scenario, killed by its pid file when the cluster is stopped.
 static SHARED: Mutex<Option<Manager>> = Mutex::new(None);
 
-/// Scenarios that crash the manager or count requests have the cluster to themselves; all others share it.
-static CLUSTER: RwLock<()> = RwLock::new(());
-
-/// Access to the cluster, held until this is dropped.
-#[expect(dead_code, reason = "held, never read")]
-enum Access {
-    Shared(RwLockReadGuard<'static, ()>),
-    Alone(RwLockWriteGuard<'static, ()>),
-}
-
 /// One scenario's namespace on the cluster, with a manager running.
 pub(crate) struct Scenario {
     pub(crate) kubectl: Kubectl,
-    _access: Access,
+    /// Ends when the scenario does.
+    _turn: Turn<'static>,
 }
 
 /// The cluster with a fresh namespace. Panics without a cluster: tests that need one are ignored unless asked for.
 pub(crate) fn scenario(namespace: &str) -> Scenario {
-    Scenario::begin(namespace, || {
-        Access::Shared(CLUSTER.read().unwrap_or_else(PoisonError::into_inner))
-    })
+    Scenario::begin(namespace, false)
 }
 
-/// As [`scenario`], while no other scenario runs.
+/// As [`scenario`], while no other scenario runs: for those that crash the manager, change definitions or count requests.
 pub(crate) fn scenario_alone(namespace: &str) -> Scenario {
-    Scenario::begin(namespace, || {
-        Access::Alone(CLUSTER.write().unwrap_or_else(PoisonError::into_inner))
-    })
+    Scenario::begin(namespace, true)
 }
 
 /// Kills the manager with SIGKILL and starts another with these `flags`, which need not lead to be ready:
@@ -222,9 +212,10 @@ pub(crate) fn audit_log() -> AuditLog {
 }
 
 impl Scenario {
-    fn begin(namespace: &str, access: impl FnOnce() -> Access) -> Self {
+    fn begin(namespace: &str, alone: bool) -> Self {
         let kubeconfig = PathBuf::from(variable("KRUISE_E2E_KUBECONFIG"));
-        let access = access();
+        let turn = turn::take(alone);
+        late::check();
         {
             let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
             if shared.is_none() {
@@ -233,10 +224,7 @@ impl Scenario {
         }
         let kubectl = Kubectl::new(kubectl(), kubeconfig).in_namespace(namespace);
         kubectl.run(&["create", "namespace", namespace]).unwrap();
-        Self {
-            kubectl,
-            _access: access,
-        }
+        Self { kubectl, _turn: turn }
     }
 
     /// Pods of `app=web` that are not going away.

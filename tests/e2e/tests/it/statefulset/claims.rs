@@ -61,9 +61,11 @@ fn claims_go_with_their_pods_or_their_set_as_the_policy_says_and_come_back_fresh
         names(pods) == ["db-0", "db-1", "db-2"]
     });
     release(&scenario, "db-1");
+    until(&scenario, "pods", "db-1 is another pod", |pods| {
+        pods.get("db-1").is_some_and(|pod| uid(pod) != old)
+    });
     until_status(&scenario, &json!({"replicas": 3, "readyReplicas": 3}));
-    let (pods, after) = (pods(&scenario), claims(&scenario));
-    assert_ne!(uid(&pods["db-1"]), old);
+    let after = claims(&scenario);
     let fresh: Vec<&str> = names(&after);
     assert_eq!(fresh, ["data-db-0", "data-db-1", "data-db-2"]);
     let same = |(name, uid): &(&String, &String)| before[*name] == **uid;
