@@ -28,7 +28,7 @@ pub(super) fn run(command: &mut Command, deadline: Instant) -> Result<Ended> {
         .process_group(0)
         .stdout(Stdio::piped())
         .spawn()
-        .context("cannot run cargo test")?;
+        .context("cannot run the tests")?;
     let lines = child.stdout.take().map(show);
     let limit = deadline.saturating_duration_since(Instant::now());
     let ended = interrupt::wait_until("the tests end", limit, || Ok(child.try_wait()?));
@@ -55,8 +55,12 @@ fn show(output: impl std::io::Read + Send + 'static) -> Receiver<String> {
         let mut line = Vec::new();
         while let Ok(1..) = reader.read_until(b'\n', &mut line) {
             let text = String::from_utf8_lossy(&line).into_owned();
-            print!("{text}");
             line.clear();
+            // libtest says this of tests that wait for their turn, too.
+            if text.trim_end().ends_with("has been running for over 60 seconds") {
+                continue;
+            }
+            print!("{text}");
             if sender.send(text).is_err() {
                 return;
             }

@@ -1,27 +1,31 @@
-//! `cargo xtask e2e`: a cluster, the `kruise` binary, the suite of `tests/e2e` on both, and everything stopped again.
+//! `cargo xtask e2e`: clusters, the `kruise` binary, the suite of `tests/e2e` on both, and everything stopped again.
 //! What fails is repeated once, alone.
 
+mod clusters;
 mod group;
+mod left_out;
+mod place;
+mod program;
 mod selection;
 mod swap;
 mod verdict;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::installation::{Executable, install};
+use crate::installation::Executable;
+use crate::lab;
 use crate::lab::binaries::{Binaries, TESTED};
-use crate::lab::cluster::{Cluster, Settings};
-use crate::lab::components::Audit;
-use crate::lab::nodes::{self, RealNodes};
-use crate::lab::{self, folder};
-use crate::{image, interrupt, workspace};
+use crate::{image, interrupt};
+use clusters::Lab;
 use group::Ended;
+use place::Place;
+use program::{Program, Selection};
 
 /// Longest time of the whole suite, repetitions included.
 const LIMIT: Duration = Duration::from_hours(1);
@@ -60,17 +64,14 @@ pub(crate) struct Options {
     /// On every version of Kubernetes that is tested, one after the other. The programs of each are built once.
     #[arg(long, conflicts_with = "playground")]
     versions: bool,
+    /// Build the suite with the whole workspace, as `cargo test --workspace` does: after that nothing is built again.
+    #[arg(long, conflicts_with = "swap")]
+    workspace: bool,
+    /// Begin no test after so many seconds. Those that are left out are named, and fail nothing.
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["real_nodes", "chart", "swap"])]
+    begin_within: Option<u64>,
     #[command(flatten)]
     executable: Executable,
-}
-
-/// What the suite runs on.
-enum Place {
-    ControlPlane,
-    Playground,
-    RealNodes(RealNodes),
-    /// A cluster without anything of ours, on which the image runs.
-    Chart(RealNodes),
 }
 
 /// Runs the suite; with `--versions` on each version, also after one has failed.
@@ -96,47 +97,62 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Runs the suite, and what failed once more; fails if a test fails twice. `suffix` distinguishes its folder.
+/// Runs the suite, and what failed once more; fails if a test fails twice. `suffix` distinguishes its folders.
 fn run_on(options: &Options, binaries: impl FnOnce() -> Result<Binaries>, suffix: &str) -> Result<()> {
     // What is missing is reported before anything is built.
     let place = options.place()?;
-    let known = names()?;
+    let program = Program::build("tests/e2e", "kruise-e2e", options.selection())?;
+    let known = program.names(&[])?;
     let binaries = binaries()?;
-    let chosen = selection::arguments(&place, options.filter.as_deref(), binaries.minor()?, &known)?;
-    let name = [place.name(), suffix].join(if suffix.is_empty() { "" } else { "-" });
+    let chosen = selection::tests(&place, options.filter.as_deref(), binaries.minor()?, &known)?;
     let lab = Lab {
         binaries,
         kruise: options.executable.path()?,
+        program,
         place,
+        suffix: suffix.into(),
         deadline: Instant::now() + LIMIT,
     };
-    let threads = lab.place.threads();
-    let mut arguments = vec![threads.as_str()];
-    arguments.extend(chosen.iter().map(String::as_str));
-    let first = failed(&lab.run(&name, &arguments)?, &known)?;
-    if first.is_empty() {
+    let first = lab.run(&chosen, options.begin_within)?;
+    let mut failures = BTreeSet::new();
+    for part in &first {
+        failures.extend(failed(&part.ended, &known)?);
+    }
+    let left_out: BTreeSet<String> = first.iter().flat_map(|part| part.left_out.clone()).collect();
+    failures.retain(|test| !left_out.contains(test));
+    left_out::report(&left_out, chosen.len())?;
+    if failures.is_empty() {
         return Ok(());
     }
     println!(
         "\nOnce more, each alone on a cluster of their own: {}",
-        first.len()
+        failures.len()
     );
-    let mut arguments = vec!["--test-threads=1", "--exact"];
-    arguments.extend(first.iter().map(String::as_str));
-    let again = format!("{name}-again");
-    let ended = lab.run(&again, &arguments)?;
-    let ran = verdict::running(&ended.output).unwrap_or_default();
-    if ran != first.len() {
+    let part = lab.repeat(&failures)?;
+    let ran = verdict::running(&part.ended.output).unwrap_or_default();
+    if ran != failures.len() {
         bail!(
             "of {} tests that failed, {ran} were found again: they are not repeated",
-            first.len()
+            failures.len()
         );
     }
-    let again = failed(&ended, &known)?;
-    verdict::close(&first, &again, &folder(None, &name).display().to_string())
+    let again = failed(&part.ended, &known)?;
+    let logs: Vec<String> = first
+        .iter()
+        .map(|part| part.folder.display().to_string())
+        .collect();
+    verdict::close(&failures, &again, &logs.join(" and "))
 }
 
 impl Options {
+    fn selection(&self) -> Selection {
+        if self.workspace {
+            Selection::Workspace
+        } else {
+            Selection::Package
+        }
+    }
+
     fn place(&self) -> Result<Place> {
         if self.chart {
             check_helm()?;
@@ -158,30 +174,6 @@ impl Options {
     }
 }
 
-impl Place {
-    /// How many tests run at a time. Simulated pods need no processor, so most tests only wait.
-    fn threads(&self) -> String {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let tests = match self {
-            Self::ControlPlane | Self::Playground => 2 * processors,
-            Self::RealNodes(_) => processors,
-            // Each has the cluster to itself.
-            Self::Chart(_) => 1,
-        };
-        format!("--test-threads={tests}")
-    }
-
-    /// Of the cluster's folder.
-    fn name(&self) -> &'static str {
-        match self {
-            Self::ControlPlane => "e2e",
-            Self::Playground => "playground",
-            Self::RealNodes(_) => "e2e-nodes",
-            Self::Chart(_) => "e2e-chart",
-        }
-    }
-}
-
 /// The tests that failed; an error if the run failed and no test did.
 fn failed(ended: &Ended, known: &[String]) -> Result<BTreeSet<String>> {
     if ended.status.success() {
@@ -200,57 +192,6 @@ fn failed(ended: &Ended, known: &[String]) -> Result<BTreeSet<String>> {
     Ok(failed)
 }
 
-/// What clusters are made of.
-struct Lab {
-    binaries: Binaries,
-    kruise: PathBuf,
-    place: Place,
-    deadline: Instant,
-}
-
-impl Lab {
-    /// The suite with these arguments, on a new cluster.
-    fn run(&self, name: &str, arguments: &[&str]) -> Result<Ended> {
-        let cluster = self.cluster(name)?;
-        if !matches!(self.place, Place::Chart(_)) {
-            install(&cluster, &self.kruise)?;
-        }
-        let mut tests = suite(&["--include-ignored", "--show-output"]);
-        tests
-            .args(arguments)
-            .env("KRUISE_E2E_KUBECONFIG", cluster.kubeconfig())
-            .env("KRUISE_E2E_KUBECTL", self.binaries.program("kubectl"))
-            .env("KRUISE_E2E_AUDIT_LOG", cluster.audit_log())
-            .env("KRUISE_E2E_BIN", &self.kruise)
-            .env("KRUISE_E2E_DIR", cluster.dir());
-        if matches!(self.place, Place::RealNodes(_) | Place::Chart(_)) {
-            tests.env("KRUISE_E2E_REAL_NODES", nodes::folder(cluster.dir()));
-        }
-        group::run(&mut tests, self.deadline)
-            .with_context(|| format!("the suite does not end; logs are in {}", cluster.dir().display()))
-    }
-
-    fn cluster(&self, name: &str) -> Result<Cluster> {
-        let mut settings = Settings {
-            dir: folder(None, name),
-            nodes: 10,
-            port: None,
-            audit: Audit::On,
-            real: None,
-            loaded: false,
-        };
-        match &self.place {
-            Place::Playground => return Cluster::up_embedded(&self.binaries, &self.kruise, &settings),
-            Place::ControlPlane => (),
-            Place::RealNodes(real) | Place::Chart(real) => {
-                settings.nodes = 0;
-                settings.real = Some(real.clone());
-            }
-        }
-        Cluster::up(&self.binaries, &settings)
-    }
-}
-
 /// Fails without Helm.
 fn check_helm() -> Result<()> {
     let helm = std::env::var(HELM).unwrap_or_else(|_| "helm".into());
@@ -261,25 +202,4 @@ fn check_helm() -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// The suite with these arguments.
-fn suite(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO"));
-    command
-        .args(["test", "--package", "kruise-e2e", "--test", "it", "--"])
-        .args(arguments)
-        .current_dir(workspace::root());
-    command
-}
-
-/// The names of all tests of the suite.
-fn names() -> Result<Vec<String>> {
-    let listed = suite(&["--list"]).stderr(Stdio::inherit()).output()?;
-    if !listed.status.success() {
-        bail!("the suite cannot be listed");
-    }
-    let text = String::from_utf8(listed.stdout)?;
-    let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
-    Ok(names.map(str::to_owned).collect())
 }

@@ -13,57 +13,53 @@ const OF_REAL_NODES: &str = "nodes::";
 /// How the names of the tests begin that install the chart, and run on nothing else.
 const OF_THE_CHART: &str = "from_nothing::";
 
-/// Arguments that choose the tests whose names contain the filter and that can run there, on this minor version of
-/// Kubernetes. Fails if there is none: a run of nothing would pass.
-pub(super) fn arguments(
+/// The names of the tests that contain the filter and that can run there, on this minor version of Kubernetes. Fails if there is
+/// none: a run of nothing would pass.
+pub(super) fn tests(
     place: &Place,
     filter: Option<&str>,
     minor: u32,
-    tests: &[String],
+    known: &[String],
 ) -> Result<Vec<String>> {
-    let newer = newer(minor)?;
-    let embedded = match place {
-        Place::RealNodes(_) => return only(OF_REAL_NODES, filter, &newer, tests),
-        Place::Chart(_) => return only(OF_THE_CHART, filter, &newer, tests),
-        Place::Playground => skipped(NOT_EMBEDDED),
-        Place::ControlPlane => newer,
+    let only = match place {
+        Place::RealNodes(_) => Some(OF_REAL_NODES),
+        Place::Chart(_) => Some(OF_THE_CHART),
+        Place::ControlPlane | Place::Playground => None,
     };
-    check(&embedded, tests)?;
-    let skipped: Vec<&str> = embedded
-        .into_iter()
-        .chain([OF_REAL_NODES, OF_THE_CHART])
-        .collect();
-    let wanted = filter.unwrap_or_default();
-    let runs = |name: &String| name.contains(wanted) && !skipped.iter().any(|part| name.contains(part));
-    if !tests.iter().any(runs) {
-        bail!("no test that runs here has {wanted:?} in its name");
-    }
-    let arguments = skipped.into_iter().flat_map(|test| ["--skip", test]);
-    Ok(filter.into_iter().chain(arguments).map(String::from).collect())
+    let skipped = match place {
+        Place::Playground => skipped(NOT_EMBEDDED),
+        _ => newer(minor)?,
+    };
+    choose(only, &skipped, filter.unwrap_or_default(), known)
 }
 
-/// The tests whose names begin so and contain the filter; fails without one.
-fn only(prefix: &str, filter: Option<&str>, newer: &[&str], tests: &[String]) -> Result<Vec<String>> {
-    let filter = filter.unwrap_or_default();
-    let runs = |name: &&String| name.starts_with(prefix) && !newer.contains(&name.as_str());
-    let all = tests.iter().filter(runs);
-    let chosen: Vec<String> = all.filter(|name| name.contains(filter)).cloned().collect();
+/// The tests whose names contain the filter, without the skipped ones; with `only` of those whose names begin so, otherwise of those that
+/// run everywhere.
+fn choose(only: Option<&str>, skipped: &[&str], filter: &str, known: &[String]) -> Result<Vec<String>> {
+    check(skipped, known)?;
+    let runs_here = |name: &str| match only {
+        Some(prefix) => name.starts_with(prefix),
+        None => ![OF_REAL_NODES, OF_THE_CHART]
+            .iter()
+            .any(|prefix| name.starts_with(prefix)),
+    };
+    let runs = |name: &&String| name.contains(filter) && runs_here(name) && !skipped.contains(&name.as_str());
+    let chosen: Vec<String> = known.iter().filter(runs).cloned().collect();
     if chosen.is_empty() {
-        bail!("no test of {prefix} has {filter:?} in its name");
+        bail!("no test that runs here has {filter:?} in its name");
     }
-    Ok([vec!["--exact".into()], chosen].concat())
+    Ok(chosen)
 }
 
-/// Fails unless each name is that of one test and part of no other's: a renamed test, or one that a name covers by
-/// accident, would go unnoticed.
-fn check(skipped: &[&str], tests: &[String]) -> Result<()> {
-    for name in skipped {
-        let found: Vec<&String> = tests.iter().filter(|test| test.contains(name)).collect();
-        if found != [name] {
-            bail!("a list of tests that are skipped: {name} must name one test, and stands for {found:?}");
-        }
+/// Fails unless each name is that of a test: a renamed test would go unnoticed.
+fn check(skipped: &[&str], known: &[String]) -> Result<()> {
+    match skipped
+        .iter()
+        .find(|name| !known.iter().any(|test| test == *name))
+    {
+        Some(name) => bail!("a list of tests that are skipped: there is no test {name}"),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// The tests that need a newer version than this.
@@ -109,29 +105,29 @@ mod tests {
     }
 
     #[test]
-    fn on_real_nodes_run_their_own_tests_and_elsewhere_all_others() {
-        let tests = [
+    fn where_containers_run_are_their_own_tests_and_elsewhere_all_others() {
+        let known = [
             "nodes::a::one",
             "nodes::b::two",
             "rollout::nodes_one",
             "from_nothing::one",
         ]
         .map(String::from);
-        let chosen = |filter| only(OF_REAL_NODES, filter, &["nodes::c"], &tests).unwrap();
-        assert_eq!(chosen(None), ["--exact", "nodes::a::one", "nodes::b::two"]);
-        assert_eq!(chosen(Some("one")), ["--exact", "nodes::a::one"]);
-        assert!(only(OF_REAL_NODES, Some("three"), &[], &tests).is_err());
-        let of_the_chart = only(OF_THE_CHART, Some("one"), &[], &tests).unwrap();
-        assert_eq!(of_the_chart, ["--exact", "from_nothing::one"]);
-        let older = only(OF_REAL_NODES, None, &["nodes::a::one"], &tests).unwrap();
-        assert_eq!(older, ["--exact", "nodes::b::two"]);
-        let elsewhere = arguments(&Place::ControlPlane, Some("one"), NEWEST, &tests).unwrap();
+        let chosen = |only, skipped: &[&str], filter| choose(only, skipped, filter, &known);
+        let nodes = Some(OF_REAL_NODES);
         assert_eq!(
-            elsewhere,
-            ["one", "--skip", "nodes::", "--skip", "from_nothing::"]
+            chosen(nodes, &[], "").unwrap(),
+            ["nodes::a::one", "nodes::b::two"]
         );
+        assert_eq!(chosen(nodes, &[], "one").unwrap(), ["nodes::a::one"]);
+        assert_eq!(chosen(nodes, &["nodes::a::one"], "").unwrap(), ["nodes::b::two"]);
+        assert_eq!(
+            chosen(Some(OF_THE_CHART), &[], "one").unwrap(),
+            ["from_nothing::one"]
+        );
+        assert_eq!(chosen(None, &[], "").unwrap(), ["rollout::nodes_one"]);
         for none in ["nodes::", "from_nothing::", "two", "three"] {
-            let error = arguments(&Place::ControlPlane, Some(none), NEWEST, &tests).unwrap_err();
+            let error = chosen(None, &[], none).unwrap_err();
             assert!(error.to_string().contains(none), "{error}");
         }
     }
@@ -144,10 +140,10 @@ mod tests {
             .collect();
         assert!(lines.iter().all(|line| line.split_whitespace().count() > 2));
         assert_eq!(skipped(NOT_EMBEDDED).len(), lines.len());
-        let tests = ["a::one", "a::two", "a::two_more"].map(String::from);
-        check(&["a::one"], &tests).unwrap();
-        for name in ["a::", "a::none", "a::two"] {
-            let error = check(&[name], &tests).unwrap_err().to_string();
+        let known = ["a::one", "a::two", "a::two_more"].map(String::from);
+        check(&["a::one", "a::two"], &known).unwrap();
+        for name in ["a::", "a::none"] {
+            let error = check(&[name], &known).unwrap_err().to_string();
             assert!(error.contains(name), "{error}");
         }
     }

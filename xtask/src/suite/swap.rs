@@ -2,17 +2,16 @@
 //!
 //! They load a cluster into etcd, so nothing else may run on it.
 
-use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::program::{Program, Selection};
 use super::{LIMIT, group};
 use crate::lab::binaries::Binaries;
 use crate::lab::cluster::{CONTROLLERS, Cluster, Settings};
 use crate::lab::components::Audit;
 use crate::lab::folder;
-use crate::workspace;
 
 /// What begins the names of the tests.
 const PREFIX: &str = "swap::real::";
@@ -20,7 +19,9 @@ const PREFIX: &str = "swap::real::";
 /// Runs the tests whose name contains `filter`; fails after all have run if one failed.
 pub(super) fn run(filter: Option<&str>) -> Result<()> {
     let binaries = Binaries::find_or_build()?;
-    let names = names()?;
+    // Of the whole workspace: the embedded API and the manager are in these tests, so little would be saved.
+    let tests = Program::build("kruise", "kruise", Selection::Workspace)?;
+    let names = tests.names(&["--ignored", PREFIX])?;
     let chosen = names
         .iter()
         .filter(|name| filter.is_none_or(|text| name.contains(text)));
@@ -39,7 +40,7 @@ pub(super) fn run(filter: Option<&str>) -> Result<()> {
         };
         let cluster = Cluster::up(&binaries, &settings)?;
         let etcd = cluster.etcd().context("a control plane has an etcd")?;
-        let mut test = tests(&["--ignored", "--exact", name]);
+        let mut test = tests.command(&["--ignored", "--exact", name]);
         test.env("KUBECONFIG", cluster.kubeconfig())
             .env("KUBECTL", binaries.program("kubectl"))
             .env("KRUISE_SWAP_ETCD", etcd.to_string())
@@ -54,24 +55,4 @@ pub(super) fn run(filter: Option<&str>) -> Result<()> {
         bail!("failed: {}", failed.join(", "));
     }
     Ok(())
-}
-
-/// The tests of the whole workspace, as `cargo test --workspace` builds them: another selection of packages would be another build.
-fn tests(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO"));
-    command
-        .args(["test", "--workspace", "--test", "it", "--"])
-        .args(arguments)
-        .current_dir(workspace::root());
-    command
-}
-
-fn names() -> Result<Vec<String>> {
-    let listed = tests(&["--ignored", "--list", PREFIX])
-        .stderr(Stdio::inherit())
-        .output()?;
-    ensure!(listed.status.success(), "the tests cannot be listed");
-    let text = String::from_utf8(listed.stdout)?;
-    let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
-    Ok(names.map(str::to_owned).collect())
 }
