@@ -84,6 +84,15 @@ fn what_is_written_is_what_kubectl_writes() {
     };
     assert_eq!(writers("sent"), writers("run"));
 
+    // Its data is compared byte by byte.
+    let revision = json!({
+        "apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "sent"},
+        "revision": 1, "data": {"spec": "x < y && y > z"},
+    });
+    kubectl.create(&revision).unwrap();
+    let label = json!({"metadata": {"labels": {"a": "b"}}});
+    kubectl.patch("controllerrevisions", "sent", &label).unwrap();
+
     let mut wrong = config_map("wrong");
     wrong["dta"] = json!({});
     let sent = kubectl.create(&wrong).unwrap_err().to_string();

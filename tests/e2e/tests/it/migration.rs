@@ -43,12 +43,18 @@ impl<'a> Restored<'a> {
         definition["metadata"]["resourceVersion"] = now["metadata"]["resourceVersion"].clone();
         self.0
             .run_with_input(&["replace", "-f", "-"], &definition.to_string())?;
-        let has_beta = definition["spec"]["versions"]
-            .as_array()
-            .is_some_and(|versions| versions.len() > 1);
+        let versions = definition["spec"]["versions"].as_array().unwrap();
         wait::until_true("discovery shows this definition", LIMIT, || {
             let list = self.0.run(&["get", "--raw", "/apis/apps.kruise.io/v1beta1"]);
-            Ok(list.is_ok_and(|list| list.contains("\"clonesets\"")) == has_beta)
+            Ok(list.is_ok_and(|list| list.contains("\"clonesets\"")) == (versions.len() > 1))
+        })?;
+        wait::until_true("its objects are served", LIMIT, || {
+            let names = versions.iter().filter_map(|version| version["name"].as_str());
+            let resources = names.map(|version| format!("clonesets.{version}.apps.kruise.io"));
+            for resource in resources {
+                self.0.list(&resource, "")?;
+            }
+            Ok(true)
         })?;
         // Makes kubectl forget which versions it saw before.
         self.0.run(&["api-resources"]).map(drop)
