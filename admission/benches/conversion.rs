@@ -10,10 +10,6 @@ use std::{collections::BTreeMap, fs, hint::black_box, process::ExitCode};
 use kruise_admission::convert::convert;
 use serde_json::{Value, json};
 
-/// That of the executable.
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
 const SETS: usize = 10_000;
 const BYTES: usize = 4096;
 const MOST_MICROSECONDS: f64 = 50.0;

@@ -14,9 +14,6 @@ use kruise_dst::{
     subjects::ALL,
 };
 
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
 /// Plays scenarios with faults against the production manager on an embedded cluster.
 #[derive(Parser)]
 #[command(name = "kruise-dst")]

@@ -13,6 +13,7 @@ use kruise::{
     uninstall, version,
 };
 
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

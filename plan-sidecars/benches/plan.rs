@@ -18,10 +18,6 @@ use kruise_plan_sidecars::{Explain, Repairs, Snapshot, WriteLocks, plan};
 use kruise_views::{PodView, RevisionView};
 use serde_json::{Map, Value, json};
 
-/// That of the executable.
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
 const PODS: usize = 10_000;
 /// Sets of a part of the pods.
 const PARTS: usize = 50;

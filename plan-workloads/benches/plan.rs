@@ -13,10 +13,6 @@ use kruise_plan_workloads::cloneset::{Claims, Explain, Options, Snapshot, plan};
 use kruise_views::{PodView, RevisionView};
 use serde_json::{Value, json};
 
-/// That of the executable.
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
 const RUNS: usize = 20;
 /// Plans in one run: the clock of CPU time may tick in milliseconds.
 const PLANS: u64 = 5;

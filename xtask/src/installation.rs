@@ -116,13 +116,14 @@ impl Executable {
                 .canonicalize()
                 .with_context(|| format!("no executable {}", given.display()));
         }
-        let (profile, folder) = if self.dev {
-            ("dev", "debug")
+        let (arguments, folder): (&[_], _) = if self.dev {
+            (&["--profile", "dev"], "debug")
         } else {
-            ("release", "release")
+            (&["--profile", "release", "--features", "jemalloc"], "release")
         };
         let status = Command::new(env!("CARGO"))
-            .args(["build", "--profile", profile, "--package", "kruise"])
+            .args(["build", "--package", "kruise"])
+            .args(arguments)
             .current_dir(workspace::root())
             .status()?;
         if !status.success() {

@@ -1,4 +1,4 @@
-//! The pod webhook of a manager's process with 200 SidecarSets: `cargo bench -p kruise --bench webhook`.
+//! The pod webhook of a manager's process with 200 SidecarSets: `cargo bench -p kruise --features bench --bench webhook`.
 //!
 //! - `handler`: from the bytes of a request to those of its response. The 99th percentile of reviews that were not preempted
 //!   is 1 ms at most.
@@ -7,7 +7,7 @@
 //! - `memory`: a million reviews while SidecarSets and namespaces change. After the last one, 2 MiB more are allocated at
 //!   most than after a tenth of them. Resident memory is printed, too; it has no bar, because the allocator keeps pages.
 //!
-//! A word selects: `cargo bench -p kruise --bench webhook -- memory`. Other load on the machine affects all but the last;
+//! A word selects: `cargo bench -p kruise --features bench --bench webhook -- memory`. Other load on the machine affects all but the last;
 //! a round above the bar is repeated.
 #![allow(
     clippy::unwrap_used,

@@ -34,6 +34,7 @@ pub(super) fn build(target: &str, source: &Source, folder: &Path) -> Result<Vec<
             "--profile=image",
             "--package=kruise",
             "--no-default-features",
+            "--features=jemalloc",
         ])
         .args(["--target", target])
         .arg("--target-dir")

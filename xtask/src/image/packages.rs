@@ -58,6 +58,7 @@ fn linked(target: &str) -> Result<BTreeSet<(String, String)>> {
         "--locked",
         "--package=kruise",
         "--no-default-features",
+        "--features=jemalloc",
         "--target",
         target,
         "--edges=normal,no-proc-macro",
