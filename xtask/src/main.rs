@@ -1,10 +1,11 @@
 //! The project's own commands: `cargo xtask <command>`.
 //!
 //! `demo` is the guided tour, `lab` runs a real control plane, `e2e` the suite on it, `bench` measures, `tidy` holds the
-//! rules of ARCHITECTURE.md, `image` builds the image. Nothing here is shipped.
+//! rules of ARCHITECTURE.md, `image` builds the image, `hunt` explores. Nothing here is shipped.
 
 mod bench;
 mod demo;
+mod hunt;
 mod image;
 mod installation;
 mod interrupt;
@@ -44,6 +45,8 @@ enum Task {
     BenchPreflight(bench::preflight::Options),
     /// Build the image of the manager, without a daemon: a layout that any OCI tool can push.
     Image(image::Options),
+    /// Explore for some minutes: new seeds, other versions and nodes, mutants.
+    Hunt(hunt::Options),
     /// Check the rules of ARCHITECTURE.md.
     Tidy,
 }
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Task::BenchStart(options) => bench::start::run(&options),
         Task::BenchPreflight(options) => bench::preflight::run(&options),
         Task::Image(options) => image::run(&options),
+        Task::Hunt(options) => hunt::run(&options),
         Task::Tidy => tidy::run(),
     };
     interrupt::exit_code(result)

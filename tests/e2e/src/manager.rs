@@ -32,6 +32,9 @@ pub const SHORT_LEASE: &[&str] = &[
     "--leader-election-retry-period=300ms",
 ];
 
+/// Longest time that a killed process takes to end.
+const GONE: Duration = Duration::from_mins(1);
+
 /// How a manager is started.
 #[derive(Clone, Debug)]
 pub struct Launch {
@@ -116,16 +119,27 @@ pub fn pid_file(dir: &Path) -> PathBuf {
     dir.join("manager.pid")
 }
 
-/// Kills a manager that someone else started in `dir`, if it still runs.
+/// Does a manager run that someone else started in `dir`?
+pub fn is_left_running(dir: &Path) -> Result<bool> {
+    let pid = process::read_pid_file(&pid_file(dir))?;
+    Ok(pid.is_some_and(is_manager))
+}
+
+/// Kills a manager that someone else started in `dir`, if it still runs, and waits until it does not.
 pub fn kill_leftover(dir: &Path) -> Result<()> {
     let path = pid_file(dir);
     let Some(pid) = process::read_pid_file(&path)? else {
         return Ok(());
     };
-    if process::is_running_as(pid, "--health-probe-addr") {
+    if is_manager(pid) {
         process::signal(pid, Signal::Kill)?;
+        wait::until_true("the manager is gone", GONE, || Ok(!process::is_running(pid)))?;
     }
     std::fs::remove_file(path).context("cannot remove the pid file")
+}
+
+fn is_manager(pid: u32) -> bool {
+    process::is_running_as(pid, "--health-probe-addr")
 }
 
 impl Manager {
@@ -289,9 +303,10 @@ mod tests {
             group.contains(&format!(" {pid} ")),
             "it leads its own process group: {group}"
         );
+        assert!(is_left_running(&launch.dir).unwrap());
         kill_leftover(&launch.dir).unwrap();
-        wait::until_true("killed", Duration::from_mins(3), || Ok(!process::is_running(pid))).unwrap();
-        assert!(!pid_file(&launch.dir).exists());
+        assert!(!process::is_running(pid) && !pid_file(&launch.dir).exists());
+        assert!(!is_left_running(&launch.dir).unwrap());
         std::fs::remove_dir_all(launch.dir).unwrap();
     }
 }

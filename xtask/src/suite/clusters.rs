@@ -1,74 +1,54 @@
 //! The clusters that the suite runs on, and its runs on them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::Result;
 
-use super::group::{self, Ended};
-use super::left_out;
 use super::place::Place;
 use super::program::Program;
+use super::runner::{Outcomes, Runner};
+use super::schedule::Schedule;
+use super::turns::{self, Turn};
 use crate::installation::install;
 use crate::lab::binaries::Binaries;
 use crate::lab::cluster::{Cluster, Settings};
 use crate::lab::components::Audit;
 use crate::lab::{folder, nodes};
 
-/// What clusters are made of.
+/// What clusters are made of, and what runs on them.
 pub(super) struct Lab {
     pub(super) binaries: Binaries,
     pub(super) kruise: PathBuf,
     pub(super) program: Program,
+    pub(super) turns: BTreeMap<&'static str, Turn>,
     pub(super) place: Place,
     /// Distinguishes the folders of runs in one place; may be empty.
     pub(super) suffix: String,
-    pub(super) deadline: Instant,
-}
-
-/// How a part of the suite ended, on a cluster of its own.
-pub(super) struct Part {
-    pub(super) ended: Ended,
-    pub(super) left_out: BTreeSet<String>,
-    /// With the logs of the cluster, which is stopped.
-    pub(super) folder: PathBuf,
+    pub(super) begin_until: Instant,
 }
 
 impl Lab {
-    /// Runs these tests, shared out to as many new clusters as the place has for them. No test begins after so many seconds.
-    pub(super) fn run(&self, tests: &[String], begin_within: Option<u64>) -> Result<Vec<Part>> {
+    /// Runs these tests on as many new clusters as the place has for them.
+    pub(super) fn run(&self, tests: &[String]) -> Result<Outcomes> {
         let count = self.place.clusters(tests.len());
-        // Neighbours are alike, so each cluster gets every other test.
-        let shares = (0..count).map(|number| {
-            let share: Vec<&str> = tests
-                .iter()
-                .skip(number)
-                .step_by(count)
-                .map(String::as_str)
-                .collect();
-            (self.name(number), share)
-        });
         // One after another: each looks for free ports.
-        let clusters = shares.map(|(name, share)| Ok((self.up(&name)?, name, share)));
+        let clusters = (0..count).map(|number| self.up(&self.name(number)));
         let clusters = clusters.collect::<Result<Vec<_>>>()?;
-        std::thread::scope(|scope| {
-            let runs = clusters.iter().map(|(cluster, name, share)| {
-                scope.spawn(move || self.test(cluster, name, share, self.place.threads(), begin_within))
-            });
-            let runs: Vec<_> = runs.collect();
-            let parts = runs
-                .into_iter()
-                .map(|run| run.join().map_err(|_panic| anyhow!("a run panicked"))?);
-            parts.collect()
-        })
+        self.test(&clusters, tests.iter().cloned(), self.place.at_once())
     }
 
     /// Runs these tests one after another on one new cluster.
-    pub(super) fn repeat(&self, tests: &BTreeSet<String>) -> Result<Part> {
-        let name = format!("{}-again", self.name(0));
-        let tests: Vec<&str> = tests.iter().map(String::as_str).collect();
-        self.test(&self.up(&name)?, &name, &tests, 1, None)
+    pub(super) fn repeat(&self, tests: &BTreeSet<String>) -> Result<Outcomes> {
+        let cluster = self.up(&format!("{}-again", self.name(0)))?;
+        self.test(&[cluster], tests.iter().cloned(), 1)
+    }
+
+    /// Where the logs of clusters are.
+    pub(super) fn logs(&self) -> String {
+        folder(None, &self.name(0)).display().to_string()
     }
 
     /// Of the folder of a cluster.
@@ -85,36 +65,38 @@ impl Lab {
 
     fn test(
         &self,
-        cluster: &Cluster,
-        name: &str,
-        tests: &[&str],
-        threads: usize,
-        begin_within: Option<u64>,
-    ) -> Result<Part> {
-        let folder = folder(None, name);
-        let mut run = self
+        clusters: &[Cluster],
+        tests: impl Iterator<Item = String>,
+        at_once: usize,
+    ) -> Result<Outcomes> {
+        let tests = tests.map(|test| {
+            let turn = turns::turn(&self.turns, &test);
+            (test, turn)
+        });
+        let schedule = Schedule::new(tests, clusters.len(), at_once);
+        let command = |cluster: usize, test: &str, turn| self.command(&clusters[cluster], test, turn);
+        let runner = Runner {
+            command: &command,
+            begin_until: self.begin_until,
+        };
+        runner.run(schedule, clusters.len())
+    }
+
+    fn command(&self, cluster: &Cluster, test: &str, turn: Turn) -> Command {
+        let mut command = self
             .program
-            .command(&["--include-ignored", "--show-output", "--exact"]);
-        run.arg(format!("--test-threads={threads}"))
-            .args(tests)
-            .env("KRUISE_E2E_AT_ONCE", self.place.at_once().to_string())
+            .command(&["--ignored", "--show-output", "--exact", test]);
+        command
+            .env("KRUISE_E2E_TURN", turn.name())
             .env("KRUISE_E2E_KUBECONFIG", cluster.kubeconfig())
             .env("KRUISE_E2E_KUBECTL", self.binaries.program("kubectl"))
             .env("KRUISE_E2E_AUDIT_LOG", cluster.audit_log())
             .env("KRUISE_E2E_BIN", &self.kruise)
             .env("KRUISE_E2E_DIR", cluster.dir());
         if matches!(self.place, Place::RealNodes(_) | Place::Chart(_)) {
-            run.env("KRUISE_E2E_REAL_NODES", nodes::folder(cluster.dir()));
+            command.env("KRUISE_E2E_REAL_NODES", nodes::folder(cluster.dir()));
         }
-        left_out::limit(&mut run, cluster.dir(), begin_within)?;
-        let ended = group::run(&mut run, self.deadline)
-            .with_context(|| format!("the suite does not end; logs are in {}", folder.display()))?;
-        let left_out = left_out::of(cluster.dir())?;
-        Ok(Part {
-            ended,
-            left_out,
-            folder,
-        })
+        command
     }
 
     /// Starts a cluster with everything that its tests need.

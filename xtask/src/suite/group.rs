@@ -1,5 +1,6 @@
 //! A command and what it starts as one process group, which an interrupt ends as a whole.
 
+use std::fmt::Write;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
@@ -15,21 +16,28 @@ use crate::interrupt;
 /// How long an interrupted suite may take to end by itself, and its output to arrive after it has ended.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// How a command ended and what it printed, which was shown meanwhile.
+/// How a command ended and what it printed. A command that took too long was ended by a signal, and the last line says so.
 #[derive(Debug)]
-pub(super) struct Ended {
-    pub(super) status: ExitStatus,
-    pub(super) output: String,
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    pub(crate) output: String,
 }
 
-/// Runs a command until it ends, or `deadline` is reached, which is an error.
-pub(super) fn run(command: &mut Command, deadline: Instant) -> Result<Ended> {
+/// Is each line shown as it comes?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    Shown,
+    Kept,
+}
+
+/// Runs a command until it ends, or `deadline` is reached: then it is ended, and so has failed.
+pub(crate) fn run(command: &mut Command, deadline: Instant, output: Output) -> Result<Ended> {
     let mut child = command
         .process_group(0)
         .stdout(Stdio::piped())
         .spawn()
         .context("cannot run the tests")?;
-    let lines = child.stdout.take().map(show);
+    let lines = child.stdout.take().map(|lines| read(lines, output));
     let limit = deadline.saturating_duration_since(Instant::now());
     let ended = interrupt::wait_until("the tests end", limit, || Ok(child.try_wait()?));
     if ended.is_err() {
@@ -39,16 +47,16 @@ pub(super) fn run(command: &mut Command, deadline: Instant) -> Result<Ended> {
     }
     // cargo may be gone before what it started; without anybody left the signal fails, as it should.
     let _nobody_left = process::signal_group(child.id(), Signal::Kill);
-    child.wait()?;
-    let output = lines.map(collect).unwrap_or_default();
-    Ok(Ended {
-        status: ended?,
-        output,
-    })
+    let status = child.wait()?;
+    let mut output = lines.map(collect).unwrap_or_default();
+    if let Err(error) = ended {
+        writeln!(output, "{error:#}")?;
+    }
+    Ok(Ended { status, output })
 }
 
-/// Shows each line as it comes, and passes it on.
-fn show(output: impl std::io::Read + Send + 'static) -> Receiver<String> {
+/// Passes on each line as it comes.
+fn read(output: impl std::io::Read + Send + 'static, shown: Output) -> Receiver<String> {
     let (sender, lines) = mpsc::channel();
     std::thread::spawn(move || {
         let mut reader = BufReader::new(output);
@@ -56,11 +64,9 @@ fn show(output: impl std::io::Read + Send + 'static) -> Receiver<String> {
         while let Ok(1..) = reader.read_until(b'\n', &mut line) {
             let text = String::from_utf8_lossy(&line).into_owned();
             line.clear();
-            // libtest says this of tests that wait for their turn, too.
-            if text.trim_end().ends_with("has been running for over 60 seconds") {
-                continue;
+            if shown == Output::Shown {
+                print!("{text}");
             }
-            print!("{text}");
             if sender.send(text).is_err() {
                 return;
             }
@@ -87,7 +93,12 @@ mod tests {
     fn what_a_command_prints_comes_back_with_its_status() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo one; printf 'two \\377'; exit 3"]);
-        let ended = run(&mut command, Instant::now() + Duration::from_mins(5)).unwrap();
+        let ended = run(
+            &mut command,
+            Instant::now() + Duration::from_mins(5),
+            Output::Shown,
+        )
+        .unwrap();
         assert_eq!(ended.status.code(), Some(3));
         assert_eq!(ended.output, "one\ntwo \u{fffd}");
     }
@@ -96,7 +107,8 @@ mod tests {
     fn a_command_that_takes_too_long_is_ended() {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 600"]);
-        let error = run(&mut command, Instant::now()).unwrap_err().to_string();
-        assert!(error.contains("the tests end"), "{error}");
+        let ended = run(&mut command, Instant::now(), Output::Kept).unwrap();
+        assert!(!ended.status.success());
+        assert!(ended.output.contains("the tests end"), "{}", ended.output);
     }
 }

@@ -1,16 +1,18 @@
 //! `cargo xtask e2e`: clusters, the `kruise` binary, the suite of `tests/e2e` on both, and everything stopped again.
-//! What fails is repeated once, alone.
+//! Each test is a process. What fails is repeated once, alone.
 
 mod clusters;
-mod group;
-mod left_out;
+pub(crate) mod group;
+mod ledger;
 mod place;
 mod program;
+mod runner;
+mod schedule;
 mod selection;
 mod swap;
+mod turns;
 mod verdict;
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -23,11 +25,15 @@ use crate::lab;
 use crate::lab::binaries::{Binaries, TESTED};
 use crate::{image, interrupt};
 use clusters::Lab;
-use group::Ended;
 use place::Place;
 use program::{Program, Selection};
+use runner::Outcomes;
+use selection::Share;
 
-/// Longest time of the whole suite, repetitions included.
+/// How many of the slowest tests are named at the end.
+const SLOWEST: usize = 10;
+
+/// No test begins later, unless another limit is given.
 const LIMIT: Duration = Duration::from_hours(1);
 
 /// How many nodes the tests of real nodes get.
@@ -67,9 +73,12 @@ pub(crate) struct Options {
     /// Build the suite with the whole workspace, as `cargo test --workspace` does: after that nothing is built again.
     #[arg(long, conflicts_with = "swap")]
     workspace: bool,
-    /// Begin no test after so many seconds. Those that are left out are named, and fail nothing.
+    /// Begin no test after so many seconds. A suite of which a test did not begin has failed.
     #[arg(long, value_name = "SECONDS", conflicts_with_all = ["real_nodes", "chart", "swap"])]
     begin_within: Option<u64>,
+    /// Run a part of the tests, such as the second of five parts: 2/5.
+    #[arg(long, conflicts_with_all = ["real_nodes", "chart", "swap"])]
+    share: Option<Share>,
     #[command(flatten)]
     executable: Executable,
 }
@@ -102,46 +111,34 @@ fn run_on(options: &Options, binaries: impl FnOnce() -> Result<Binaries>, suffix
     // What is missing is reported before anything is built.
     let place = options.place()?;
     let program = Program::build("tests/e2e", "kruise-e2e", options.selection())?;
-    let known = program.names(&[])?;
+    let known = program.names(&["--ignored"])?;
     let binaries = binaries()?;
     let chosen = selection::tests(&place, options.filter.as_deref(), binaries.minor()?, &known)?;
+    let chosen = match options.share {
+        Some(share) => share.take(chosen)?,
+        None => chosen,
+    };
     let lab = Lab {
         binaries,
         kruise: options.executable.path()?,
+        turns: turns::of(&known)?,
         program,
         place,
         suffix: suffix.into(),
-        deadline: Instant::now() + LIMIT,
+        begin_until: Instant::now() + options.begin_within.map_or(LIMIT, Duration::from_secs),
     };
-    let first = lab.run(&chosen, options.begin_within)?;
-    let mut failures = BTreeSet::new();
-    for part in &first {
-        failures.extend(failed(&part.ended, &known)?);
-    }
-    let left_out: BTreeSet<String> = first.iter().flat_map(|part| part.left_out.clone()).collect();
-    failures.retain(|test| !left_out.contains(test));
-    left_out::report(&left_out, chosen.len())?;
-    if failures.is_empty() {
-        return Ok(());
-    }
-    println!(
-        "\nOnce more, each alone on a cluster of their own: {}",
-        failures.len()
-    );
-    let part = lab.repeat(&failures)?;
-    let ran = verdict::running(&part.ended.output).unwrap_or_default();
-    if ran != failures.len() {
-        bail!(
-            "of {} tests that failed, {ran} were found again: they are not repeated",
-            failures.len()
-        );
-    }
-    let again = failed(&part.ended, &known)?;
-    let logs: Vec<String> = first
-        .iter()
-        .map(|part| part.folder.display().to_string())
-        .collect();
-    verdict::close(&failures, &again, &logs.join(" and "))
+    let first = lab.run(&chosen)?;
+    runner::print_slowest(&first, SLOWEST);
+    let failed = verdict::to_repeat(&first)?;
+    let repeats = if failed.is_empty() {
+        Outcomes::default()
+    } else {
+        println!("\nOnce more, each alone on a new cluster: {}", failed.len());
+        lab.repeat(&failed)?
+    };
+    let flaky = verdict::judge(&first, &repeats, &lab.logs())?;
+    let day = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+    ledger::note(&ledger::path(), &flaky, &day)
 }
 
 impl Options {
@@ -172,24 +169,6 @@ impl Options {
             Place::ControlPlane
         })
     }
-}
-
-/// The tests that failed; an error if the run failed and no test did.
-fn failed(ended: &Ended, known: &[String]) -> Result<BTreeSet<String>> {
-    if ended.status.success() {
-        return Ok(BTreeSet::new());
-    }
-    if !verdict::is_complete(&ended.output) {
-        bail!(
-            "the suite broke off with {} before all tests had run",
-            ended.status
-        );
-    }
-    let failed = verdict::failed(&ended.output, known);
-    if failed.is_empty() {
-        bail!("the suite ended with {}, and no test has failed", ended.status);
-    }
-    Ok(failed)
 }
 
 /// Fails without Helm.

@@ -11,13 +11,11 @@ pub(super) enum Place {
     Chart(RealNodes),
 }
 
-/// More than there are tests.
-const MOST_TESTS: usize = 1000;
 /// Fewer tests than this run on one cluster: a second one would only cost its start.
 const ONE_CLUSTER: usize = 20;
 
 impl Place {
-    /// On how many clusters so many tests run. Of those that need a cluster to themselves, two run at a time on two clusters.
+    /// On how many clusters so many tests run. Tests that need a cluster alone mostly wait, so a second cluster costs little.
     pub(super) fn clusters(&self, tests: usize) -> usize {
         match self {
             Self::ControlPlane | Self::Playground if tests >= ONE_CLUSTER => 2,
@@ -33,14 +31,6 @@ impl Place {
             Self::RealNodes(_) => processors,
             // Each has the cluster to itself.
             Self::Chart(_) => 1,
-        }
-    }
-
-    /// How many threads the tests have: one for each test where they take turns, see `tests/e2e/tests/it/turn.rs`.
-    pub(super) fn threads(&self) -> usize {
-        match self {
-            Self::ControlPlane | Self::Playground => MOST_TESTS,
-            Self::RealNodes(_) | Self::Chart(_) => self.at_once(),
         }
     }
 

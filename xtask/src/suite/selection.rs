@@ -1,6 +1,8 @@
 //! Which tests are run where.
 
-use anyhow::{Result, bail};
+use std::str::FromStr;
+
+use anyhow::{Error, Result, bail, ensure};
 
 use super::Place;
 
@@ -9,9 +11,40 @@ const NOT_EMBEDDED: &str = include_str!("../../assets/not-in-the-playground.txt"
 /// Tests that need a version of Kubernetes, a line each: the whole name of a test, the least minor version, and the reason.
 const NOT_BEFORE: &str = include_str!("../../assets/not-before.txt");
 /// How the names of the tests begin that need real nodes, and run on nothing else.
-const OF_REAL_NODES: &str = "nodes::";
+pub(super) const OF_REAL_NODES: &str = "nodes::";
 /// How the names of the tests begin that install the chart, and run on nothing else.
-const OF_THE_CHART: &str = "from_nothing::";
+pub(super) const OF_THE_CHART: &str = "from_nothing::";
+
+/// A part of the tests, such as the second of five: `2/5`. The parts have all tests, each of them once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Share {
+    number: usize,
+    of: usize,
+}
+
+impl FromStr for Share {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let numbers = text
+            .split_once('/')
+            .and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+        match numbers {
+            Some((number, of)) if (1..=of).contains(&number) => Ok(Self { number, of }),
+            _ => bail!("a share is a number of parts, such as 2/5: {text}"),
+        }
+    }
+}
+
+impl Share {
+    /// These of the tests. Neighbours are alike, so each part gets some of all.
+    pub(super) fn take(self, tests: Vec<String>) -> Result<Vec<String>> {
+        let taken = tests.into_iter().skip(self.number - 1).step_by(self.of);
+        let taken: Vec<String> = taken.collect();
+        ensure!(!taken.is_empty(), "this share has no test");
+        Ok(taken)
+    }
+}
 
 /// The names of the tests that contain the filter and that can run there, on this minor version of Kubernetes. Fails if there is
 /// none: a run of nothing would pass.
@@ -102,6 +135,21 @@ mod tests {
         assert_eq!(newer(NEWEST).unwrap(), [""; 0]);
         assert_eq!(newer(34).unwrap(), [""; 0], "CI skips nothing");
         assert!(newer(30).unwrap().iter().any(|name| name.contains("cpu_changes")));
+    }
+
+    #[test]
+    fn shares_have_every_test_once() {
+        let tests: Vec<String> = (0..7).map(|number| number.to_string()).collect();
+        let mut all = Vec::new();
+        for share in ["1/3", "2/3", "3/3"] {
+            all.extend(share.parse::<Share>().unwrap().take(tests.clone()).unwrap());
+        }
+        all.sort();
+        assert_eq!(all, tests);
+        assert!("8/8".parse::<Share>().unwrap().take(tests).is_err());
+        for bad in ["0/3", "4/3", "3", "a/b", "1/0"] {
+            bad.parse::<Share>().unwrap_err();
+        }
     }
 
     #[test]

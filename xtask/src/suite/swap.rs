@@ -2,16 +2,20 @@
 //!
 //! They load a cluster into etcd, so nothing else may run on it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::group::{self, Output};
 use super::program::{Program, Selection};
-use super::{LIMIT, group};
+use crate::interrupt;
 use crate::lab::binaries::Binaries;
 use crate::lab::cluster::{CONTROLLERS, Cluster, Settings};
 use crate::lab::components::Audit;
 use crate::lab::folder;
+
+/// Longest time of all of them.
+const LIMIT: Duration = Duration::from_hours(1);
 
 /// What begins the names of the tests.
 const PREFIX: &str = "swap::real::";
@@ -45,7 +49,8 @@ pub(super) fn run(filter: Option<&str>) -> Result<()> {
             .env("KUBECTL", binaries.program("kubectl"))
             .env("KRUISE_SWAP_ETCD", etcd.to_string())
             .env("KRUISE_SWAP_CONTROLLERS", cluster.dir().join(CONTROLLERS));
-        let ended = group::run(&mut test, deadline)?;
+        let ended = group::run(&mut test, deadline, Output::Shown)?;
+        interrupt::check()?;
         let has_passed = format!("test {name} ... ok");
         if !ended.status.success() || !ended.output.lines().any(|line| line == has_passed) {
             failed.push(name.as_str());

@@ -1,140 +1,104 @@
-//! The result of a run of libtest, and of the repetition of its failed tests.
+//! The result of the suite.
 //!
-//! A test that fails is repeated once, alone. If it passes then, it is *flaky*, which is reported and fails nothing; a
-//! test that fails twice has failed.
+//! A test that fails is repeated once, alone. If it passes then, it is *flaky*, which goes into the [`super::ledger`]; a test that fails
+//! twice has failed. A suite of which a test did not begin has not passed.
 
 use std::collections::BTreeSet;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 
-/// The failed tests that the output of libtest names, each of which must be one of `known`: tests print, too, and what
-/// they print must not be taken for a verdict.
-///
-/// Read are the line of each test and the list at the end: a line may be torn by what something else prints to the
-/// same terminal, both hardly.
-pub(super) fn failed(output: &str, known: &[String]) -> BTreeSet<String> {
-    let mut failed = BTreeSet::new();
-    let mut listed = false;
-    for line in output.lines() {
-        let text = line.trim();
-        if text == "failures:" {
-            listed = true;
-            continue;
-        }
-        listed &= text.is_empty() || line.starts_with("    ");
-        let of_line = text
-            .strip_prefix("test ")
-            .and_then(|rest| rest.strip_suffix("FAILED"))
-            .and_then(|rest| rest.trim_end().strip_suffix("..."))
-            .map(|name| name.trim_end().trim_end_matches(" - should panic"));
-        let name = of_line.or_else(|| listed.then_some(text));
-        failed.extend(
-            name.and_then(|name| known.iter().find(|test| *test == name))
-                .cloned(),
+use super::runner::{MOST_REPEATS, Outcomes};
+
+/// The tests to repeat, unless so many failed that the suite has failed.
+pub(super) fn to_repeat(outcomes: &Outcomes) -> Result<BTreeSet<String>> {
+    let failed: BTreeSet<String> = outcomes.failed().map(str::to_owned).collect();
+    if failed.len() > MOST_REPEATS {
+        close(outcomes, failed.len(), 0);
+        bail!(
+            "{} tests failed, more than {MOST_REPEATS}, which are not repeated; not begun: {}",
+            failed.len(),
+            outcomes.not_begun.len()
         );
     }
-    failed
+    Ok(failed)
 }
 
-/// Did libtest finish and report that tests failed? Without that line tests may not have run at all.
-pub(super) fn is_complete(output: &str) -> bool {
-    output.lines().any(|line| line.starts_with("test result: FAILED"))
-}
-
-/// How many tests libtest says that it runs. Fewer than were asked for are found if the sources have changed meanwhile.
-pub(super) fn running(output: &str) -> Option<usize> {
-    let counts = output.lines().filter_map(|line| line.strip_prefix("running "));
-    let mut counts = counts.filter_map(|rest| rest.split_once(" test")?.0.parse().ok());
-    counts.next()
-}
-
-/// Prints the result of the tests that failed at first; an error if one failed again.
-pub(super) fn close(first: &BTreeSet<String>, again: &BTreeSet<String>, logs: &str) -> Result<()> {
-    for name in first {
-        if again.contains(name) {
-            println!("FAILED twice: {name}");
+/// Prints the result, with what `repeats` showed; returns the flaky tests, or fails.
+pub(super) fn judge(outcomes: &Outcomes, repeats: &Outcomes, logs: &str) -> Result<BTreeSet<String>> {
+    let again: BTreeSet<&str> = repeats.failed().collect();
+    let not_repeated = &repeats.not_begun;
+    let mut flaky = BTreeSet::new();
+    for test in outcomes.failed() {
+        if again.contains(test) || not_repeated.iter().any(|one| one == test) {
+            println!("FAILED twice, or not repeated: {test}");
         } else {
-            println!("FLAKY: {name} failed, and passed when it was repeated alone");
+            println!("FLAKY: {test} failed, and passed when it was repeated alone");
+            flaky.insert(test.to_owned());
         }
     }
-    let flaky = first.difference(again).count();
-    if again.is_empty() {
-        println!("the suite passed; flaky tests: {flaky}; logs are in {logs}");
-        return Ok(());
+    for test in &outcomes.not_begun {
+        println!("NOT BEGUN: {test}");
     }
-    bail!(
-        "the suite failed; failed twice: {}, flaky: {flaky}; logs are in {logs}",
-        again.len()
-    )
+    let failed = outcomes.failed().count() - flaky.len();
+    close(outcomes, failed, flaky.len());
+    ensure!(failed == 0, "the suite failed; logs are in {logs}");
+    ensure!(
+        outcomes.not_begun.is_empty(),
+        "the suite is incomplete: {} tests did not begin",
+        outcomes.not_begun.len()
+    );
+    Ok(flaky)
+}
+
+/// The last line.
+fn close(outcomes: &Outcomes, failed: usize, flaky: usize) {
+    println!("flaky: {flaky}, not begun: {}", outcomes.not_begun.len());
+    println!("{} passed, {failed} failed", outcomes.ended.len() - failed);
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use super::super::runner::Outcome;
     use super::*;
 
-    const OUTPUT: &str = "
-running 4 tests
-test a::one ... ok
-test a::two ... FAILED
-test a::torn ... something else printed here
-FAILED
-test a::panics - should panic ... FAILED
-successes:
-
----- a::one stdout ----
-failures:
-    a::one of the things that a test may print
-test a::none ... FAILED
-
-
-failures:
-
----- a::two stdout ----
-not within 60 s: the set is gone
-    a::one
-
-failures:
-    a::two
-    a::torn
-
-test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.00s
-";
-
-    fn names(names: &[&str]) -> BTreeSet<String> {
-        names.iter().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn failed_tests_are_found_in_their_lines_and_in_the_list_and_nowhere_else() {
-        let known = ["a::one", "a::two", "a::torn", "a::panics"].map(String::from);
-        assert_eq!(failed(OUTPUT, &known), names(&["a::panics", "a::torn", "a::two"]));
-        assert_eq!(failed("running 1 test\ntest a::one ... ok\n", &known), names(&[]));
-    }
-
-    #[test]
-    fn a_run_says_how_many_tests_it_has() {
-        assert_eq!(running(OUTPUT), Some(4));
-        assert_eq!(running("running 1 test\n"), Some(1));
-        assert_eq!(running("running late\nno tests\n"), None);
-    }
-
-    #[test]
-    fn a_run_that_broke_off_after_a_failed_test_is_not_complete() {
-        assert!(is_complete(OUTPUT));
-        let (broken_off, _) = OUTPUT.split_once("test result:").unwrap();
-        assert!(!is_complete(broken_off));
+    fn outcomes(ended: &[(&str, bool)], not_begun: &[&str]) -> Outcomes {
+        let ended = ended.iter().map(|(test, passed)| Outcome {
+            test: (*test).into(),
+            passed: *passed,
+            took: Duration::ZERO,
+        });
+        Outcomes {
+            ended: ended.collect(),
+            not_begun: not_begun.iter().map(ToString::to_string).collect(),
+        }
     }
 
     #[test]
     fn a_test_that_passes_the_second_time_is_flaky_and_one_that_fails_twice_fails_the_suite() {
-        let first = names(&["a::one", "a::two"]);
-        close(&first, &names(&[]), "logs").unwrap();
-        let error = close(&first, &names(&["a::two"]), "logs")
-            .unwrap_err()
-            .to_string();
+        let first = outcomes(&[("a", false), ("b", false), ("c", true)], &[]);
+        assert_eq!(to_repeat(&first).unwrap().len(), 2);
+        let flaky = judge(&first, &outcomes(&[("a", true), ("b", true)], &[]), "logs").unwrap();
+        assert_eq!(flaky.len(), 2);
+        judge(&first, &outcomes(&[("a", true), ("b", false)], &[]), "logs").unwrap_err();
+        judge(&first, &outcomes(&[("a", true)], &["b"]), "logs").unwrap_err();
+    }
+
+    #[test]
+    fn a_suite_of_which_a_test_did_not_begin_is_incomplete() {
+        let error = judge(&outcomes(&[("a", true)], &["b"]), &Outcomes::default(), "logs").unwrap_err();
+        assert!(error.to_string().contains("incomplete"), "{error}");
+    }
+
+    #[test]
+    fn many_failed_tests_are_not_repeated() {
+        let names: Vec<String> = (0..=MOST_REPEATS).map(|number| number.to_string()).collect();
+        let failed: Vec<(&str, bool)> = names.iter().map(|name| (name.as_str(), false)).collect();
+        to_repeat(&outcomes(&failed, &[])).unwrap_err();
         assert_eq!(
-            error,
-            "the suite failed; failed twice: 1, flaky: 1; logs are in logs"
+            to_repeat(&outcomes(&failed[1..], &[])).unwrap().len(),
+            MOST_REPEATS
         );
     }
 }

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use kruise_e2e::audit::AuditLog;
@@ -11,45 +10,50 @@ use kruise_e2e::manager::{self, LONG_LEASE, Launch, Manager, kill_leftover};
 use kruise_e2e::{process, wait};
 use serde_json::{Value, json};
 
-use crate::late;
-use crate::turn::{self, Turn};
+use crate::turn::Turn;
 
 /// Longest wait for what normally takes seconds. After a change of a definition garbage collection pauses for up to a
 /// minute, and the machine may be busy with builds: whoever fails by this limit would never succeed.
 pub(crate) const LIMIT: Duration = Duration::from_mins(10);
 
+/// The flags of the manager that runs on the cluster, in the cluster's folder; empty for none.
+const FLAGS: &str = "manager.flags";
+
 /// The lease of the managers.
 pub(crate) const LEASE: &str = "kruise-manager";
 
-/// Started by the first scenario, killed by its pid file when the cluster is stopped.
-static SHARED: Mutex<Option<Manager>> = Mutex::new(None);
+/// Flags with which the manager of scenarios that need feature gates runs.
+pub(crate) const ALL_GATES: &[&str] = &[];
 
 /// One scenario's namespace on the cluster, with a manager running.
 pub(crate) struct Scenario {
     pub(crate) kubectl: Kubectl,
-    /// Ends when the scenario does.
-    _turn: Turn<'static>,
 }
 
 /// The cluster with a fresh namespace. Panics without a cluster: tests that need one are ignored unless asked for.
 pub(crate) fn scenario(namespace: &str) -> Scenario {
-    Scenario::begin(namespace, false)
+    Scenario::begin(namespace, Turn::Shared)
 }
 
-/// As [`scenario`], while no other scenario runs: for those that crash the manager, change definitions or count requests.
+/// As [`scenario`], with all feature gates on.
+pub(crate) fn scenario_gated(namespace: &str) -> Scenario {
+    Scenario::begin(namespace, Turn::Gated)
+}
+
+/// As [`scenario`], while no other scenario runs.
 pub(crate) fn scenario_alone(namespace: &str) -> Scenario {
-    Scenario::begin(namespace, true)
+    Scenario::begin(namespace, Turn::Alone)
 }
 
 /// Kills the manager with SIGKILL and starts another with these `flags`, which need not lead to be ready:
 /// it waits for the lease that the dead one had.
 pub(crate) fn restart_manager(kubeconfig: &Path, flags: &[&str]) {
-    replace(kubeconfig, |kubeconfig| start(kubeconfig, flags)).unwrap();
+    replace(None, || start(kubeconfig, flags)).unwrap();
 }
 
 /// As [`restart_manager`], with the flags that all scenarios share; the dead one's lease is freed.
 pub(crate) fn crash_manager(kubeconfig: &Path) {
-    replace(kubeconfig, |kubeconfig| succeed(kubeconfig, &[])).unwrap();
+    flag_manager(kubeconfig, &[]).unwrap();
 }
 
 /// The shared manager is stopped, and comes back however the scenario ends.
@@ -57,7 +61,7 @@ pub(crate) struct Stopped<'a>(&'a Path);
 
 impl<'a> Stopped<'a> {
     pub(crate) fn shared(kubeconfig: &'a Path) -> Self {
-        kill_leftover(Path::new(&variable("KRUISE_E2E_DIR"))).unwrap();
+        kill_leftover(&dir()).unwrap();
         Self(kubeconfig)
     }
 }
@@ -74,7 +78,7 @@ pub(crate) struct Flagged<'a>(&'a Path);
 impl<'a> Flagged<'a> {
     pub(crate) fn shared(kubeconfig: &'a Path, flags: &[&str]) -> Self {
         let flagged = Self(kubeconfig);
-        replace(kubeconfig, |kubeconfig| succeed(kubeconfig, flags)).unwrap();
+        flag_manager(kubeconfig, flags).unwrap();
         flagged
     }
 }
@@ -88,17 +92,47 @@ impl Drop for Flagged<'_> {
 /// As [`crash_manager`], for the end of a scenario, which may have failed: an error is printed and does not panic. The
 /// next scenario tries again.
 pub(crate) fn bring_back_manager(kubeconfig: &Path) {
-    if let Err(error) = replace(kubeconfig, |kubeconfig| succeed(kubeconfig, &[])) {
+    if let Err(error) = flag_manager(kubeconfig, &[]) {
         eprintln!("the manager does not come back: {error:#}");
     }
 }
 
-/// Kills the shared manager, if there is one, and shares what `start` starts.
-fn replace(kubeconfig: &Path, start: impl FnOnce(&Path) -> anyhow::Result<Manager>) -> anyhow::Result<()> {
-    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    shared.take().map_or(Ok(()), Manager::kill)?;
-    *shared = Some(start(kubeconfig)?);
+/// The folder of the cluster.
+fn dir() -> PathBuf {
+    variable("KRUISE_E2E_DIR").into()
+}
+
+/// Kills the manager of the cluster and starts one with these further flags, which leads at once.
+fn flag_manager(kubeconfig: &Path, flags: &[&str]) -> anyhow::Result<()> {
+    replace(Some(flags), || succeed(kubeconfig, flags))
+}
+
+/// Kills the manager of the cluster, if there is one. What `start` starts in its place outlives this process; a scenario that needs these
+/// flags, if they are known, takes it as it is.
+fn replace(flags: Option<&[&str]>, start: impl FnOnce() -> anyhow::Result<Manager>) -> anyhow::Result<()> {
+    let dir = dir();
+    kill_leftover(&dir)?;
+    let noted = dir.join(FLAGS);
+    std::fs::write(&noted, "unknown")?;
+    start()?.leave_running();
+    if let Some(flags) = flags {
+        std::fs::write(&noted, flags.join(" "))?;
+    }
     Ok(())
+}
+
+/// Makes sure that the manager of the cluster runs with these further flags.
+fn ensure_manager(kubeconfig: &Path, flags: &[&str]) -> anyhow::Result<()> {
+    let dir = dir();
+    let lock = std::fs::File::create(dir.join("manager.lock"))?;
+    // Scenarios of one turn begin side by side. The lock ends with the file's handle.
+    lock.lock()?;
+    let noted = std::fs::read_to_string(dir.join(FLAGS)).unwrap_or_default();
+    let has_flags = noted == flags.join(" ") && manager::is_left_running(&dir)?;
+    if has_flags {
+        return Ok(());
+    }
+    flag_manager(kubeconfig, flags)
 }
 
 /// Starts a manager with the lease that all scenarios share and further `flags`. It leads at once: those before it are dead,
@@ -141,11 +175,11 @@ fn start(kubeconfig: &Path, flags: &[&str]) -> anyhow::Result<Manager> {
     let launch = Launch {
         command: vec![variable("KRUISE_E2E_BIN"), "manager".into()],
         kubeconfig: kubeconfig.into(),
-        dir: variable("KRUISE_E2E_DIR").into(),
+        dir: dir(),
         flags: flags.iter().map(ToString::to_string).collect(),
         webhook_port: None,
     };
-    let mut manager = launch.start()?;
+    let mut manager = launch.start_detached()?;
     manager.wait_ready(LIMIT)?;
     until_webhooks_answer(kubeconfig)?;
     Ok(manager)
@@ -153,7 +187,7 @@ fn start(kubeconfig: &Path, flags: &[&str]) -> anyhow::Result<Manager> {
 
 /// What the shared manager has used of the processor since it was started.
 pub(crate) fn manager_cpu_seconds() -> f64 {
-    let file = manager::pid_file(variable("KRUISE_E2E_DIR").as_ref());
+    let file = manager::pid_file(&dir());
     let pid = process::read_pid_file(&file).unwrap().unwrap();
     process::cpu_seconds(pid).unwrap()
 }
@@ -212,19 +246,17 @@ pub(crate) fn audit_log() -> AuditLog {
 }
 
 impl Scenario {
-    fn begin(namespace: &str, alone: bool) -> Self {
+    fn begin(namespace: &str, turn: Turn) -> Self {
+        turn.check();
         let kubeconfig = PathBuf::from(variable("KRUISE_E2E_KUBECONFIG"));
-        let turn = turn::take(alone);
-        late::check();
-        {
-            let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-            if shared.is_none() {
-                *shared = Some(succeed(&kubeconfig, &[]).unwrap());
-            }
-        }
+        let flags = match turn {
+            Turn::Gated => ALL_GATES,
+            Turn::Shared | Turn::Alone => &[],
+        };
+        ensure_manager(&kubeconfig, flags).unwrap();
         let kubectl = Kubectl::new(kubectl(), kubeconfig).in_namespace(namespace);
         kubectl.run(&["create", "namespace", namespace]).unwrap();
-        Self { kubectl, _turn: turn }
+        Self { kubectl }
     }
 
     /// Pods of `app=web` that are not going away.

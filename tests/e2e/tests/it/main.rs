@@ -31,7 +31,6 @@ mod images;
 mod in_place;
 mod injection;
 mod installation;
-mod late;
 mod launch;
 mod likeness;
 mod log;
