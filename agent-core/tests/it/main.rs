@@ -13,6 +13,8 @@ mod containers;
 mod disk;
 mod images;
 mod malformed;
+#[cfg(target_os = "linux")]
+mod measurements;
 mod probes;
 mod properties;
 mod recreate;

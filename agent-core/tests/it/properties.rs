@@ -137,7 +137,7 @@ fn take(world: &mut World, wanted: &mut Wanted, step: &Step) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn every_round_ends_within_the_limits_and_is_reported(

@@ -17,4 +17,6 @@ mod outages;
 mod probes;
 mod recreate;
 mod runtime;
+#[cfg(target_os = "linux")]
+mod size;
 mod wire;

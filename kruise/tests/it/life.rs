@@ -1,11 +1,8 @@
 //! Workloads, webhooks and snapshots in a playground.
 
-use std::process::Stdio;
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
-use crate::process::{LIMIT, Playground, Scratch, ends_within, is_closed, send, text, wait_for_exit};
+use crate::process::{Playground, Scratch, is_closed, text};
 
 const SETS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/clonesets";
 const OLD_SETS: &str = "/apis/apps.kruise.io/v1alpha1/namespaces/default/clonesets";
@@ -22,7 +19,7 @@ fn set(name: &str, replicas: u32) -> Value {
 }
 
 /// Uid, address, image and restarts of each pod, if exactly `count` pods exist and are ready.
-fn ready(playground: &Playground, count: usize) -> Option<Vec<[String; 4]>> {
+pub(crate) fn ready(playground: &Playground, count: usize) -> Option<Vec<[String; 4]>> {
     let list = playground.get(PODS);
     let pods = list["items"].as_array().unwrap();
     let is_ready = |pod: &&Value| {
@@ -48,7 +45,7 @@ fn ready(playground: &Playground, count: usize) -> Option<Vec<[String; 4]>> {
     (pods.len() == count && rows.len() == count).then_some(rows)
 }
 
-fn create(playground: &Playground, name: &str, replicas: u32) {
+pub(crate) fn create(playground: &Playground, name: &str, replicas: u32) {
     let (code, answer) = playground.request("POST", SETS, JSON, &set(name, replicas).to_string());
     assert_eq!(code, 201, "{answer}");
 }
@@ -226,52 +223,4 @@ fn a_loaded_snapshot_continues_where_it_was_saved() {
     let place = |pods: &[[String; 4]]| pods.iter().map(|pod| pod[..2].to_vec()).collect::<Vec<_>>();
     assert_eq!(place(&before), place(&after));
     assert_eq!(second.end("INT"), Some(0));
-}
-
-#[test]
-fn an_idle_playground_uses_little_cpu() {
-    let scratch = Scratch::new("idle");
-    let playground = Playground::start(&scratch, &["--fast"]);
-    create(&playground, "web", 3);
-    playground.until("three pods are ready", |all| ready(all, 3));
-    let spent = |time| {
-        let before = playground.cpu();
-        std::thread::sleep(time);
-        playground.cpu().checked_sub(before).unwrap()
-    };
-    let start = Instant::now();
-    while spent(Duration::from_secs(1)) > Duration::from_millis(200) {
-        assert!(start.elapsed() < LIMIT, "its CPU use stays high");
-    }
-    // A busy loop would use all of it. Slow machines use several times the CPU of fast ones.
-    let used = spent(Duration::from_secs(3));
-    assert!(used <= Duration::from_secs(1), "{used:?} in three seconds");
-}
-
-#[test]
-fn an_interrupted_start_leaves_nothing() {
-    let scratch = Scratch::new("interrupted-start");
-    let whole = Instant::now();
-    let playground = Playground::start(&scratch, &["--fast"]);
-    let whole = whole.elapsed();
-    playground.end("INT");
-    for part in 0..16 {
-        let mut child = scratch
-            .kruise(&["playground", "--fast"])
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        // The test needs an interrupt at an arbitrary time, so there is no condition to wait for.
-        std::thread::sleep(whole * part / 16);
-        send(child.id(), "INT");
-        if !ends_within(&mut child, Duration::from_secs(30)) {
-            // An interrupt is lost while its handler is being installed. If the first was handled, this second one ends the
-            // process with a failure.
-            send(child.id(), "INT");
-        }
-        let code = wait_for_exit(&mut child);
-        // `None`: the signal ended the process before there was anything to clean up.
-        assert!(matches!(code, None | Some(0)), "{code:?} after {part}/16");
-        assert_eq!(scratch.left(), [""; 0], "after {part}/16 of {whole:?}");
-    }
 }

@@ -19,8 +19,6 @@ mod certificates;
 mod chart;
 mod closed_pipe;
 mod command;
-#[cfg(feature = "playground")]
-mod conversion;
 mod crds;
 #[cfg(feature = "playground")]
 mod demo;
@@ -38,7 +36,7 @@ mod life;
 #[cfg(feature = "playground")]
 mod managers;
 #[cfg(all(feature = "playground", target_os = "linux"))]
-mod memory;
+mod measurements;
 mod migrate;
 #[cfg(feature = "playground")]
 mod older;
@@ -51,8 +49,6 @@ mod reference;
 mod release;
 #[cfg(feature = "playground")]
 mod repairs;
-#[cfg(all(feature = "playground", target_os = "linux"))]
-mod restarts;
 mod start;
 #[cfg(feature = "playground")]
 mod statefulset;

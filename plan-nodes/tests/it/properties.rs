@@ -137,7 +137,7 @@ fn happen(world: &mut World, step: &Step) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn limits_hold_at_every_write_and_nothing_is_left_behind(steps in steps()) {

@@ -166,7 +166,7 @@ fn judge(world: &World) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn records_follow_ready_pods_and_outlive_all_others_while_they_may_come_back(steps in steps()) {

@@ -248,7 +248,7 @@ fn converge(world: &mut World) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn max_unavailable_is_never_exceeded_and_all_pods_get_there(acts in prop::collection::vec(act(), 10..60)) {

@@ -619,7 +619,7 @@ fn play(acts: &[Act]) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn repairs_keep_max_unavailable_and_come_to_an_end(acts in prop::collection::vec(act(), 10..80)) {

@@ -129,7 +129,7 @@ fn happen(world: &mut World, event: &Event) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn children_are_never_of_others_replicas_add_up_and_all_comes_to_rest(

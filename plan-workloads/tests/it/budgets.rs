@@ -19,7 +19,7 @@ use kruise_plan_kit::{
 use kruise_plan_test_kit::{Cluster, budget, condition, merge};
 use kruise_plan_workloads::statefulset;
 use kruise_views::PodView;
-use proptest::{prelude::*, test_runner::RngSeed};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{statefulset::World as StatefulWorld, world::World};
@@ -470,19 +470,8 @@ fn now() -> Timestamp {
     "2026-01-01T01:00:00Z".parse().unwrap()
 }
 
-fn config() -> ProptestConfig {
-    let asked = std::env::var("PROPTEST_CASES").ok();
-    let asked = asked.and_then(|cases| cases.parse().ok());
-    ProptestConfig {
-        cases: asked.unwrap_or(64),
-        rng_seed: asked.map_or(RngSeed::Fixed(1), |_| RngSeed::Random),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn no_plan_takes_more_pods_out_of_service_than_the_budget_grants_and_each_comes_to_rest(

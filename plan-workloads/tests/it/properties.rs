@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kruise_plan_kit::{ObjectWrites, Phase, Plan, Target, inplace::VerticalScaling};
 use kruise_plan_test_kit::{Refused, condition};
 use kruise_plan_workloads::cloneset::Explain;
-use proptest::{prelude::*, test_runner::RngSeed};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{
@@ -598,21 +598,8 @@ pub(crate) fn at_rest(policy: &str, hooks: Hooks) -> (Value, Vec<Event>) {
     )
 }
 
-/// The usual run plays histories that somebody has seen, so that an unlucky draw stops no change that has nothing to do
-/// with it. Whoever asks for more, by `PROPTEST_CASES`, gets others each time.
-fn config() -> ProptestConfig {
-    let asked = std::env::var("PROPTEST_CASES").ok();
-    let asked = asked.and_then(|cases| cases.parse().ok());
-    ProptestConfig {
-        cases: asked.unwrap_or(96),
-        rng_seed: asked.map_or(RngSeed::Fixed(1), |_| RngSeed::Random),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
     fn every_write_keeps_the_limits_and_every_history_comes_to_rest(

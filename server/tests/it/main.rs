@@ -10,7 +10,7 @@
 
 mod client;
 mod frames;
-mod load;
+mod measurements;
 mod plain;
 mod stop;
 mod unread;

@@ -16,6 +16,8 @@ mod differential;
 mod http;
 mod kubectl;
 mod log;
+#[cfg(target_os = "linux")]
+mod measurements;
 mod openapi;
 mod protobuf;
 mod runtimes;

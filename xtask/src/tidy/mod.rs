@@ -13,6 +13,7 @@ mod keys;
 mod kinds;
 mod layers;
 mod links;
+mod shown;
 
 /// Folders of the pure crates.
 const CORES: &[&str] = &[
@@ -77,16 +78,27 @@ const LONGEST: usize = 700;
 /// Tables, which are read by looking up one line: their length costs nobody anything.
 const TABLES: &[&str] = &["lib/go-compat/src/pod_template/core_v1.rs"];
 
+/// The paths of all tracked files of this folder, one a line.
+fn tracked(root: &Path) -> Result<String> {
+    let output = Command::new("git")
+        .args(["ls-files"])
+        .current_dir(root)
+        .output()
+        .context("git is needed")?;
+    if !output.status.success() {
+        bail!("git ls-files: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
 /// Checks every tracked file; fails with the list of violations.
 pub(crate) fn run() -> Result<()> {
     let root = workspace::root();
-    let output = Command::new("git")
-        .args(["ls-files"])
-        .current_dir(&root)
-        .output()
-        .context("git is needed")?;
+    let tracked = tracked(&root)?;
+    if !tracked.lines().any(|path| path == "xtask/src/tidy/mod.rs") {
+        bail!("git does not know the files of {}", root.display());
+    }
     let mut violations = Vec::new();
-    let tracked = String::from_utf8(output.stdout)?;
     for (source, folder) in circles::FOLDERS {
         let of = tracked.lines().filter(|path| path.starts_with(folder));
         let files = of.filter_map(|path| Some((path, std::fs::read_to_string(root.join(path)).ok()?)));
@@ -101,6 +113,13 @@ pub(crate) fn run() -> Result<()> {
         .filter(|path| Path::new(path).extension().is_some_and(|is| is == "md"));
     let documents = documents.map(|path| (path, read(path))).collect();
     violations.extend(links::broken(&documents, &tracked.lines().collect()));
+    violations.extend(shown::pinned(&read(".cargo/config.toml")));
+    for (manifest, folder) in libraries(&tracked) {
+        let sources = tracked.lines().filter(|path| path.starts_with(&folder) && path.ends_with(".rs"));
+        let sources: Vec<String> = sources.map(read).collect();
+        let sources = sources.iter().map(String::as_str);
+        violations.extend(shown::examples(manifest, &read(manifest), sources));
+    }
     for path in tracked.lines() {
         if let Ok(text) = std::fs::read_to_string(root.join(path)) {
             violations.extend(check(path, &text));
@@ -112,6 +131,16 @@ pub(crate) fn run() -> Result<()> {
         return Ok(());
     }
     bail!("{} violations:\n{}", violations.len(), violations.join("\n"))
+}
+
+/// The manifests of libraries, and the folders of their sources.
+fn libraries(tracked: &str) -> impl Iterator<Item = (&str, String)> {
+    tracked.lines().filter_map(move |path| {
+        let folder = path.strip_suffix("Cargo.toml")?;
+        let root = format!("{folder}src/lib.rs");
+        let is_library = tracked.lines().any(|path| path == root);
+        is_library.then(|| (path, format!("{folder}src/")))
+    })
 }
 
 fn check(path: &str, text: &str) -> Vec<String> {
@@ -132,6 +161,7 @@ fn check(path: &str, text: &str) -> Vec<String> {
         found.extend(purity(path, text));
         found.extend(layers::writers(path, text));
         found.extend(keys::spelled(path, text));
+        found.extend(shown::seeds(path, text));
         found.extend(determinism::unrepeatable(path, text));
         found.extend(length(path, text));
         found.extend(documented(path, text));
@@ -191,6 +221,12 @@ mod tests {
     #[test]
     fn the_repository_is_tidy() {
         run().unwrap();
+    }
+
+    #[test]
+    fn files_that_git_cannot_list_are_an_error() {
+        let error = tracked(Path::new("/")).unwrap_err().to_string();
+        assert!(error.starts_with("git ls-files: "), "{error}");
     }
 
     #[test]

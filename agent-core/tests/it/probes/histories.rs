@@ -136,7 +136,7 @@ fn take(world: &mut World, step: &Step, asked: &mut BTreeMap<u8, u8>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn results_are_those_of_the_newest_container_and_respect_thresholds_whatever_happens(

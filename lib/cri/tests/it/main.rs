@@ -11,7 +11,7 @@ mod calls;
 mod containerd;
 mod failures;
 mod golden;
-mod memory;
+mod measurements;
 mod registry;
 mod sandbox;
 mod server;

@@ -237,7 +237,7 @@ impl Server {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
     fn no_order_of_events_takes_more_pods_than_the_budget_has(

@@ -4,7 +4,7 @@
 use jiff::{SignedDuration, Timestamp};
 use kruise_plan_kit::{Explain, Intent, ObjectWrites, Plan, Write};
 use kruise_plan_test_kit::{condition, merge, node_of};
-use proptest::{prelude::*, test_runner::RngSeed};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::world::World;
@@ -512,14 +512,7 @@ fn play(spec: Value, events: &[Event]) {
 
 #[test]
 fn every_write_keeps_one_pod_a_node_and_the_limits_and_every_scenario_comes_to_rest() {
-    let cases = std::env::var("CASES").ok().and_then(|text| text.parse().ok());
-    let config = ProptestConfig {
-        cases: cases.unwrap_or(300),
-        rng_seed: RngSeed::Fixed(22),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    };
-    proptest!(config, |(spec in start(), events in prop::collection::vec(event(), 5..60))| {
+    proptest!(ProptestConfig::with_cases(300), |(spec in start(), events in prop::collection::vec(event(), 5..60))| {
         play(spec, &events);
     });
 }

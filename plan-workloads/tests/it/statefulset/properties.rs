@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use kruise_plan_kit::{Explain, Intent, ObjectWrites, Phase, Plan, Target};
 use kruise_plan_test_kit::{condition, mounts, text, uid_of};
-use proptest::{prelude::*, test_runner::RngSeed};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{
@@ -627,20 +627,8 @@ fn run(spec: Value, before: &[Event], after: &[Event]) {
     scenario.settle();
 }
 
-/// The usual run plays scenarios that somebody has seen; `PROPTEST_CASES` asks for more, and others each time.
-fn config() -> ProptestConfig {
-    let asked = std::env::var("PROPTEST_CASES").ok();
-    let asked = asked.and_then(|cases| cases.parse().ok());
-    ProptestConfig {
-        cases: asked.unwrap_or(96),
-        rng_seed: asked.map_or(RngSeed::Fixed(1), |_| RngSeed::Random),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
     fn every_write_keeps_identity_order_and_limits_and_every_scenario_comes_to_rest(

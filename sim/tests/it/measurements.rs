@@ -1,23 +1,12 @@
 //! How large and how fast. Bars are for release builds; the default run uses a tenth of the pods and no bar on time.
-//! Alone in its process, because it measures the memory of the whole and times that other tests would stretch.
-
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
-
-#[allow(dead_code)]
-#[path = "it/server.rs"]
-mod server;
+//! The only measurement here, because it measures the memory of the whole process and times that others would stretch.
 
 use std::time::Instant;
 
 use kruise_sim::{Method, Request};
 use serde_json::{Value, json};
 
-use self::server::Server;
+use crate::server::Server;
 
 fn rich_pod(index: usize) -> Value {
     let container = |name: &str| {
@@ -42,19 +31,16 @@ fn rich_pod(index: usize) -> Value {
         "spec": {"containers": [container("a"), container("b"), container("c")]}})
 }
 
+/// Memory of this process, in KiB.
 fn resident() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmRSS"))
-        .unwrap_or_default();
-    line.split_whitespace()
-        .nth(1)
-        .and_then(|kib| kib.parse().ok())
-        .unwrap_or(0)
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let words = line.unwrap().split_whitespace().next();
+    words.unwrap().parse().unwrap()
 }
 
 #[test]
+#[ignore = "a measurement: cargo test -p kruise-sim --test it -- --ignored measurements::"]
 fn pods_are_small_and_reads_are_fast() {
     let pods: usize = std::env::var("SIM_PODS")
         .ok()
@@ -74,7 +60,8 @@ fn pods_are_small_and_reads_are_fast() {
     println!("{pods} creations in {:?}", started.elapsed());
     let kib = (resident() - before) / pods.max(1);
     println!("{kib} KiB a pod, {} MiB in all", resident() / 1024);
-    assert!(kib <= 20, "{kib} KiB a pod");
+    // The text of a pod alone takes several: a measurement that sees nothing fails.
+    assert!((2..=20).contains(&kib), "{kib} KiB a pod");
     let mut times: Vec<_> = (0..1000)
         .map(|index| {
             let target = format!("/api/v1/namespaces/default/pods/pod-{}", index * pods / 1000);

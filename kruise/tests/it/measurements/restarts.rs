@@ -183,6 +183,7 @@ async fn call(mut caller: Caller, new: bool, results: Arc<Results>) {
 }
 
 #[test]
+#[ignore = "a measurement: cargo test -p kruise --test it -- --ignored measurements::"]
 fn twenty_restarts_of_two_managers_in_turn_refuse_no_review() {
     let set = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet", "metadata": {"name": "agent"},
         "spec": {"selector": {"matchLabels": {"app": "web"}}, "containers": [{"name": "agent", "image": "agent:1"}]}});
@@ -234,5 +235,5 @@ fn twenty_restarts_of_two_managers_in_turn_refuse_no_review() {
         }
     }
     // Restarts in which the machine stalled say nothing about the managers.
-    println!("the machine stalls often: only {counted} restarts of {RESTARTS} count");
+    panic!("the machine stalls too often: only {counted} restarts of {RESTARTS} count");
 }

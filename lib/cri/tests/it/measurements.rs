@@ -15,7 +15,7 @@ const IMAGES: usize = 300;
 
 /// Of 10 MiB, keeping the ids alone takes next to nothing, and keeping all of it takes what it is.
 #[tokio::test]
-#[ignore = "needs /proc of Linux: cargo test -p cri --test it -- --ignored memory::"]
+#[ignore = "a measurement: cargo test -p cri --test it -- --ignored measurements::"]
 async fn a_list_of_10_mib_takes_what_is_kept_of_it() {
     if let [Ok(short), Ok(long)] = FOLDERS.map(std::env::var) {
         return list(&short, &long).await;
@@ -25,7 +25,7 @@ async fn a_list_of_10_mib_takes_what_is_kept_of_it() {
     let folders = [Folder::new(), Folder::new()];
     let _short = Server::start(&folders[0], Answer::Message(self::message(1)));
     let _long = Server::start(&folders[1], Answer::Message(message));
-    let name = "memory::a_list_of_10_mib_takes_what_is_kept_of_it";
+    let name = "measurements::a_list_of_10_mib_takes_what_is_kept_of_it";
     let mut child = Command::new(std::env::current_exe().unwrap());
     child
         .args(["--exact", name, "--ignored", "--nocapture"])

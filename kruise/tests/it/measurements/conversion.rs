@@ -1,5 +1,4 @@
 //! Memory for the conversion of a long list of CloneSets, from socket to socket.
-#![cfg(target_os = "linux")]
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -72,6 +71,7 @@ fn webhook(playground: &Playground) -> (SocketAddr, Vec<u8>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a measurement: cargo test -p kruise --test it -- --ignored measurements::"]
 async fn a_long_list_takes_twice_its_size_at_most_from_socket_to_socket() {
     let scratch = Scratch::new("conversion");
     let playground = Playground::start(&scratch, &["--fast"]);
