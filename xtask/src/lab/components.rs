@@ -60,7 +60,7 @@ impl Components<'_> {
             format!("--tls-cert-file={}", pki("apiserver.crt")),
             format!("--tls-private-key-file={}", pki("apiserver.key")),
             format!("--client-ca-file={}", pki("ca.crt")),
-            format!("--service-account-key-file={}", pki("sa.key")),
+            format!("--service-account-key-file={}", pki("sa.pub")),
             format!("--service-account-signing-key-file={}", pki("sa.key")),
             "--service-account-issuer=https://kubernetes.default.svc".into(),
             format!("--service-cluster-ip-range={}", self.api.services),

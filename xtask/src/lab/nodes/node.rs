@@ -74,7 +74,7 @@ impl Node<'_> {
         let name = name(self.index);
         let user = format!("system:node:{name}");
         let kubeconfig = self.dir.join("kubeconfig");
-        self.pki.client(&name, &format!("/O=system:nodes/CN={user}"))?;
+        self.pki.client(&name, "system:nodes", &user)?;
         self.pki.write_kubeconfig_of(&name, &kubeconfig, self.apiserver)?;
         let data = self.data();
         let arguments = [
