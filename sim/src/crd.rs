@@ -4,5 +4,7 @@ mod definition;
 pub(crate) mod rules;
 mod validation;
 
-pub(crate) use self::definition::{default, established, prepare_create, resource, terminate};
+pub(crate) use self::definition::{
+    default, established, prepare_create, resource, terminate, without_effect,
+};
 pub(crate) use self::validation::{validate, validate_update};

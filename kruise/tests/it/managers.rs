@@ -135,6 +135,8 @@ impl Cluster {
             .response()
             .unwrap();
         assert!(response.code < 300, "{}", response.value());
+        // Such as for a rule of a definition that the embedded API does not evaluate.
+        assert_eq!(response.warnings, [""; 0]);
     }
 }
 

@@ -72,6 +72,20 @@ pub(crate) fn prepare_create(definition: &mut Value) {
     }
 }
 
+/// The rules of all versions that nobody evaluates, each with its place and the reason.
+pub(crate) fn without_effect(definition: &Value) -> Vec<String> {
+    let of_version = |version| {
+        let unread = at_schema(version).map(super::rules::unread).unwrap_or_default();
+        let name = text(version, "name").to_owned();
+        unread.into_iter().map(move |rule| format!("{name}: {rule}"))
+    };
+    versions(definition).flat_map(of_version).collect()
+}
+
+fn at_schema(version: &Value) -> Option<&Value> {
+    version.pointer("/schema/openAPIV3Schema")
+}
+
 /// The row that a definition adds.
 pub(crate) fn resource(definition: &Value) -> Option<Resource> {
     let spec = definition.get("spec")?;
@@ -89,8 +103,7 @@ pub(crate) fn resource(definition: &Value) -> Option<Resource> {
         .map(|version| Version {
             name: text(version, "name").to_owned(),
             schema: Schema::Structural(Arc::new(version.clone())),
-            rules: version
-                .pointer("/schema/openAPIV3Schema")
+            rules: at_schema(version)
                 .map(super::rules::read)
                 .unwrap_or_default()
                 .into(),

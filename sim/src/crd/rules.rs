@@ -2,7 +2,7 @@
 //!
 //! A rule about the change of a part (one with `oldSelf`) is evaluated where there was one before; any other, as
 //! by a server of 1.30 and newer, where the part is new or different. Not evaluated are rules inside lists and maps,
-//! and those that need more of the language than [`crate::cel`] has.
+//! and those that need more of the language than [`crate::cel`] has: whoever writes such a definition gets a warning.
 
 use kube_schema::validate::{Errors, FieldError};
 use serde_json::Value;
@@ -24,18 +24,63 @@ pub(crate) struct Rule {
 
 /// The rules of a schema that can be evaluated.
 pub(crate) fn read(schema: &Value) -> Vec<Rule> {
-    let mut found = Vec::new();
-    collect(schema, &mut Vec::new(), &mut found);
-    found
+    Collected::of(schema).rules
 }
 
-fn collect(schema: &Value, place: &mut Vec<String>, found: &mut Vec<Rule>) {
-    let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
-    for rule in rules.into_iter().flatten() {
+/// The rules of a schema that cannot be evaluated: place, rule and reason.
+pub(crate) fn unread(schema: &Value) -> Vec<String> {
+    Collected::of(schema).unread
+}
+
+#[derive(Default)]
+struct Collected {
+    rules: Vec<Rule>,
+    unread: Vec<String>,
+    place: Vec<String>,
+    /// How many lists and maps are around the place.
+    repeated: usize,
+}
+
+impl Collected {
+    fn of(schema: &Value) -> Self {
+        let mut collected = Self::default();
+        collected.collect(schema);
+        collected
+    }
+
+    fn collect(&mut self, schema: &Value) {
+        let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
+        for rule in rules.into_iter().flatten() {
+            self.rule(rule);
+        }
+        let properties = schema.get("properties").and_then(Value::as_object);
+        for (name, schema) in properties.into_iter().flatten() {
+            self.inside(name, schema);
+        }
+        self.repeated += 1;
+        for (name, member) in [("[*]", "items"), ("{*}", "additionalProperties")] {
+            if let Some(schema) = schema.get(member) {
+                self.inside(name, schema);
+            }
+        }
+        self.repeated -= 1;
+    }
+
+    fn inside(&mut self, name: &str, schema: &Value) {
+        self.place.push(name.to_owned());
+        self.collect(schema);
+        self.place.pop();
+    }
+
+    fn rule(&mut self, rule: &Value) {
         let holds = text(rule, "rule");
-        if let Ok(expression) = Expression::parse_rule(holds) {
-            found.push(Rule {
-                place: place.clone(),
+        let expression = match Expression::parse_rule(holds) {
+            Ok(_) if self.repeated > 0 => Err("rules inside lists and maps are not evaluated".to_owned()),
+            read => read,
+        };
+        match expression {
+            Ok(expression) => self.rules.push(Rule {
+                place: self.place.clone(),
                 expression,
                 of_changes: holds.contains("oldSelf"),
                 message: match text(rule, "message") {
@@ -44,14 +89,13 @@ fn collect(schema: &Value, place: &mut Vec<String>, found: &mut Vec<Rule>) {
                 },
                 reason: text(rule, "reason").to_owned(),
                 field: text(rule, "fieldPath").to_owned(),
-            });
+            }),
+            Err(why) => {
+                let place = self.place.join(".");
+                self.unread
+                    .push(format!("{place}: the rule {holds:?} has no effect here: {why}"));
+            }
         }
-    }
-    let properties = schema.get("properties").and_then(Value::as_object);
-    for (name, schema) in properties.into_iter().flatten() {
-        place.push(name.clone());
-        collect(schema, place, found);
-        place.pop();
     }
 }
 
@@ -156,6 +200,25 @@ mod tests {
         assert!(refused(rule, &one, Some(&one)).is_empty());
         assert_eq!(refused(rule, &other, Some(&one)).len(), 1);
         assert!(refused(rule, &other, Some(&json!({"spec": {}}))).is_empty());
+    }
+
+    #[test]
+    fn rules_that_are_not_evaluated_are_reported() {
+        let of = |rule: &str| json!({"x-kubernetes-validations": [{"rule": rule}]});
+        let schema = json!({"properties": {
+            "a": of("self.matches('x')"), "b": of("self > 1"), "c": {"items": of("self > 1")},
+            "d": {"additionalProperties": {"properties": {"e": of("self > 1")}}}}});
+        assert_eq!(read(&schema).len(), 1);
+        let unread = unread(&schema);
+        let starts = [
+            "a: the rule \"self.matches('x')\" has no effect here: ",
+            "c.[*]: the rule \"self > 1\" has no effect here: rules inside lists",
+            "d.{*}.e: the rule \"self > 1\" has no effect here: rules inside lists",
+        ];
+        assert_eq!(unread.len(), starts.len(), "{unread:#?}");
+        for (unread, start) in unread.iter().zip(starts) {
+            assert!(unread.starts_with(start), "{unread}");
+        }
     }
 
     #[test]

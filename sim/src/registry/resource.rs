@@ -220,6 +220,8 @@ pub(crate) struct Traits {
     pub(crate) validate: fn(&Value) -> Vec<FieldError>,
     /// What is wrong with a change: the new object and the old.
     pub(crate) validate_update: fn(&Value, &Value) -> Vec<FieldError>,
+    /// What of an object has no effect here, for warnings.
+    pub(crate) without_effect: fn(&Value) -> Vec<String>,
 }
 
 impl std::fmt::Debug for Traits {
@@ -275,6 +277,7 @@ impl Traits {
         validate_status: |_, _| Vec::new(),
         validate: |_| Vec::new(),
         validate_update: |_, _| Vec::new(),
+        without_effect: |_| Vec::new(),
     };
 }
 

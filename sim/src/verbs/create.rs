@@ -153,6 +153,7 @@ fn validate(call: &Call<'_>, object: &Value) -> Result<(), Failure> {
     errors.extend((traits.validate)(object));
     errors.extend(object::schema_errors(object, None, &call.version));
     if errors.is_empty() {
+        call.warn((traits.without_effect)(object));
         return Ok(());
     }
     let name = get_metadata(object, "name").as_str().unwrap_or_default();

@@ -282,6 +282,9 @@ fn validate(call: &Call<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
         errors.extend((call.resource.traits.validate_ephemeral)(new, old));
     }
     if errors.is_empty() {
+        if call.target.subresource.is_empty() {
+            call.warn((call.resource.traits.without_effect)(new));
+        }
         return Ok(());
     }
     Err(Failure::invalid(

@@ -130,7 +130,12 @@ impl Pki {
     fn write(&self, file: &str, text: &str) -> Result<()> {
         let path = self.path(file);
         let mut options = OpenOptions::new();
-        let opened = options.write(true).create(true).truncate(true).mode(0o600).open(&path);
+        let opened = options
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&path);
         let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
         written.with_context(|| format!("cannot write {}", path.display()))
     }
@@ -156,7 +161,15 @@ mod tests {
         let _absent = std::fs::remove_dir_all(&folder);
         let made = Pki::ensure(&folder).unwrap();
         made.client("n1", "system:nodes", "system:node:n1").unwrap();
-        let files = ["ca.crt", "apiserver.crt", "admin.crt", "n1.crt", "n1.key", "sa.key", TOKENS];
+        let files = [
+            "ca.crt",
+            "apiserver.crt",
+            "admin.crt",
+            "n1.crt",
+            "n1.key",
+            "sa.key",
+            TOKENS,
+        ];
         let texts = |pki: &Pki| files.map(|file| pki.read(file).unwrap());
         let before = texts(&made);
         let again = Pki::ensure(&folder).unwrap();

@@ -115,7 +115,9 @@ pub(crate) fn run() -> Result<()> {
     violations.extend(links::broken(&documents, &tracked.lines().collect()));
     violations.extend(shown::pinned(&read(".cargo/config.toml")));
     for (manifest, folder) in libraries(&tracked) {
-        let sources = tracked.lines().filter(|path| path.starts_with(&folder) && path.ends_with(".rs"));
+        let sources = tracked
+            .lines()
+            .filter(|path| path.starts_with(&folder) && path.ends_with(".rs"));
         let sources: Vec<String> = sources.map(read).collect();
         let sources = sources.iter().map(String::as_str);
         violations.extend(shown::examples(manifest, &read(manifest), sources));

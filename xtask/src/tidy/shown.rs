@@ -26,7 +26,9 @@ pub(super) fn examples<'a>(
     let off = manifest.contains("[lib]\ndoctest = false");
     match (off, sources.any(has_example)) {
         (true, true) => Some(format!("{path}: its library has an example, which nobody runs")),
-        (false, false) => Some(format!("{path}: its library has no example: [lib] doctest = false")),
+        (false, false) => Some(format!(
+            "{path}: its library has no example: [lib] doctest = false"
+        )),
         _ => None,
     }
 }

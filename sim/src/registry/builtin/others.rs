@@ -146,6 +146,7 @@ pub(super) fn rows() -> Vec<Row> {
             prepare_update: cluster::keep_status,
             validate: crate::crd::validate,
             validate_update: crate::crd::validate_update,
+            without_effect: crate::crd::without_effect,
             ..Traits::PLAIN
         }),
     ]
