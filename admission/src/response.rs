@@ -1,7 +1,8 @@
 //! What becomes of a request.
 
-use serde::Serialize;
 use serde_json::Value;
+
+use crate::patch;
 
 /// What the API server receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,18 +51,11 @@ impl Response {
         warnings: Vec::new(),
     };
 
-    /// Let the request pass with the object changed from `before` to `after`, by the smallest patch.
+    /// Let the request pass with the object changed from `before` to `after`; as it is if both are equal.
     pub(crate) fn patched(before: &Value, after: &Value, warnings: Vec<String>) -> Self {
-        Self::with_patch(&json_patch::diff(before, after).0, warnings)
-    }
-
-    /// Let the request pass after these operations; as it is if there are none. They are serialised here, once.
-    pub(crate) fn with_patch<T: Serialize>(operations: &[T], warnings: Vec<String>) -> Self {
-        let patch = (!operations.is_empty()).then(|| serde_json::to_string(operations));
-        match patch.transpose() {
-            Ok(patch) => Self::Allow { patch, warnings },
-            Err(error) => Self::undecodable(error),
-        }
+        let operations = patch::between(before, after);
+        let patch = (!operations.is_empty()).then(|| Value::from(operations).to_string());
+        Self::Allow { patch, warnings }
     }
 
     /// Turn the request down without a reason for programs.

@@ -9,7 +9,6 @@
 mod affinity;
 mod budget;
 mod launch;
-mod patch;
 mod podstate;
 mod probes;
 mod readiness;
@@ -155,8 +154,7 @@ pub(crate) fn review_timed(
     if let Some(write) = write {
         return Outcome::Write(write);
     }
-    let operations = patch::between(&request.object, &pod);
-    Outcome::Response(Response::with_patch(&operations, warnings))
+    Outcome::Response(Response::patched(&request.object, &pod, warnings))
 }
 
 /// Refuses a pod for a reason that lies with us or our objects, not with its author: 500, as in OpenKruise.

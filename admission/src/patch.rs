@@ -1,12 +1,12 @@
-//! The difference of two objects as a JSON Patch of insertions.
+//! The difference of two objects as a JSON Patch.
 //!
-//! Lists are compared item by item, by name where items have one: what was inserted is added at its place, what was
-//! replaced is replaced whole, and what stayed is not named. Applying the patch gives the new object, always.
+//! Lists are compared item by item, by name where items have one: what was inserted is added at its place, of what changed only the
+//! changed members are named, and what stayed is not named. Applying the patch gives the new object, always.
 
 use serde_json::{Value, json};
 
 /// Operations that turn `old` into `new`, in order.
-pub fn between(old: &Value, new: &Value) -> Vec<Value> {
+pub(crate) fn between(old: &Value, new: &Value) -> Vec<Value> {
     let mut operations = Vec::new();
     compare(old, new, String::new(), &mut operations);
     operations
@@ -30,28 +30,28 @@ fn compare(old: &Value, new: &Value, path: String, operations: &mut Vec<Value>) 
                 gone.map(|name| json!({"op": "remove", "path": format!("{path}/{}", escaped(name))})),
             );
         }
-        (Value::Array(before), Value::Array(after)) => match insertions(before, after, &path) {
-            Some(found) => operations.extend(found),
-            None => operations.push(json!({"op": "replace", "path": path, "value": new})),
-        },
+        (Value::Array(before), Value::Array(after)) => {
+            let already = operations.len();
+            if insert(before, after, &path, operations).is_none() {
+                operations.truncate(already);
+                operations.push(json!({"op": "replace", "path": path, "value": new}));
+            }
+        }
         _ => operations.push(json!({"op": "replace", "path": path, "value": new})),
     }
 }
 
-/// `None` if an item went away or moved.
-fn insertions(before: &[Value], after: &[Value], path: &str) -> Option<Vec<Value>> {
+/// `None` if an item went away or moved: then the list has to be replaced.
+fn insert(before: &[Value], after: &[Value], path: &str, operations: &mut Vec<Value>) -> Option<()> {
     let mut left = before.iter().peekable();
-    let mut operations = Vec::new();
     for (index, item) in after.iter().enumerate() {
+        let path = format!("{path}/{index}");
         match left.next_if(|old| is_same(old, item)) {
-            Some(old) if old == item => {}
-            Some(_) => {
-                operations.push(json!({"op": "replace", "path": format!("{path}/{index}"), "value": item}));
-            }
-            None => operations.push(json!({"op": "add", "path": format!("{path}/{index}"), "value": item})),
+            Some(old) => compare(old, item, path, operations),
+            None => operations.push(json!({"op": "add", "path": path, "value": item})),
         }
     }
-    left.next().is_none().then_some(operations)
+    left.next().is_none().then_some(())
 }
 
 /// Do both stand for one thing?
@@ -93,12 +93,12 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_item_is_named_alone() {
+    fn of_an_item_that_changed_only_the_change_is_named() {
         let old = json!([{"name": "a"}, {"name": "b", "x": 1}]);
         let new = json!([{"name": "z"}, {"name": "a"}, {"name": "b", "x": 2}]);
         let found = between(&old, &new);
         assert_eq!(found.len(), 2);
-        assert_eq!(found[1]["path"], "/2");
+        assert_eq!(found[1], json!({"op": "replace", "path": "/2/x", "value": 2}));
         assert_eq!(applied(&old, &new), new);
     }
 
