@@ -1,5 +1,7 @@
 //! Randomness of a process on a node.
 
+#![allow(clippy::disallowed_types, reason = "here randomness comes from")]
+
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 

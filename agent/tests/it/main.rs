@@ -1,5 +1,6 @@
 //! The agent as a process: against a container runtime at a unix socket and an API server on loopback, both simulated.
 
+#![allow(clippy::disallowed_methods, reason = "a process lives in real time")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,5 +1,7 @@
 //! Many scenarios, on a few threads.
 
+#![allow(clippy::disallowed_methods, reason = "it measures what a run takes")]
+
 use std::{
     collections::BTreeMap,
     fmt,

@@ -9,6 +9,8 @@
 //!
 //! A word selects: `cargo bench -p kruise --features bench --bench webhook -- memory`. Other load on the machine affects all but the last;
 //! a round above the bar is repeated.
+
+#![allow(clippy::disallowed_methods, reason = "a bench measures real time")]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

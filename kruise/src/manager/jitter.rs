@@ -1,5 +1,7 @@
 //! Random numbers of a manager with sockets; a simulation has its own.
 
+#![allow(clippy::disallowed_types, reason = "here randomness comes from")]
+
 use std::{
     collections::hash_map::RandomState,
     hash::{BuildHasher, Hasher},

@@ -19,6 +19,8 @@
 //! | [`demo`], [`stage`] | the guided tour in it |
 //! | [`text`] | texts for the reader |
 
+#![allow(clippy::disallowed_methods, reason = "a playground lives in real time")]
+
 mod agents;
 mod audit;
 mod bare;

@@ -1,5 +1,7 @@
 //! Whether the webhooks of this build would take stored objects as they are.
 
+#![allow(clippy::disallowed_methods, reason = "its reviews are made now")]
+
 use kruise_admission::{
     Lookups, Request, Response,
     table::{Phase, Subject, Webhook, webhooks},

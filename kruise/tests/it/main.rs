@@ -1,5 +1,6 @@
 //! Tests of the executable.
 
+#![allow(clippy::disallowed_methods, reason = "processes live in real time")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

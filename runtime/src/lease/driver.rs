@@ -63,6 +63,7 @@ pub async fn find(client: &Client, settings: &Settings) -> Result<Found, ApiErro
 }
 
 /// A unique name of this process: host name and a random part, as users of client-go build it.
+#[allow(clippy::disallowed_methods, reason = "no two processes have the same")]
 pub fn identity() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     format!("{}_{}", host.trim(), uuid::Uuid::new_v4())

@@ -1,5 +1,6 @@
 //! The servers over real sockets.
 
+#![allow(clippy::disallowed_methods, reason = "sockets live in real time")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

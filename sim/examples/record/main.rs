@@ -9,6 +9,7 @@
 //! or by whether a write that changes nothing fell into the second of the one before (then its field managers are as they
 //! were, and it takes no revision).
 
+#![allow(clippy::disallowed_methods, reason = "a server lives in real time")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,5 +1,7 @@
 //! A world that many tasks share.
 
+#![allow(clippy::disallowed_methods, reason = "here the world follows real time")]
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;

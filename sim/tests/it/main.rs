@@ -1,5 +1,6 @@
 //! The API as clients see it.
 
+#![allow(clippy::disallowed_methods, reason = "sockets live in real time")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -150,6 +150,7 @@ fn heartbeats_of_nodes_cause_no_plan() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "a measurement is of real time")]
 #[ignore = "a measurement: cargo test -p kruise --lib heartbeats -- --ignored --nocapture"]
 fn heartbeats_of_nodes_cost_little_more_than_their_decoding() {
     let listed: Vec<Value> = (0..COUNT).map(|number| node(number, number + 1)).collect();
