@@ -29,6 +29,7 @@ pub fn compare(folder: &Path, least: usize, run: impl Fn(&str) -> Result<String,
     // A part of the names, to see some cases alone.
     let only = env::var("CASE").unwrap_or_default();
     files.retain(|file| file.to_string_lossy().contains(&only));
+    assert!(!files.is_empty(), "no case has {only} in its name");
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
         let run = catch_unwind(AssertUnwindSafe(|| run(&text)));

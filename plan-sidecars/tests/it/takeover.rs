@@ -61,6 +61,7 @@ fn stored() -> Vec<(String, World)> {
             }
         }
     }
+    assert!(!all.is_empty(), "nothing is stored");
     all
 }
 

@@ -81,6 +81,7 @@ fn stored(phase: &str) -> Vec<Stored> {
         }
     }
     assert!(all.len() >= 16, "the fixtures are there: {}", all.len());
+    assert!(!all.is_empty(), "nothing is stored");
     all
 }
 

@@ -85,6 +85,7 @@ mod tests {
             let text = std::fs::read_to_string(root.join(file)).unwrap();
             sets.extend(serde_json::from_str::<Vec<Value>>(&text).unwrap());
         }
+        assert!(sets.len() >= 3, "each file has one");
         sets
     }
 

@@ -54,6 +54,7 @@ mod tests {
                 sets.extend(serde_json::from_str::<Vec<Value>>(&text).unwrap());
             }
         }
+        assert!(!sets.is_empty(), "nothing is stored");
         sets
     }
 

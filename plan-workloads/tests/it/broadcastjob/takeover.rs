@@ -36,6 +36,7 @@ fn stored() -> Vec<World> {
             all.push(world);
         }
     }
+    assert!(!all.is_empty(), "nothing is stored");
     all
 }
 

@@ -84,6 +84,7 @@ fn stored(phase: &str) -> Vec<Stored> {
         all.iter()
             .all(|one| one.pods.len() == 4 && !one.revisions.is_empty())
     );
+    assert!(!all.is_empty(), "nothing is stored");
     all
 }
 

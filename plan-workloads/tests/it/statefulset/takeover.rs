@@ -87,6 +87,7 @@ fn stored(phase: &str) -> Vec<Stored> {
         all.iter()
             .all(|one| one.pods.len() == 3 && !one.revisions.is_empty())
     );
+    assert!(!all.is_empty(), "nothing is stored");
     all
 }
 

@@ -274,8 +274,8 @@ fn of_cpu(request: &str, limit: &str) -> Value {
     json!([{"name": "main", "image": "nginx:1", "resources": resources}])
 }
 
-/// The server records the manager as the owner of the resources in `managedFields`. The embedded API keeps none; the test of
-/// an interrupted update relies on those of a real server.
+/// The server records the manager as the owner of the resources in `managedFields`, which the test of an interrupted update relies
+/// on. The embedded API keeps those of the `resize` endpoint.
 fn assert_known_as_ours(scenario: &Scenario, pod: &Value) {
     let name = text(pod, "/metadata/name");
     let shown = scenario
@@ -283,9 +283,7 @@ fn assert_known_as_ours(scenario: &Scenario, pod: &Value) {
         .run(&["get", "pod", &name, "-o", "json", "--show-managed-fields"])
         .unwrap();
     let shown: Value = serde_json::from_str(&shown).unwrap();
-    let Some(entries) = shown["metadata"]["managedFields"].as_array() else {
-        return;
-    };
+    let entries = shown["metadata"]["managedFields"].as_array().expect("entries");
     let ours = |entry: &&Value| entry["manager"] == MANAGER && entry["subresource"] == "resize";
     let ours = entries.iter().find(ours).unwrap_or_else(|| panic!("{entries:?}"));
     let resources = &ours["fieldsV1"]["f:spec"]["f:containers"]["k:{\"name\":\"main\"}"]["f:resources"];

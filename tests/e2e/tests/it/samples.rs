@@ -56,6 +56,7 @@ fn published() -> Vec<Published> {
         }
     }
     assert_eq!(all.len(), 33);
+    assert!(!all.is_empty(), "nothing is stored");
     all
 }
 
