@@ -133,6 +133,29 @@ fn an_edit_of_the_data_is_reverted_and_a_deleted_copy_created_again() {
 }
 
 #[test]
+fn a_copy_that_is_being_deleted_is_left_alone_until_it_is_gone() {
+    let mut world = distributed();
+    let leaving = json!({"metadata": {"deletionTimestamp": "2026-01-01T01:00:00Z", "finalizers": ["mine/one"]},
+        "data": {"token": "eA=="}});
+    world.edit(ResourceId::SECRETS, "a", "reg", &leaving);
+    world.edit(ResourceId::SECRETS, "b", "reg", &leaving);
+    world.change(
+        "pull",
+        &json!({"spec": {"targets": {"excludedNamespaces": list(&["a"])}}}),
+    );
+    world.settle();
+    assert!(
+        world.writes().is_empty(),
+        "neither updated nor deleted once more"
+    );
+    assert_eq!((world.report("pull"), world.reads.get()), ("2 2 0".into(), 0));
+    world.delete(ResourceId::SECRETS, "a", "reg");
+    world.delete(ResourceId::SECRETS, "b", "reg");
+    world.settle();
+    assert_eq!(world.writes(), ["create-copy b/reg"]);
+}
+
+#[test]
 fn a_named_namespace_that_is_missing_or_leaving_is_reported_and_not_retried() {
     let mut world = World::new(&["a", "b"]);
     world.distribute(

@@ -10,10 +10,10 @@ pub(super) fn allocate(total: i32, seen: &[Seen<'_>]) -> Result<Vec<i32>, String
     for seen in seen {
         let given = Bounds::of(seen, total)?;
         bounds.push(match seen.workload {
-            Some((_, ready)) if seen.unschedulable => Bounds {
-                min: ready.max(given.min),
-                max: ready.min(given.max),
-            },
+            Some((_, ready)) if seen.unschedulable => {
+                let kept = ready.max(given.min);
+                Bounds { min: kept, max: kept }
+            }
             // Running pods stay when pods become fewer.
             Some((_, ready)) if ready > given.min => Bounds {
                 min: ready.min(given.max),

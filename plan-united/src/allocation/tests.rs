@@ -124,6 +124,14 @@ fn pods_move_away_from_subsets_that_cannot_take_them() {
     assert_eq!(adaptive(8, &[2, 0, 0, 2], &sizes, &[0, 0, 0, 0]), [2, 4, 0, 2]);
 }
 
+#[test]
+fn more_ready_pods_than_a_subset_may_have_stay_only_where_it_takes_no_others() {
+    let sizes = ["1..2", "0.."];
+    assert_eq!(adaptive(6, &[5, 0], &sizes, &[0, 0]), [2, 4]);
+    assert_eq!(adaptive(6, &[5, 1], &sizes, &[2, 0]), [3, 3]);
+    assert_eq!(adaptive(6, &[5, 1], &sizes, &[5, 0]), [1, 5]);
+}
+
 /// -1: marked, and without reserved pods.
 fn reserved(total: i32, sizes: &[&str], current: &[i32], reserved: &[i32]) -> Vec<i32> {
     let subsets = subsets(sizes);

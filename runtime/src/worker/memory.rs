@@ -246,7 +246,7 @@ pub(super) fn has_lost_races_only(report: &Report, purposes: &[Purpose]) -> bool
 mod tests {
     use kruise_plan_kit::{Holder, Intent, Memory, ResourceId, Target};
 
-    use super::{Purpose, has_lost_races_only, record};
+    use super::{Purpose, REFUSED, has_lost_races_only, record};
     use crate::executor::{Failure, Report, StatusForm, StepResult};
 
     fn report(result: StepResult) -> Report {
@@ -475,6 +475,32 @@ mod tests {
             record(&mut memory, &report(result.clone()), &step, &|_| true);
             assert_eq!(memory.refused.get("uid").copied(), count, "{result:?}");
         }
+    }
+
+    #[test]
+    fn the_first_so_many_refusals_are_remembered_and_go_on_to_be_counted() {
+        let uid = |number: usize| format!("uid-{number}");
+        let name = |number: usize| format!("web-{number:06}");
+        let plan: Vec<Purpose> = (0..=REFUSED)
+            .map(|number| Purpose {
+                created: Some(name(number)),
+                ..of(Intent::CreatePod, Some(&uid(number)))
+            })
+            .collect();
+        let refused = StepResult::Failed(Failure::Refused("no".into()));
+        let report = Report {
+            steps: vec![vec![refused]; plan.len()],
+            failures: vec![Failure::Refused("no".into())],
+            ..report(StepResult::Done)
+        };
+        let mut memory = Memory::default();
+        for times in 1..=2 {
+            record(&mut memory, &report, &plan, &|_| true);
+            assert_eq!((memory.refused.len(), memory.refused_names.len()), (REFUSED, REFUSED));
+            assert_eq!(memory.refused.get(&uid(REFUSED - 1)), Some(&times));
+        }
+        assert!(!memory.refused.contains_key(&uid(REFUSED)));
+        assert!(!memory.refused_names.contains(&name(REFUSED)));
     }
 
     #[test]

@@ -2,5 +2,6 @@
 
 mod cases;
 mod pods;
+mod properties;
 mod takeover;
 mod world;
