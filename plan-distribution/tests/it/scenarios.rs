@@ -144,10 +144,7 @@ fn a_copy_that_is_being_deleted_is_left_alone_until_it_is_gone() {
         &json!({"spec": {"targets": {"excludedNamespaces": list(&["a"])}}}),
     );
     world.settle();
-    assert!(
-        world.writes().is_empty(),
-        "neither updated nor deleted once more"
-    );
+    assert!(world.writes().is_empty(), "neither updated nor deleted once more");
     assert_eq!((world.report("pull"), world.reads.get()), ("2 2 0".into(), 0));
     world.delete(ResourceId::SECRETS, "a", "reg");
     world.delete(ResourceId::SECRETS, "b", "reg");

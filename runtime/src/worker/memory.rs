@@ -496,7 +496,10 @@ mod tests {
         let mut memory = Memory::default();
         for times in 1..=2 {
             record(&mut memory, &report, &plan, &|_| true);
-            assert_eq!((memory.refused.len(), memory.refused_names.len()), (REFUSED, REFUSED));
+            assert_eq!(
+                (memory.refused.len(), memory.refused_names.len()),
+                (REFUSED, REFUSED)
+            );
             assert_eq!(memory.refused.get(&uid(REFUSED - 1)), Some(&times));
         }
         assert!(!memory.refused.contains_key(&uid(REFUSED)));

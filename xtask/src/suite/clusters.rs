@@ -74,12 +74,12 @@ impl Lab {
             (test, turn)
         });
         let schedule = Schedule::new(tests, clusters.len(), at_once);
-        let command = |cluster: usize, test: &str, turn| self.command(&clusters[cluster], test, turn);
+        let command = |cluster: &Cluster, test: &str, turn| self.command(cluster, test, turn);
         let runner = Runner {
             command: &command,
             begin_until: self.begin_until,
         };
-        runner.run(schedule, clusters.len())
+        runner.run(schedule, clusters)
     }
 
     fn command(&self, cluster: &Cluster, test: &str, turn: Turn) -> Command {

@@ -2,6 +2,7 @@
 //! because a test that is flaky again and again hides faults.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -34,11 +35,11 @@ pub(super) fn note(path: &Path, flaky: &BTreeSet<String>, day: &str) -> Result<(
         *count += 1;
         day.clone_into(last);
     }
-    let lines: String = known
-        .iter()
-        .map(|(test, (count, day))| format!("{count} {day} {test}\n"))
-        .collect();
-    std::fs::write(path, format!("{HEAD}{lines}"))?;
+    let mut text = HEAD.to_owned();
+    for (test, (count, day)) in &known {
+        writeln!(text, "{count} {day} {test}")?;
+    }
+    std::fs::write(path, text)?;
     println!("{} has them: commit it", path.display());
     let too_often = |test: &&String| known.get(*test).is_some_and(|(count, _)| *count > MOST);
     let too_often: Vec<&str> = flaky.iter().filter(too_often).map(String::as_str).collect();

@@ -42,9 +42,9 @@ impl Outcomes {
     }
 }
 
-/// A test's process is made of a cluster's number, its name and its turn.
-pub(super) struct Runner<'a> {
-    pub(super) command: &'a (dyn Fn(usize, &str, Turn) -> Command + Sync),
+/// A test's process is made of a cluster, its name and its turn.
+pub(super) struct Runner<'a, C> {
+    pub(super) command: &'a (dyn Fn(&C, &str, Turn) -> Command + Sync),
     /// No test begins later.
     pub(super) begin_until: Instant,
 }
@@ -55,17 +55,19 @@ struct Shared {
     outcomes: Outcomes,
 }
 
-impl Runner<'_> {
-    /// Runs what the schedule has for so many clusters. Errors are those of starting processes, and interrupts.
-    pub(super) fn run(&self, schedule: Schedule, clusters: usize) -> Result<Outcomes> {
+impl<C: Sync> Runner<'_, C> {
+    /// Runs what the schedule has for these clusters. Errors are those of starting processes, and interrupts.
+    pub(super) fn run(&self, schedule: Schedule, clusters: &[C]) -> Result<Outcomes> {
         let shared = Mutex::new(Shared {
             schedule,
             outcomes: Outcomes::default(),
         });
         std::thread::scope(|scope| {
             let shared = &shared;
-            let threads: Vec<_> = (0..clusters)
-                .map(|cluster| scope.spawn(move || self.serve(cluster, shared)))
+            let threads: Vec<_> = clusters
+                .iter()
+                .enumerate()
+                .map(|(number, cluster)| scope.spawn(move || self.serve(number, cluster, shared)))
                 .collect();
             threads.into_iter().try_for_each(|thread| {
                 let ended = thread.join();
@@ -77,7 +79,7 @@ impl Runner<'_> {
     }
 
     /// Begins tests on one cluster until none is left for it.
-    fn serve(&self, cluster: usize, shared: &Mutex<Shared>) -> Result<()> {
+    fn serve(&self, number: usize, cluster: &C, shared: &Mutex<Shared>) -> Result<()> {
         let (sender, ended) = mpsc::channel();
         std::thread::scope(|scope| {
             loop {
@@ -86,7 +88,7 @@ impl Runner<'_> {
                     if Instant::now() >= self.begin_until || interrupt::check().is_err() {
                         shared.give_up();
                     }
-                    shared.schedule.next(cluster)
+                    shared.schedule.next(number)
                 };
                 match next {
                     Next::Begin(test, turn) => {
@@ -96,7 +98,7 @@ impl Runner<'_> {
                     Next::Wait => {
                         let outcome = ended.recv()??;
                         let mut shared = lock(shared);
-                        shared.schedule.ended(cluster);
+                        shared.schedule.ended(number);
                         shared.outcomes.ended.push(outcome);
                         if shared.outcomes.failed().count() > MOST_REPEATS {
                             shared.give_up();
@@ -108,7 +110,7 @@ impl Runner<'_> {
         })
     }
 
-    fn test(&self, cluster: usize, test: String, turn: Turn, results: &Sender<Result<Outcome>>) {
+    fn test(&self, cluster: &C, test: String, turn: Turn, results: &Sender<Result<Outcome>>) {
         let begun = Instant::now();
         let mut command = (self.command)(cluster, &test, turn);
         let outcome = group::run(&mut command, begun + LIMIT, Output::Kept).map(|ended| {
@@ -169,7 +171,7 @@ mod tests {
     use super::*;
 
     fn outcomes(tests: &[&str], begin_until: Instant) -> Outcomes {
-        let command = |_: usize, test: &str, turn: Turn| {
+        let command = |(): &(), test: &str, turn: Turn| {
             let mut command = Command::new("sh");
             let script = format!(
                 "echo running 1 test; test {} != fails",
@@ -183,7 +185,7 @@ mod tests {
             begin_until,
         };
         let tests = tests.iter().map(|test| ((*test).to_owned(), Turn::Shared));
-        runner.run(Schedule::new(tests, 2, 1), 2).unwrap()
+        runner.run(Schedule::new(tests, 2, 1), &[(), ()]).unwrap()
     }
 
     fn soon() -> Instant {

@@ -102,9 +102,9 @@ mod tests {
         ] {
             read(bad).unwrap_err();
         }
-        let many: String = (0..=MOST_ALONE)
-            .map(|number| format!("alone a::{number} why\n"))
+        let many: Vec<String> = (0..=MOST_ALONE)
+            .map(|number| format!("alone a::{number} why"))
             .collect();
-        read(&many).unwrap_err();
+        read(&many.join("\n")).unwrap_err();
     }
 }

@@ -102,16 +102,14 @@ pub(crate) fn run() -> Result<()> {
     let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
     let kinds = tracked.lines().filter(|path| path.starts_with("api/src/"));
     let kinds = kinds.flat_map(|path| kinds::names(&read(path))).collect();
-    let documents = tracked
-        .lines()
-        .filter(|path| Path::new(path).extension().is_some_and(|is| is == "md"));
+    let documents = tracked.lines().filter(|path| has_extension(path, "md"));
     let documents = documents.map(|path| (path, read(path))).collect();
     violations.extend(links::broken(&documents, &tracked.lines().collect()));
     violations.extend(shown::pinned(&read(".cargo/config.toml")));
     for (manifest, folder) in libraries(&tracked) {
         let sources = tracked
             .lines()
-            .filter(|path| path.starts_with(&folder) && path.ends_with(".rs"));
+            .filter(|path| path.starts_with(&folder) && has_extension(path, "rs"));
         let sources: Vec<String> = sources.map(read).collect();
         let sources = sources.iter().map(String::as_str);
         violations.extend(shown::examples(manifest, &read(manifest), sources));
@@ -150,10 +148,7 @@ fn check(path: &str, text: &str) -> Vec<String> {
         found.extend(determinism::injected(path, text));
         found.extend(dependencies(path, text));
     }
-    if Path::new(path)
-        .extension()
-        .is_some_and(|extension| extension == "rs")
-    {
+    if has_extension(path, "rs") {
         found.extend(names(path, text, LEFTOVERS, "is a leftover"));
         found.extend(purity(path, text));
         found.extend(layers::writers(path, text));
@@ -220,6 +215,10 @@ fn length(path: &str, text: &str) -> Option<String> {
 fn documented(path: &str, text: &str) -> Option<String> {
     let is_module = path.contains("/src/") && !path.ends_with("tests.rs") && !path.contains("/tests/");
     (is_module && !text.starts_with("//!")).then(|| format!("{path}: no module documentation"))
+}
+
+fn has_extension(path: &str, extension: &str) -> bool {
+    Path::new(path).extension().is_some_and(|is| is == extension)
 }
 
 #[cfg(test)]

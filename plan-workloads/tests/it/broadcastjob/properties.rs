@@ -112,7 +112,10 @@ fn judge(world: &World, plan: &Plan) {
     let pods = world.pods.iter().filter(|(name, _)| !deleted.contains(*name));
     let active = pods.filter(|(_, pod)| !has_ended(pod) && !is_going(pod)).count();
     let most = usize::try_from(spec["parallelism"].as_i64().unwrap()).unwrap();
-    assert!(active + given.len() <= most, "{active} and {given:?}, {most} allowed");
+    assert!(
+        active + given.len() <= most,
+        "{active} and {given:?}, {most} allowed"
+    );
     assert_ne!(spec["paused"], true, "a paused job creates nothing");
     assert_eq!(end(world), None, "a job that has ended creates nothing");
     let has_failed = |pod: &Value| pod["status"]["phase"] == "Failed" && !is_going(pod);
@@ -124,14 +127,20 @@ fn judge(world: &World, plan: &Plan) {
 fn reconcile(world: &mut World) -> bool {
     let plan = world.plan(Explain::No);
     judge(world, &plan);
-    let before = (end(world).map(str::to_owned), world.set["status"]["conditions"].clone());
+    let before = (
+        end(world).map(str::to_owned),
+        world.set["status"]["conditions"].clone(),
+    );
     world.execute(&plan);
     match (&before.0, end(world)) {
         (Some(_), _) => assert_eq!(world.set["status"]["conditions"], before.1, "an end is final"),
         (None, Some("Complete")) => {
             let is_done = |pod: &Value| has_ended(pod) || is_going(pod);
             for node in world.nodes.keys().filter(|node| takes_pods(world, node)) {
-                let mut here = world.pods.values().filter(|pod| node_of(pod) == Some(node.as_str()));
+                let mut here = world
+                    .pods
+                    .values()
+                    .filter(|pod| node_of(pod) == Some(node.as_str()));
                 assert!(here.any(is_done), "complete, and {node} has not run");
             }
         }
@@ -224,7 +233,11 @@ fn come_to_rest(world: &mut World) {
         return;
     }
     assert!(end(world).is_some(), "it has no end: {}", world.set["status"]);
-    assert!(world.pods.values().all(has_ended), "something runs: {:#?}", world.pods);
+    assert!(
+        world.pods.values().all(has_ended),
+        "something runs: {:#?}",
+        world.pods
+    );
     let on: BTreeSet<&str> = world.pods.values().filter_map(node_of).collect();
     assert_eq!(on.len(), world.pods.len(), "two pods of one node");
 }
