@@ -1,5 +1,5 @@
-//! What the tests of every planner share: a model cluster with a server and nodes, pods in a line of words each, plans as
-//! text, and cases that pair the two; and clusters as OpenKruise stored them, many times over. Never shipped.
+//! What the tests of every planner share: a model cluster with a server and nodes, a store of objects of any kind, when controllers
+//! plan, pods in a line of words each, plans as text, and cases that pair the two; and clusters as OpenKruise stored them, many times over. Never shipped.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,6 +9,7 @@
     reason = "this is test code: what is not as expected ends the test"
 )]
 
+mod agenda;
 mod budgets;
 mod cases;
 mod cluster;
@@ -18,11 +19,13 @@ mod placement;
 mod pods;
 mod rounds;
 mod server;
+mod store;
 mod text;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+pub use agenda::Agenda;
 pub use budgets::{ReadBudgets, budget};
 pub use cases::{Letters, compare};
 pub use cluster::{Cluster, mounts, uid_of};
@@ -31,6 +34,7 @@ pub use placement::{decode, node_of, pinned, placed};
 pub use pods::{Labelled, change, pod, wrote};
 pub use rounds::{Expected, differences, line, node};
 pub use server::{Refused, create, may_delete, merge, patch, strategic};
+pub use store::{Key, Store, key_of, planned};
 pub use text::spoken;
 
 /// RFC 3339 as servers write it.
