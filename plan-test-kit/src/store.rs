@@ -83,6 +83,11 @@ impl Store {
         self.of(resource).map(|(_, object)| object)
     }
 
+    /// Keys of all objects of a resource.
+    pub fn keys(&self, resource: ResourceId) -> Vec<Key> {
+        self.of(resource).map(|(key, _)| key.clone()).collect()
+    }
+
     /// Names of all objects of a resource.
     pub fn names(&self, resource: ResourceId) -> Vec<String> {
         self.of(resource).map(|((.., name), _)| name.clone()).collect()
@@ -107,13 +112,22 @@ impl Store {
         merge(object, change);
         object["metadata"]["resourceVersion"] = version;
         grow(object, &before);
+        self.collect(&key);
+    }
+
+    /// What the server makes of an object while it stores it.
+    ///
+    /// # Panics
+    /// If there is no such object.
+    pub fn amend(&mut self, key: &Key, change: impl FnOnce(&mut Value)) {
+        let found = self.objects.get_mut(key);
+        change(found.unwrap_or_else(|| panic!("there is a {key:?}")));
     }
 
     /// Somebody deletes an object: it stays while it has finalizers. What all owners of are gone is deleted, too.
     pub fn delete(&mut self, resource: ResourceId, namespace: &str, name: &str) {
         let deleted = json!({"metadata": {"deletionTimestamp": text(self.now)}});
         self.edit(resource, namespace, name, &deleted);
-        self.collect(&(resource, namespace.to_owned(), name.to_owned()));
     }
 
     /// Objects that these are not true of are gone, whatever holds them.

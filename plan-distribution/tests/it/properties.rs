@@ -105,7 +105,7 @@ fn happen(world: &mut World, step: &Step, foreign: &mut Foreign) {
         Step::Foreign(index) => {
             let is_there = world.get(ResourceId::NAMESPACES, "", name(index)).is_some();
             if is_there && !exists(world, name(index)) {
-                world.store(
+                world.put(
                     ResourceId::SECRETS,
                     json!({"kind": "Secret", "metadata": {"name": "reg", "namespace": name(index)},
                         "type": "mine", "data": {"token": "bQ=="}}),

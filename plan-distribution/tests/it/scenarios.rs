@@ -146,8 +146,9 @@ fn a_copy_that_is_being_deleted_is_left_alone_until_it_is_gone() {
     world.settle();
     assert!(world.writes().is_empty(), "neither updated nor deleted once more");
     assert_eq!((world.report("pull"), world.reads.get()), ("2 2 0".into(), 0));
-    world.delete(ResourceId::SECRETS, "a", "reg");
-    world.delete(ResourceId::SECRETS, "b", "reg");
+    let released = json!({"metadata": {"finalizers": null}});
+    world.edit(ResourceId::SECRETS, "a", "reg", &released);
+    world.edit(ResourceId::SECRETS, "b", "reg", &released);
     world.settle();
     assert_eq!(world.writes(), ["create-copy b/reg"]);
 }
@@ -181,7 +182,7 @@ fn a_named_namespace_that_is_missing_or_leaving_is_reported_and_not_retried() {
 #[test]
 fn a_foreign_object_is_a_conflict_that_is_left_alone_and_ends_with_it() {
     let mut world = World::new(&["a", "b"]);
-    world.store(ResourceId::SECRETS, foreign("a"));
+    world.put(ResourceId::SECRETS, foreign("a"));
     world.distribute("pull", &json!({}), &everywhere());
     world.settle();
     assert_eq!(world.report("pull"), "2 1 1, ConflictOccurred: a");
@@ -318,7 +319,7 @@ fn a_deleted_distribution_leaves_its_copies_to_the_garbage_collector() {
     let mut world = distributed();
     world.remove_namespace("c");
     world.namespace("c", "");
-    world.store(ResourceId::SECRETS, foreign("c"));
+    world.put(ResourceId::SECRETS, foreign("c"));
     world.change("pull", &json!({"metadata": {"deletionTimestamp": "2026-01-01T01:00:00Z", "finalizers": ["foregroundDeletion"]}}));
     world.delete(ResourceId::SECRETS, "a", "reg");
     world.settle();
@@ -565,7 +566,7 @@ fn what_cannot_be_distributed_yields_an_event_and_no_write() {
 #[test]
 fn an_explanation_has_a_line_for_each_namespace() {
     let mut world = World::new(&["a", "b"]);
-    world.store(ResourceId::SECRETS, foreign("b"));
+    world.put(ResourceId::SECRETS, foreign("b"));
     world.distribute(
         "pull",
         &json!({}),

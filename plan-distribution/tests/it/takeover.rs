@@ -29,8 +29,8 @@ fn stored(version: &str, state: &str) -> World {
     copy["metadata"] = json!({"name": "shared", "namespace": "default", "ownerReferences": [owner],
         "annotations": {"kruise.io/resourcedistribution.resource.from": "dist",
             "kruise.io/resourcedistribution.resource.hashcode": hash}});
-    world.store(ResourceId::CONFIG_MAPS, copy);
-    world.store(ResourceId::RESOURCE_DISTRIBUTIONS, distribution.clone());
+    world.put(ResourceId::CONFIG_MAPS, copy);
+    world.put(ResourceId::RESOURCE_DISTRIBUTIONS, distribution.clone());
     world
 }
 
@@ -102,7 +102,7 @@ fn copies_in_system_namespaces_are_removed_and_an_event_says_so() {
     for namespace in ["kube-system", "kube-public"] {
         copy["metadata"]["namespace"] = json!(namespace);
         copy["metadata"]["uid"] = Value::Null;
-        world.store(ResourceId::CONFIG_MAPS, copy.clone());
+        world.put(ResourceId::CONFIG_MAPS, copy.clone());
     }
     world.change("dist", &json!({"spec": {"targets": {"allNamespaces": true}}}));
     world.settle();

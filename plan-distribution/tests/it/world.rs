@@ -1,26 +1,27 @@
 //! Namespaces, ResourceDistributions and objects with the names of their copies, and a server that carries plans out.
 
-use std::{cell::Cell, collections::BTreeMap, sync::Arc};
+use std::{
+    cell::Cell,
+    collections::BTreeMap,
+    ops::{Deref, DerefMut},
+    sync::Arc,
+};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use jiff::{SignedDuration, Timestamp};
 use kruise_api::resourcedistribution::ResourceDistribution;
 use kruise_plan_distribution::resourcedistribution::{Copies, Snapshot, plan};
-use kruise_plan_kit::{Explain, FailedCopy, Memory, Plan, ResourceId, Target, Write};
-use kruise_plan_test_kit::{Refused, create, may_delete, merge, patch, text};
+use kruise_plan_kit::{Explain, FailedCopy, Memory, Need, Plan, ResourceId, Write};
+use kruise_plan_test_kit::{Agenda, Store, decode, key_of, merge, planned};
 use kruise_views::{MetadataView, NamespaceView};
 use serde_json::{Value, json};
 
 pub(crate) const API_VERSION: &str = "apps.kruise.io/v1beta1";
 const DISTRIBUTIONS: ResourceId = ResourceId::RESOURCE_DISTRIBUTIONS;
 
-/// An object by resource, namespace and name.
-type Key = (ResourceId, String, String);
-
 #[derive(Clone)]
 pub(crate) struct World {
-    pub(crate) now: Timestamp,
-    objects: BTreeMap<Key, Value>,
+    store: Store,
+    agenda: Agenda<String>,
     memory: BTreeMap<String, Memory>,
     /// Writes of copies that were carried out: `verb namespace/name`.
     pub(crate) written: Vec<String>,
@@ -34,15 +35,28 @@ pub(crate) struct World {
     pub(crate) hides: BTreeMap<String, String>,
     /// Copies that plans have read.
     pub(crate) reads: Cell<usize>,
-    version: u64,
+}
+
+impl Deref for World {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        &self.store
+    }
+}
+
+impl DerefMut for World {
+    fn deref_mut(&mut self) -> &mut Store {
+        &mut self.store
+    }
 }
 
 impl World {
     /// With these namespaces, each of which may have a label: `name` or `name team`.
     pub(crate) fn new(namespaces: &[&str]) -> Self {
         let mut world = Self {
-            now: "2026-01-01T01:00:00Z".parse().unwrap(),
-            objects: BTreeMap::new(),
+            store: Store::new("2026-01-01T01:00:00Z"),
+            agenda: Agenda::default(),
             memory: BTreeMap::new(),
             written: Vec::new(),
             reports: 0,
@@ -50,7 +64,6 @@ impl World {
             refuses: BTreeMap::new(),
             hides: BTreeMap::new(),
             reads: Cell::new(0),
-            version: 1,
         };
         for namespace in namespaces {
             let (name, team) = namespace.split_once(' ').unwrap_or((namespace, ""));
@@ -59,42 +72,14 @@ impl World {
         world
     }
 
-    pub(crate) fn pass(&mut self, seconds: i64) {
-        self.now += SignedDuration::from_secs(seconds);
-    }
-
-    fn bump(&mut self) -> Value {
-        self.version += 1;
-        json!(self.version.to_string())
-    }
-
-    /// Stores an object, with a uid and a version of its own if it has none.
-    pub(crate) fn store(&mut self, resource: ResourceId, mut object: Value) {
-        let version = self.bump();
-        let metadata = &mut object["metadata"];
-        for (member, value) in [
-            ("uid", json!(format!("uid-{}", self.version))),
-            ("resourceVersion", version),
-        ] {
-            if metadata[member].is_null() {
-                metadata[member] = value;
-            }
-        }
-        let member = |name: &str| object["metadata"][name].as_str().unwrap_or_default().to_owned();
-        let key = (resource, member("namespace"), member("name"));
-        self.objects.insert(key, object);
-    }
-
     /// Creates a namespace, or gives it another team.
     pub(crate) fn namespace(&mut self, name: &str, team: &str) {
-        if let Some(stored) = self.get(ResourceId::NAMESPACES, "", name).cloned() {
-            let mut changed = stored;
-            changed["metadata"]["labels"]["team"] = json!(team);
-            changed["metadata"]["resourceVersion"] = Value::Null;
-            return self.store(ResourceId::NAMESPACES, changed);
+        if self.store.get(ResourceId::NAMESPACES, "", name).is_some() {
+            let change = json!({"metadata": {"labels": {"team": team}}});
+            return self.edit(ResourceId::NAMESPACES, "", name, &change);
         }
         let labels = json!({"kubernetes.io/metadata.name": name, "team": team});
-        self.store(
+        self.put(
             ResourceId::NAMESPACES,
             json!({"metadata": {"name": name, "labels": labels}}),
         );
@@ -102,13 +87,14 @@ impl World {
 
     /// A namespace begins to be deleted.
     pub(crate) fn terminate(&mut self, name: &str) {
-        let key = (ResourceId::NAMESPACES, String::new(), name.to_owned());
-        self.objects.get_mut(&key).unwrap()["metadata"]["deletionTimestamp"] = json!(text(self.now));
+        let held = json!({"metadata": {"finalizers": ["kubernetes"]}});
+        self.edit(ResourceId::NAMESPACES, "", name, &held);
+        self.store.delete(ResourceId::NAMESPACES, "", name);
     }
 
     /// A namespace goes, with all that is in it.
     pub(crate) fn remove_namespace(&mut self, name: &str) {
-        self.objects.retain(|(resource, namespace, own), _| {
+        self.store.retain(|(resource, namespace, own), _| {
             namespace != name && !(*resource == ResourceId::NAMESPACES && own == name)
         });
     }
@@ -118,7 +104,7 @@ impl World {
         let mut manifest = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "reg"},
             "type": "Opaque", "data": {"token": "dG9rZW4="}});
         merge(&mut manifest, resource);
-        self.store(
+        self.put(
             DISTRIBUTIONS,
             json!({"apiVersion": API_VERSION, "kind": "ResourceDistribution",
                 "metadata": {"name": name, "generation": 1}, "spec": {"resource": manifest, "targets": targets}}),
@@ -127,90 +113,38 @@ impl World {
 
     /// The author changes a ResourceDistribution.
     pub(crate) fn change(&mut self, name: &str, change: &Value) {
-        let version = self.bump();
-        let key = (DISTRIBUTIONS, String::new(), name.to_owned());
-        let stored = self.objects.get_mut(&key).unwrap();
-        let spec = stored["spec"].clone();
-        merge(stored, change);
-        stored["metadata"]["resourceVersion"] = version;
-        if stored["spec"] != spec {
-            let generation = stored["metadata"]["generation"].as_i64().unwrap_or(0);
-            stored["metadata"]["generation"] = json!(generation + 1);
-        }
+        self.edit(DISTRIBUTIONS, "", name, change);
     }
 
     /// A ResourceDistribution is deleted, and the garbage collector follows.
     pub(crate) fn withdraw(&mut self, name: &str) {
-        let key = (DISTRIBUTIONS, String::new(), name.to_owned());
-        let uid = self.objects.remove(&key).unwrap()["metadata"]["uid"].clone();
+        self.store.delete(DISTRIBUTIONS, "", name);
         self.memory.remove(name);
-        let is_orphan = |object: &Value| {
-            let owners = object["metadata"]["ownerReferences"]
-                .as_array()
-                .into_iter()
-                .flatten();
-            let owners: Vec<&Value> = owners.collect();
-            !owners.is_empty() && owners.iter().all(|owner| owner["uid"] == uid)
-        };
-        self.objects.retain(|_, object| !is_orphan(object));
-    }
-
-    pub(crate) fn get(&self, resource: ResourceId, namespace: &str, name: &str) -> Option<&Value> {
-        self.objects
-            .get(&(resource, namespace.to_owned(), name.to_owned()))
     }
 
     /// The Secret `reg` of a namespace; null if there is none.
     pub(crate) fn copy(&self, namespace: &str) -> &Value {
-        self.get(ResourceId::SECRETS, namespace, "reg")
+        self.store
+            .get(ResourceId::SECRETS, namespace, "reg")
             .unwrap_or(&Value::Null)
     }
 
     /// The namespaces with a Secret `reg` of this controller.
     pub(crate) fn copied(&self, name: &str) -> String {
-        let uid = &self.get(DISTRIBUTIONS, "", name).unwrap()["metadata"]["uid"];
-        let of = |((resource, _, name), object): &(&Key, &Value)| {
-            *resource == ResourceId::SECRETS
-                && name == "reg"
-                && object["metadata"]["ownerReferences"]
-                    .as_array()
-                    .is_some_and(|owners| {
-                        owners
-                            .iter()
-                            .any(|owner| owner["uid"] == *uid && owner["controller"] == true)
-                    })
+        let uid = &self.store.get(DISTRIBUTIONS, "", name).unwrap()["metadata"]["uid"];
+        let is_controlled = |object: &Value| {
+            let owners = object["metadata"]["ownerReferences"].as_array();
+            let mut owners = owners.into_iter().flatten();
+            owners.any(|owner| owner["uid"] == *uid && owner["controller"] == true)
         };
-        let names: Vec<&str> = self
-            .objects
-            .iter()
-            .filter(of)
-            .map(|((_, namespace, _), _)| &**namespace)
-            .collect();
+        let copies = self.of(ResourceId::SECRETS);
+        let copies = copies.filter(|((.., name), object)| name == "reg" && is_controlled(object));
+        let names: Vec<&str> = copies.map(|((_, namespace, _), _)| &**namespace).collect();
         names.join(" ")
     }
 
-    /// Somebody changes an object.
-    pub(crate) fn edit(&mut self, resource: ResourceId, namespace: &str, name: &str, change: &Value) {
-        let version = self.bump();
-        let key = (resource, namespace.to_owned(), name.to_owned());
-        let object = self
-            .objects
-            .get_mut(&key)
-            .unwrap_or_else(|| panic!("there is a {key:?}"));
-        merge(object, change);
-        object["metadata"]["resourceVersion"] = version;
-    }
-
-    /// Somebody deletes an object.
-    pub(crate) fn delete(&mut self, resource: ResourceId, namespace: &str, name: &str) {
-        let key = (resource, namespace.to_owned(), name.to_owned());
-        self.objects
-            .remove(&key)
-            .unwrap_or_else(|| panic!("there is a {key:?}"));
-    }
-
     pub(crate) fn status(&self, name: &str) -> &Value {
-        &self.get(DISTRIBUTIONS, "", name).unwrap()["status"]
+        &self.store.get(DISTRIBUTIONS, "", name).unwrap()["status"]
     }
 
     /// `desired succeeded failed`, and the conditions that are True with their namespaces.
@@ -242,49 +176,40 @@ impl World {
 
     /// The plan, once it needs nothing more to be read.
     pub(crate) fn plan(&self, name: &str, explain: Explain) -> Plan {
-        let object = self.get(DISTRIBUTIONS, "", name).unwrap();
+        let object = self.store.get(DISTRIBUTIONS, "", name).unwrap();
         let distribution = ResourceDistribution::from_value(object.clone()).unwrap();
-        let of = |((resource, ..), _): &(&Key, &Value)| *resource == ResourceId::NAMESPACES;
-        let namespaces = self.objects.iter().filter(of);
-        let namespaces: Vec<Arc<NamespaceView>> = namespaces.map(|(_, object)| decode(object)).collect();
-        let mut memory = self.memory.get(name).cloned().unwrap_or_default();
-        for _ in 0..3 {
+        let namespaces: Vec<Arc<NamespaceView>> = self.views(ResourceId::NAMESPACES, "");
+        let memory = self.memory.get(name).cloned().unwrap_or_default();
+        let read = |need: &Need| {
+            let target = need.target();
+            self.reads.set(self.reads.get() + 1);
+            if let Some(error) = self.hides.get(&target.namespace) {
+                return Err(error.clone());
+            }
+            let found = self.store.get(target.resource, &target.namespace, &target.name);
+            Ok(found.cloned())
+        };
+        planned(&memory, read, |memory| {
             let snapshot = Snapshot {
                 distribution: &distribution,
                 api_version: API_VERSION,
                 namespaces: &namespaces,
                 copies: self,
-                memory: &memory,
+                memory,
                 explain,
             };
-            let planned = plan(&snapshot, self.now);
-            if planned.needs.is_empty() {
-                return planned;
-            }
-            assert!(planned.writes.is_empty() && planned.status.is_none());
-            for need in planned.needs {
-                let target = need.target();
-                self.reads.set(self.reads.get() + 1);
-                if let Some(error) = self.hides.get(&target.namespace) {
-                    memory.unread.insert(need, error.clone());
-                    continue;
-                }
-                let object = self
-                    .get(target.resource, &target.namespace, &target.name)
-                    .cloned();
-                memory.read.insert(need, object);
-            }
-        }
-        panic!("a plan asks again and again");
+            plan(&snapshot, self.now)
+        })
     }
 
     /// The manager restarts: what it knew is gone.
     pub(crate) fn restart(&mut self) {
         self.memory.clear();
+        self.agenda.clear();
     }
 
-    /// Carries a plan out. Returns whether anything was tried, or is to be planned again at once.
-    pub(crate) fn execute(&mut self, name: &str, plan: Plan) -> bool {
+    /// Carries a plan out.
+    pub(crate) fn execute(&mut self, name: &str, plan: Plan) {
         self.events.extend(
             plan.events
                 .iter()
@@ -293,33 +218,22 @@ impl World {
         let mut memory = self.memory.remove(name).unwrap_or_default();
         memory.count(plan.attempts, self.now);
         memory.known = plan.known.unwrap_or_default();
-        memory.failed_copies.clear();
-        let again = plan.requeue.is_some_and(|after| after.is_zero());
-        let reported = plan.status.is_some();
+        let failed_before = std::mem::take(&mut memory.failed_copies);
         if let Some(status) = &plan.status {
-            let version = self.bump();
-            let object = self.objects.get_mut(&key(&status.target)).unwrap();
-            merge(object, &status.patch);
-            object["metadata"]["resourceVersion"] = version;
-            self.reports += 1;
+            self.reports += usize::from(self.store.report(status));
         }
-        let tried = !plan.writes.is_empty();
         for object in plan.writes {
             let [step] = &object.steps[..] else {
                 panic!("one write for a copy")
             };
             let target = step.write.target().clone();
-            match self.apply(&step.write) {
+            match self.carry_out(&step.write) {
                 Ok(version) => {
-                    memory
-                        .known
-                        .versions
-                        .extend(version.map(|version| (target, version)));
-                    self.events.extend(
-                        step.done
-                            .iter()
-                            .map(|event| format!("{}: {}", event.reason, event.message)),
-                    );
+                    let version = version.map(|version| (target, version));
+                    memory.known.versions.extend(version);
+                    let done = step.done.iter();
+                    self.events
+                        .extend(done.map(|event| format!("{}: {}", event.reason, event.message)));
                 }
                 Err(message) => {
                     let note = step.failed.as_ref().unwrap();
@@ -332,87 +246,69 @@ impl World {
                 }
             }
         }
+        if memory.failed_copies != failed_before {
+            // The next plan reports it.
+            self.agenda.forget(&name.to_owned());
+        }
         self.memory.insert(name.to_owned(), memory);
-        tried || reported || again
     }
 
     /// Carries one write out. Returns the version of what was written.
-    fn apply(&mut self, write: &Write) -> Result<Option<String>, String> {
+    fn carry_out(&mut self, write: &Write) -> Result<Option<String>, String> {
         let target = write.target();
         if let Some(message) = self.refuses.get(&target.namespace) {
             return Err(message.clone());
         }
-        let key = key(target);
-        let version = self.bump();
-        match write {
-            Write::Create { target, body, .. } => {
-                assert!(!self.objects.contains_key(&key), "{write} of what exists");
-                assert!(self.get(ResourceId::NAMESPACES, "", &target.namespace).is_some());
-                let uid = format!("uid-{}", self.version);
-                let body = body.render();
-                assert_eq!(body["metadata"]["namespace"], *target.namespace);
-                let mut object = create(body, &target.name, &uid, version, &text(self.now));
-                as_stored(&mut object);
-                self.objects.insert(key.clone(), object);
+        let key = key_of(target);
+        let found = |store: &Store| store.get(key.0, &key.1, &key.2).cloned();
+        let (mut store, mut version) = (self.store.clone(), None);
+        store
+            .apply(write, &mut version)
+            .map_err(|refused| format!("{refused:?}"))?;
+        match (found(&self.store), found(&store)) {
+            (None, Some(copy)) => {
+                let namespace = store.get(ResourceId::NAMESPACES, "", &target.namespace);
+                assert!(namespace.is_some(), "{write} into no namespace");
+                assert_eq!(copy["metadata"]["namespace"], *target.namespace);
+                store.amend(&key, as_stored);
             }
-            Write::Patch {
-                part,
-                patch: change,
-                precondition,
-                ..
-            } => {
-                let stored = self.objects.get_mut(&key).ok_or("not found")?;
-                let mut changed = stored.clone();
-                patch(&mut changed, (*part, change, precondition), &mut None, version)
-                    .map_err(|refused| format!("{refused:?}"))?;
+            (Some(stored), Some(changed)) => {
+                assert_ne!(changed, stored, "{write} changes something");
                 if changed["type"] != stored["type"] {
                     return Err("type: Invalid value: field is immutable".into());
                 }
-                if stored["immutable"] == true
-                    && (changed["data"] != stored["data"] || changed["immutable"] != true)
-                {
+                let is_same = changed["data"] == stored["data"] && changed["immutable"] == true;
+                if stored["immutable"] == true && !is_same {
                     return Err("data: Forbidden: field is immutable when `immutable` is set".into());
                 }
-                assert_ne!(changed, *stored, "{write} changes something");
-                *stored = changed;
             }
-            Write::Delete { precondition, .. } => {
-                let stored = self.objects.get(&key).ok_or("not found")?;
-                may_delete(stored, precondition).map_err(|refused: Refused| format!("{refused:?}"))?;
-                self.objects.remove(&key);
-            }
+            (_, None) => {}
         }
+        self.store = store;
         let line = format!("{} {}/{}", write.intent().as_str(), target.namespace, target.name);
         self.written.push(line);
-        let stored = self.objects.get(&key);
-        Ok(stored.map(|object| object["metadata"]["resourceVersion"].as_str().unwrap().to_owned()))
+        Ok(version)
     }
 
-    /// Runs the controller until it has nothing to do, or what it does is refused again and again.
+    /// The controller runs until nothing is due.
     pub(crate) fn settle(&mut self) {
         for _ in 0..100 {
-            let mut is_done = true;
-            for name in self.distributions() {
-                let before = (self.written.len(), self.reports);
-                let plan = self.plan(&name, Explain::No);
-                let again = self.execute(&name, plan);
-                is_done &=
-                    !again || (before == (self.written.len(), self.reports) && !self.refuses.is_empty());
-            }
-            if is_done {
+            let is_due = |name: &String| self.agenda.is_due(name, self.store.version(), self.now);
+            let due: Vec<String> = self.distributions().into_iter().filter(is_due).collect();
+            if due.is_empty() {
                 return;
+            }
+            for name in due {
+                let (version, plan) = (self.store.version(), self.plan(&name, Explain::No));
+                self.agenda.note(name.clone(), version, self.store.now, &plan);
+                self.execute(&name, plan);
             }
         }
         panic!("the controller never rests: {:?}", self.written);
     }
 
     pub(crate) fn distributions(&self) -> Vec<String> {
-        let of = |((resource, ..), _): &(&Key, &Value)| *resource == DISTRIBUTIONS;
-        self.objects
-            .iter()
-            .filter(of)
-            .map(|((_, _, name), _)| name.clone())
-            .collect()
+        self.names(DISTRIBUTIONS)
     }
 
     /// The writes since it was last asked.
@@ -438,17 +334,9 @@ fn as_stored(object: &mut Value) {
     }
 }
 
-fn decode<T: serde::de::DeserializeOwned>(object: &Value) -> Arc<T> {
-    Arc::new(serde_json::from_str(&object.to_string()).unwrap())
-}
-
-fn key(target: &Target) -> Key {
-    (target.resource, target.namespace.clone(), target.name.clone())
-}
-
 impl Copies for World {
     fn get(&self, resource: ResourceId, namespace: &str, name: &str) -> Option<Arc<MetadataView>> {
-        let object = World::get(self, resource, namespace, name)?;
+        let object = self.store.get(resource, namespace, name)?;
         Some(decode(&json!({"metadata": object["metadata"]})))
     }
 }

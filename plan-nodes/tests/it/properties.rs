@@ -153,6 +153,7 @@ proptest! {
             assert_foreign_tag(&world);
         }
         world.settle();
+        world.restart();
         prop_assert_eq!(world.settle(), 0, "the controllers rest");
         for name in world.names(ResourceId::IMAGE_PULL_JOBS) {
             world.delete(ResourceId::IMAGE_PULL_JOBS, "shop", &name);

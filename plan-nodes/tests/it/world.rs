@@ -1,83 +1,78 @@
 //! Nodes, their images, jobs and secrets, and a server that carries plans out.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    ops::{Deref, DerefMut},
+    sync::Arc,
+};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use kruise_api::{
     imagelistpulljob::ImageListPullJob,
     imagepulljob::{self, ImagePullJob},
     nodeimage::{NodeImage, ObjectReference, SecretReference},
 };
-use kruise_plan_kit::{Explain, Memory, Plan, ResourceId, Target, Write};
+use kruise_plan_kit::{Explain, Memory, Plan, ResourceId, Write};
 use kruise_plan_nodes::{
     imagelistpulljob,
     imagepulljob::{self as pulls, Nodes},
     nodeimage::{self, Jobs, Owner, Secrets},
 };
-use kruise_plan_test_kit::{Refused, create, may_delete, merge, patch, text};
+use kruise_plan_test_kit::{Agenda, Key, Refused, Store, decode, merge, planned, text};
 use kruise_views::{PodView, SecretView};
 use serde_json::{Value, json};
 
 pub(crate) const API_VERSION: &str = "apps.kruise.io/v1beta1";
 pub(crate) const AGENT: &str = "kruise-daemon-config";
 
-/// An object by resource, namespace and name.
-type Key = (ResourceId, String, String);
-
 #[derive(Clone)]
 pub(crate) struct World {
-    pub(crate) now: Timestamp,
+    store: Store,
+    agenda: Agenda<Key>,
     pub(crate) explain: Explain,
     pub(crate) sees_copies: bool,
-    objects: BTreeMap<Key, Value>,
     memory: BTreeMap<Key, Memory>,
     /// Writes that were carried out: `verb name`.
     pub(crate) written: Vec<String>,
     /// Events of the plans that were carried out: `Reason kind/name: message`.
     pub(crate) events: Vec<String>,
-    version: u64,
+}
+
+impl Deref for World {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        &self.store
+    }
+}
+
+impl DerefMut for World {
+    fn deref_mut(&mut self) -> &mut Store {
+        &mut self.store
+    }
 }
 
 impl World {
     pub(crate) fn new() -> Self {
         Self {
-            now: "2026-01-01T01:00:00Z".parse().unwrap(),
+            store: Store::new("2026-01-01T01:00:00Z"),
+            agenda: Agenda::default(),
             explain: Explain::No,
             sees_copies: true,
-            objects: BTreeMap::new(),
             memory: BTreeMap::new(),
             written: Vec::new(),
             events: Vec::new(),
-            version: 1,
         }
     }
 
-    pub(crate) fn pass(&mut self, seconds: i64) {
-        self.now += SignedDuration::from_secs(seconds);
-    }
-
-    fn bump(&mut self) -> Value {
-        self.version += 1;
-        json!(self.version.to_string())
-    }
-
-    /// Stores an object as it is, with a uid and a version if it has none.
+    /// Stores an object as it is, with a uid of its name.
     pub(crate) fn store(&mut self, resource: ResourceId, mut object: Value) {
-        let version = self.bump();
         let metadata = &mut object["metadata"];
         if metadata["uid"].is_null() {
-            metadata["uid"] = json!(format!(
-                "uid-{}-{}",
-                resource.plural,
-                metadata["name"].as_str().unwrap()
-            ));
+            let name = metadata["name"].as_str().unwrap();
+            metadata["uid"] = json!(format!("uid-{}-{name}", resource.plural));
         }
-        if metadata["resourceVersion"].is_null() {
-            metadata["resourceVersion"] = version;
-        }
-        let member = |name: &str| object["metadata"][name].as_str().unwrap_or_default().to_owned();
-        let key = (resource, member("namespace"), member("name"));
-        self.objects.insert(key, object);
+        self.store.put(resource, object);
     }
 
     /// A node that has been ready for an hour, with its NodeImage.
@@ -128,82 +123,16 @@ impl World {
         self.store(ResourceId::SECRETS, secret);
     }
 
-    pub(crate) fn get(&self, resource: ResourceId, namespace: &str, name: &str) -> Option<&Value> {
-        self.objects
-            .get(&(resource, namespace.to_owned(), name.to_owned()))
-    }
-
     /// The NodeImage of a node.
     pub(crate) fn image(&self, node: &str) -> &Value {
-        self.get(ResourceId::NODE_IMAGES, "", node)
-            .unwrap_or(&Value::Null)
+        let image = self.store.get(ResourceId::NODE_IMAGES, "", node);
+        image.unwrap_or(&Value::Null)
     }
 
     /// The job `shop/NAME`; null if there is none.
     pub(crate) fn the_job(&self, name: &str) -> &Value {
-        let job = self.get(ResourceId::IMAGE_PULL_JOBS, "shop", name);
+        let job = self.store.get(ResourceId::IMAGE_PULL_JOBS, "shop", name);
         job.unwrap_or(&Value::Null)
-    }
-
-    /// All objects of a resource.
-    pub(crate) fn all(&self, resource: ResourceId) -> impl Iterator<Item = &Value> {
-        let of = move |((one, ..), _): &(&Key, &Value)| *one == resource;
-        self.objects.iter().filter(of).map(|(_, object)| object)
-    }
-
-    /// Names of all objects of a resource.
-    pub(crate) fn names(&self, resource: ResourceId) -> Vec<String> {
-        let names = self
-            .all(resource)
-            .map(|object| object["metadata"]["name"].as_str().unwrap());
-        names.map(str::to_owned).collect()
-    }
-
-    /// Somebody changes an object.
-    pub(crate) fn edit(&mut self, resource: ResourceId, namespace: &str, name: &str, change: &Value) {
-        let version = self.bump();
-        let key = (resource, namespace.to_owned(), name.to_owned());
-        let object = self
-            .objects
-            .get_mut(&key)
-            .unwrap_or_else(|| panic!("there is a {key:?}"));
-        merge(object, change);
-        object["metadata"]["resourceVersion"] = version;
-    }
-
-    /// Somebody deletes an object: it stays while it has finalizers.
-    pub(crate) fn delete(&mut self, resource: ResourceId, namespace: &str, name: &str) {
-        let key = (resource, namespace.to_owned(), name.to_owned());
-        let object = self
-            .objects
-            .get_mut(&key)
-            .unwrap_or_else(|| panic!("there is a {key:?}"));
-        object["metadata"]["deletionTimestamp"] = json!(text(self.now));
-        let version = self.bump();
-        self.objects.get_mut(&key).unwrap()["metadata"]["resourceVersion"] = version;
-        self.collect(&key);
-    }
-
-    /// An object that is deleted goes once nothing holds it, and what it controls goes with it.
-    fn collect(&mut self, key: &Key) {
-        let Some(object) = self.objects.get(key) else {
-            return;
-        };
-        let metadata = &object["metadata"];
-        let is_held = metadata["finalizers"]
-            .as_array()
-            .is_some_and(|list| !list.is_empty());
-        if metadata["deletionTimestamp"].is_null() || is_held {
-            return;
-        }
-        let uid = metadata["uid"].clone();
-        self.objects.remove(key);
-        let controlled = |object: &Value| object["metadata"]["ownerReferences"][0]["uid"] == uid;
-        let orphans = self.objects.iter().filter(|(_, object)| controlled(object));
-        let orphans: Vec<Key> = orphans.map(|(key, _)| key.clone()).collect();
-        for (resource, namespace, name) in orphans {
-            self.delete(resource, &namespace, &name);
-        }
     }
 
     /// The agent of a node reports on an image. The round is that of the specification.
@@ -257,60 +186,37 @@ impl World {
                 of_round.is_some_and(|one| one["phase"] == "Succeeded" || one["phase"] == "Failed");
             owners.iter().any(|owner| owner["uid"] == *uid) && !has_ended
         };
-        let nodes = self.all(ResourceId::NODE_IMAGES).filter(is_active);
+        let nodes = self.store.all(ResourceId::NODE_IMAGES).filter(is_active);
         nodes
             .map(|node| node["metadata"]["name"].as_str().unwrap().to_owned())
             .collect()
     }
 
-    fn decode<T: serde::de::DeserializeOwned>(&self, resource: ResourceId, namespace: &str) -> Vec<Arc<T>> {
-        let of = |((one, within, _), _): &(&Key, &Value)| *one == resource && within == namespace;
-        let objects = self
-            .objects
-            .iter()
-            .filter(of)
-            .map(|(_, object)| object.to_string());
-        objects
-            .map(|object| Arc::new(serde_json::from_str(&object).unwrap()))
-            .collect()
-    }
-
     fn secrets(&self) -> Vec<Arc<SecretView>> {
-        let all = self.all(ResourceId::SECRETS).map(Value::to_string);
-        all.map(|object| Arc::new(serde_json::from_str(&object).unwrap()))
-            .collect()
+        self.store.all(ResourceId::SECRETS).map(decode).collect()
     }
 
     /// Plans until the plan needs nothing more.
     fn with_needs(&self, key: &Key, plan: impl Fn(&Memory) -> Plan) -> Plan {
-        let mut memory = self.memory.get(key).cloned().unwrap_or_default();
-        for _ in 0..3 {
-            let planned = plan(&memory);
-            if planned.needs.is_empty() {
-                return planned;
-            }
-            for need in planned.needs {
-                let target = need.target();
-                let object = self
-                    .get(target.resource, &target.namespace, &target.name)
-                    .cloned();
-                memory.read.insert(need, object);
-            }
-        }
-        panic!("a plan asks again and again");
+        let memory = self.memory.get(key).cloned().unwrap_or_default();
+        let read = |need: &kruise_plan_kit::Need| {
+            let target = need.target();
+            let found = self.store.get(target.resource, &target.namespace, &target.name);
+            Ok(found.cloned())
+        };
+        planned(&memory, read, plan)
     }
 
     /// The plan of the NodeImage of a node.
     pub(crate) fn plan_node(&self, name: &str) -> Plan {
-        let image = self.get(ResourceId::NODE_IMAGES, "", name);
+        let image = self.store.get(ResourceId::NODE_IMAGES, "", name);
         let image = image.map(|image| NodeImage::from_value(image.clone()).unwrap());
-        let node = self.get(ResourceId::NODES, "", name);
-        let node = node.map(|node| serde_json::from_str(&node.to_string()).unwrap());
+        let node = self.store.get(ResourceId::NODES, "", name).map(decode);
         let snapshot = nodeimage::Snapshot {
             name,
             api_version: API_VERSION,
             image: image.as_ref(),
-            node: node.as_ref(),
+            node: node.as_deref(),
             jobs: self,
             secrets: self,
             options: nodeimage::Options::DEFAULT,
@@ -326,7 +232,7 @@ impl World {
     /// The plan of a job that was changed after its end, or was not.
     pub(crate) fn plan_changed_job(&self, name: &str, changed_after_end: bool) -> Plan {
         let key = (ResourceId::IMAGE_PULL_JOBS, "shop".to_owned(), name.to_owned());
-        let job = ImagePullJob::from_value(self.objects[&key].clone()).unwrap();
+        let job = ImagePullJob::from_value(self.the_job(name).clone()).unwrap();
         self.plan_for(&key, &job, changed_after_end)
     }
 
@@ -342,7 +248,7 @@ impl World {
     }
 
     fn plan_for(&self, key: &Key, job: &ImagePullJob, changed_after_end: bool) -> Plan {
-        let pods = pulls::of_pods(&job.spec, self.decode::<PodView>(ResourceId::PODS, "shop"));
+        let pods = pulls::of_pods(&job.spec, self.views::<PodView>(ResourceId::PODS, "shop"));
         let pods = pulls::in_update_order(None, pods, self.now);
         let on: Vec<&str> = pods.iter().filter_map(|pod| pod.node.as_deref()).collect();
         let (nodes, unlisted) = pulls::targets(&job.spec, self, &on);
@@ -373,9 +279,13 @@ impl World {
             "shop".to_owned(),
             name.to_owned(),
         );
-        let list = ImageListPullJob::from_value(self.objects[&key].clone()).unwrap();
-        let uid = &self.objects[&key]["metadata"]["uid"];
-        let jobs = self.all(ResourceId::IMAGE_PULL_JOBS);
+        let stored = self
+            .store
+            .get(ResourceId::IMAGE_LIST_PULL_JOBS, "shop", name)
+            .unwrap();
+        let list = ImageListPullJob::from_value(stored.clone()).unwrap();
+        let uid = &stored["metadata"]["uid"];
+        let jobs = self.store.all(ResourceId::IMAGE_PULL_JOBS);
         let jobs = jobs.filter(|job| job["metadata"]["ownerReferences"][0]["uid"] == *uid);
         let jobs: Vec<Arc<ImagePullJob>> = jobs
             .map(|job| Arc::new(ImagePullJob::from_value(job.clone()).unwrap()))
@@ -413,18 +323,11 @@ impl World {
                 self.events.push(line);
             }
         }
-        let reported = plan.status.as_ref().is_some_and(|status| {
-            let key = key(&status.target);
-            let version = self.bump();
-            // A report for an object that has changed since is not written.
-            let object = self.objects.get_mut(&key);
-            let current = object.filter(|object| object["metadata"]["resourceVersion"] == *status.version);
-            current.is_some_and(|object| {
-                merge(object, &status.patch);
-                object["metadata"]["resourceVersion"] = version;
-                true
-            })
-        });
+        // A report for an object that has changed since is not written.
+        let reported = plan
+            .status
+            .as_ref()
+            .is_some_and(|status| self.store.report(status));
         reported || !plan.writes.is_empty()
     }
 
@@ -437,71 +340,63 @@ impl World {
 
     /// Carries one write out.
     pub(crate) fn apply(&mut self, write: &Write, previous: &mut Option<String>) -> Result<(), Refused> {
-        let key = key(write.target());
-        let version = self.bump();
-        match write {
-            Write::Create { target, body, .. } => {
-                if self.objects.contains_key(&key) {
-                    return Err(Refused::AlreadyExists);
-                }
-                let uid = format!("uid-{}", self.version);
-                let object = create(body.render(), &target.name, &uid, version, &text(self.now));
-                self.objects.insert(key, object);
-            }
-            Write::Patch {
-                part,
-                patch: change,
-                precondition,
-                ..
-            } => {
-                let object = self.objects.get_mut(&key).ok_or(Refused::NotFound)?;
-                patch(object, (*part, change, precondition), previous, version)?;
-                self.collect(&key);
-            }
-            Write::Delete { precondition, .. } => {
-                let object = self.objects.get(&key).ok_or(Refused::NotFound)?;
-                may_delete(object, precondition)?;
-                let (resource, namespace, name) = key;
-                self.delete(resource, &namespace, &name);
-            }
-        }
+        self.store.apply(write, previous)?;
         let line = format!("{} {}", write.intent().as_str(), write.target().name);
         self.written.push(line);
         Ok(())
     }
 
+    /// The manager restarts: everything is planned once more.
+    pub(crate) fn restart(&mut self) {
+        self.memory.clear();
+        self.agenda.clear();
+    }
+
+    /// What is due is planned, and the plan is carried out.
+    fn reconcile(&mut self, key: Key) {
+        let version = self.store.version();
+        let is_there = self.store.get(key.0, &key.1, &key.2).is_some() || key.0 == ResourceId::NODE_IMAGES;
+        if !is_there || !self.agenda.is_due(&key, version, self.now) {
+            return;
+        }
+        let plan = match key.0 {
+            ResourceId::IMAGE_LIST_PULL_JOBS => self.plan_list(&key.2),
+            ResourceId::IMAGE_PULL_JOBS => self.plan_job(&key.2),
+            _ => self.plan_node(&key.2),
+        };
+        let now = self.now;
+        self.agenda.note(key, version, now, &plan);
+        self.execute(&plan);
+    }
+
     /// Lets the controller of jobs run for one job until it has nothing to do.
     pub(crate) fn settle_job(&mut self, name: &str) {
+        let key = (ResourceId::IMAGE_PULL_JOBS, "shop".to_owned(), name.to_owned());
         for _ in 0..20 {
-            let plan = self.plan_job(name);
-            if !self.execute(&plan) {
+            self.reconcile(key.clone());
+            if !self.agenda.is_due(&key, self.store.version(), self.now) {
                 return;
             }
         }
         panic!("{name} never rests");
     }
 
-    /// Lets all controllers run until none has anything to do. Returns the number of rounds.
+    /// Lets all controllers run until nothing is due. Returns the number of rounds.
     pub(crate) fn settle(&mut self) -> usize {
         for round in 0..200 {
-            let mut has_written = false;
-            for name in self.names(ResourceId::IMAGE_LIST_PULL_JOBS) {
-                let plan = self.plan_list(&name);
-                has_written |= self.execute(&plan);
-            }
-            for name in self.names(ResourceId::IMAGE_PULL_JOBS) {
-                if !self.the_job(&name).is_null() {
-                    let plan = self.plan_job(&name);
-                    has_written |= self.execute(&plan);
+            let before = self.store.version();
+            let in_shop = |resource: ResourceId, name: String| (resource, "shop".to_owned(), name);
+            for resource in [ResourceId::IMAGE_LIST_PULL_JOBS, ResourceId::IMAGE_PULL_JOBS] {
+                for name in self.names(resource) {
+                    self.reconcile(in_shop(resource, name));
                 }
             }
-            let mut nodes = self.names(ResourceId::NODES);
-            nodes.extend(self.names(ResourceId::NODE_IMAGES));
-            for name in nodes {
-                let plan = self.plan_node(&name);
-                has_written |= self.execute(&plan);
+            for resource in [ResourceId::NODES, ResourceId::NODE_IMAGES] {
+                for name in self.names(resource) {
+                    self.reconcile((ResourceId::NODE_IMAGES, String::new(), name));
+                }
             }
-            if !has_written {
+            if self.store.version() == before {
                 return round;
             }
         }
@@ -509,16 +404,14 @@ impl World {
     }
 }
 
-fn key(target: &Target) -> Key {
-    (target.resource, target.namespace.clone(), target.name.clone())
-}
-
 impl Jobs for World {
     fn owner(&self, reference: &ObjectReference) -> Owner {
         if !reference.is_of(&imagepulljob::KIND) {
             return Owner::Unknown;
         }
-        let job = self.get(ResourceId::IMAGE_PULL_JOBS, &reference.namespace, &reference.name);
+        let job = self
+            .store
+            .get(ResourceId::IMAGE_PULL_JOBS, &reference.namespace, &reference.name);
         match job.filter(|job| job["metadata"]["uid"] == *reference.uid) {
             None => Owner::Gone,
             Some(job) => {
@@ -536,7 +429,8 @@ impl Jobs for World {
 impl Secrets for World {
     fn exists(&self, secret: &SecretReference) -> Option<bool> {
         Some(
-            self.get(ResourceId::SECRETS, &secret.namespace, &secret.name)
+            self.store
+                .get(ResourceId::SECRETS, &secret.namespace, &secret.name)
                 .is_some(),
         )
     }
@@ -544,12 +438,12 @@ impl Secrets for World {
 
 impl Nodes for World {
     fn get(&self, name: &str) -> Option<Arc<NodeImage>> {
-        let node = self.get(ResourceId::NODE_IMAGES, "", name)?;
+        let node = self.store.get(ResourceId::NODE_IMAGES, "", name)?;
         Some(Arc::new(NodeImage::from_value(node.clone()).unwrap()))
     }
 
     fn all(&self) -> Vec<Arc<NodeImage>> {
-        let all = self.all(ResourceId::NODE_IMAGES);
+        let all = self.store.all(ResourceId::NODE_IMAGES);
         all.map(|node| Arc::new(NodeImage::from_value(node.clone()).unwrap()))
             .collect()
     }

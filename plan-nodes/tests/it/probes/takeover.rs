@@ -21,13 +21,13 @@ fn stored(version: &str, state: &str) -> World {
     let mut world = World::new(&[]);
     for probes in items(version, &format!("{state}-nodepodprobes.json")) {
         world.node(probes["metadata"]["name"].as_str().unwrap(), &json!({}));
-        world.store(NPP, probes);
+        world.put(NPP, probes);
     }
     for marker in items(version, &format!("{state}-podprobemarkers.json")) {
-        world.store(ResourceId::POD_PROBE_MARKERS, marker);
+        world.put(ResourceId::POD_PROBE_MARKERS, marker);
     }
     for pod in items(version, &format!("{state}-pods.json")) {
-        world.store(ResourceId::PODS, pod);
+        world.put(ResourceId::PODS, pod);
     }
     world
 }

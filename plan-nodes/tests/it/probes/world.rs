@@ -1,14 +1,18 @@
 //! Nodes, pods, markers and the probes of nodes, a server that carries plans out, and agents.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    ops::{Deref, DerefMut},
+    sync::Arc,
+};
 
 use kruise_api::{nodepodprobe::NodePodProbe, podprobemarker::PodProbeMarker};
-use kruise_plan_kit::{Explain, Plan, ResourceId, Target, Write};
+use kruise_plan_kit::{Explain, Plan, ResourceId, Write};
 use kruise_plan_nodes::{
     nodepodprobe::{self, Cluster, Known},
     podprobemarker::{self, Nodes, Options},
 };
-use kruise_plan_test_kit::{Refused, create, decode, may_delete, merge, patch};
+use kruise_plan_test_kit::{Refused, Store, decode};
 use kruise_views::{NodeView, PodView};
 use serde_json::{Value, json};
 
@@ -17,25 +21,42 @@ const NOW: &str = "2026-01-01T01:00:00Z";
 const PPM: ResourceId = ResourceId::POD_PROBE_MARKERS;
 const NPP: ResourceId = ResourceId::NODE_POD_PROBES;
 
-type Key = (ResourceId, String, String);
-
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct World {
     pub(crate) serverless: bool,
     /// The only namespace that is watched, if it is one.
     pub(crate) watched: Option<String>,
-    objects: BTreeMap<Key, Value>,
-    version: u64,
+    store: Store,
     /// Writes that were carried out: `verb name`.
     pub(crate) written: Vec<String>,
     /// Events: `Reason: message`, each once.
     pub(crate) events: Vec<String>,
 }
 
+impl Deref for World {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        &self.store
+    }
+}
+
+impl DerefMut for World {
+    fn deref_mut(&mut self) -> &mut Store {
+        &mut self.store
+    }
+}
+
 impl World {
     /// A world with these nodes, which have their NodePodProbes.
     pub(crate) fn new(nodes: &[&str]) -> Self {
-        let mut world = Self::default();
+        let mut world = Self {
+            serverless: false,
+            watched: None,
+            store: Store::new(NOW),
+            written: Vec::new(),
+            events: Vec::new(),
+        };
         for node in nodes {
             world.node(node, &json!({}));
         }
@@ -44,30 +65,11 @@ impl World {
         world
     }
 
-    fn bump(&mut self) -> Value {
-        self.version += 1;
-        json!(self.version.to_string())
-    }
-
-    pub(crate) fn store(&mut self, resource: ResourceId, mut object: Value) {
-        let version = self.bump();
-        let metadata = &mut object["metadata"];
-        if metadata["uid"].is_null() {
-            metadata["uid"] = json!(format!("uid-{}", version.as_str().unwrap()));
-        }
-        if metadata["resourceVersion"].is_null() {
-            metadata["resourceVersion"] = version;
-        }
-        let member = |name: &str| object["metadata"][name].as_str().unwrap_or_default().to_owned();
-        let key = (resource, member("namespace"), member("name"));
-        self.objects.insert(key, object);
-    }
-
     /// A ready node with these labels.
     pub(crate) fn node(&mut self, name: &str, labels: &Value) {
         let ready = json!({"type": "Ready", "status": "True", "lastTransitionTime": NOW});
         let metadata = json!({"name": name, "labels": labels});
-        self.store(
+        self.put(
             ResourceId::NODES,
             json!({"metadata": metadata, "status": {"conditions": [ready]}}),
         );
@@ -82,7 +84,7 @@ impl World {
                 {"name": "web", "containerPort": 8080}]}]},
             "status": {"phase": "Running", "podIP": "192.0.2.1", "conditions": [initialized]},
         });
-        self.store(ResourceId::PODS, pod);
+        self.put(ResourceId::PODS, pod);
     }
 
     /// A marker of the pods with `app: game`, with these probes.
@@ -91,12 +93,12 @@ impl World {
         let metadata = json!({"name": name, "namespace": "games", "generation": 1});
         let marker =
             json!({"apiVersion": API_VERSION, "kind": "PodProbeMarker", "metadata": metadata, "spec": spec});
-        self.store(PPM, marker);
+        self.put(PPM, marker);
     }
 
+    /// An object; null if there is none.
     pub(crate) fn get(&self, resource: ResourceId, namespace: &str, name: &str) -> &Value {
-        let key = (resource, namespace.to_owned(), name.to_owned());
-        self.objects.get(&key).unwrap_or(&Value::Null)
+        self.store.get(resource, namespace, name).unwrap_or(&Value::Null)
     }
 
     pub(crate) fn the_pod(&self, name: &str) -> &Value {
@@ -122,47 +124,12 @@ impl World {
         )
     }
 
-    pub(crate) fn edit(&mut self, resource: ResourceId, namespace: &str, name: &str, change: &Value) {
-        let version = self.bump();
-        let key = (resource, namespace.to_owned(), name.to_owned());
-        let object = self.objects.get_mut(&key).unwrap_or_else(|| panic!("no {key:?}"));
-        merge(object, change);
-        object["metadata"]["resourceVersion"] = version;
-    }
-
     pub(crate) fn edit_pod(&mut self, name: &str, change: &Value) {
         self.edit(ResourceId::PODS, "games", name, change);
     }
 
     pub(crate) fn edit_marker(&mut self, name: &str, change: &Value) {
-        let generation = &self.get(PPM, "games", name)["metadata"]["generation"];
-        let mut change = change.clone();
-        change["metadata"]["generation"] = json!(generation.as_i64().unwrap() + 1);
-        self.edit(PPM, "games", name, &change);
-    }
-
-    /// Somebody deletes an object: it stays while it has finalizers.
-    pub(crate) fn delete(&mut self, resource: ResourceId, namespace: &str, name: &str) {
-        self.edit(
-            resource,
-            namespace,
-            name,
-            &json!({"metadata": {"deletionTimestamp": NOW}}),
-        );
-        self.collect(&(resource, namespace.to_owned(), name.to_owned()));
-    }
-
-    fn collect(&mut self, key: &Key) {
-        let Some(object) = self.objects.get(key) else {
-            return;
-        };
-        let metadata = &object["metadata"];
-        let is_held = metadata["finalizers"]
-            .as_array()
-            .is_some_and(|list| !list.is_empty());
-        if !metadata["deletionTimestamp"].is_null() && !is_held {
-            self.objects.remove(key);
-        }
+        self.edit(PPM, "games", name, change);
     }
 
     /// The agent of a node reports a result, as OpenKruise's does: results of probes that left the list go.
@@ -233,25 +200,15 @@ impl World {
         probes.find(|probe| probe["name"] == name).unwrap()["probe"].clone()
     }
 
-    fn keys(&self, resource: ResourceId) -> Vec<(String, String)> {
-        let of = self.objects.keys().filter(|(one, ..)| *one == resource);
-        of.map(|(_, namespace, name)| (namespace.clone(), name.clone()))
-            .collect()
-    }
-
     fn all_probes(&self) -> Vec<Arc<NodePodProbe>> {
-        let all = self.objects.iter().filter(|((one, ..), _)| *one == NPP);
-        all.map(|(_, object)| Arc::new(NodePodProbe::from_value(object.clone()).unwrap()))
+        let all = self.all(NPP);
+        all.map(|object| Arc::new(NodePodProbe::from_value(object.clone()).unwrap()))
             .collect()
     }
 
     pub(crate) fn plan_marker(&self, namespace: &str, name: &str, explain: Explain) -> Plan {
         let marker = PodProbeMarker::from_value(self.get(PPM, namespace, name).clone()).unwrap();
-        let pods = self
-            .objects
-            .iter()
-            .filter(|((one, within, _), _)| *one == ResourceId::PODS && within == namespace);
-        let pods = pods.map(|(_, pod)| decode::<PodView>(pod));
+        let pods = self.views::<PodView>(ResourceId::PODS, namespace).into_iter();
         let pods: Vec<Arc<PodView>> = pods
             .filter(|pod| marker.spec.selector.matches_by(|key| pod.labels.get(key)))
             .collect();
@@ -301,46 +258,13 @@ impl World {
         let Some(status) = &plan.status else {
             return !plan.writes.is_empty();
         };
-        let key = key(&status.target);
-        let current = self.objects.get(&key).is_some_and(|object| {
-            // A report for an object that has changed since is not written.
-            object["metadata"]["resourceVersion"] == *status.version
-        });
-        if current {
-            let (resource, namespace, name) = key;
-            self.edit(resource, &namespace, &name, &status.patch);
-        }
+        // A report for an object that has changed since is not written.
+        self.store.report(status);
         true
     }
 
     pub(crate) fn apply(&mut self, write: &Write, previous: &mut Option<String>) -> Result<(), Refused> {
-        let key = key(write.target());
-        let version = self.bump();
-        match write {
-            Write::Create { target, body, .. } => {
-                if self.objects.contains_key(&key) {
-                    return Err(Refused::AlreadyExists);
-                }
-                let uid = format!("uid-{}", self.version);
-                let object = create(body.render(), &target.name, &uid, version, NOW);
-                self.objects.insert(key, object);
-            }
-            Write::Patch {
-                part,
-                patch: change,
-                precondition,
-                ..
-            } => {
-                let object = self.objects.get_mut(&key).ok_or(Refused::NotFound)?;
-                patch(object, (*part, change, precondition), previous, version)?;
-                self.collect(&key);
-            }
-            Write::Delete { precondition, .. } => {
-                may_delete(self.objects.get(&key).ok_or(Refused::NotFound)?, precondition)?;
-                let (resource, namespace, name) = key;
-                self.delete(resource, &namespace, &name);
-            }
-        }
+        self.store.apply(write, previous)?;
         let line = format!("{} {}", write.intent().as_str(), write.target().name);
         self.written.push(line);
         Ok(())
@@ -351,16 +275,14 @@ impl World {
         let before = self.written.len();
         for _ in 0..50 {
             let mut has_written = false;
-            for (namespace, name) in self.keys(PPM) {
+            for (_, namespace, name) in self.keys(PPM) {
                 let plan = self.plan_marker(&namespace, &name, Explain::No);
                 has_written |= self.execute(&plan);
             }
-            let nodes: Vec<(String, String)> = self
-                .keys(ResourceId::NODES)
-                .into_iter()
-                .chain(self.keys(NPP))
-                .collect();
-            for (_, name) in nodes {
+            for name in [ResourceId::NODES, NPP]
+                .map(|resource| self.names(resource))
+                .concat()
+            {
                 let plan = self.plan_node(&name);
                 has_written |= self.execute(&plan);
             }
@@ -370,10 +292,6 @@ impl World {
         }
         panic!("the controllers never rest");
     }
-}
-
-fn key(target: &Target) -> Key {
-    (target.resource, target.namespace.clone(), target.name.clone())
 }
 
 impl Nodes for World {
