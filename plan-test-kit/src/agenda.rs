@@ -2,6 +2,8 @@
 //! that a plan forgot to ask.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::{SignedDuration, Timestamp};
 use kruise_plan_kit::Plan;
@@ -46,10 +48,25 @@ impl<K: Ord> Agenda<K> {
         self.0.remove(key);
     }
 
+    /// A write of the key was refused for the second time: the loop tries again a second later.
+    pub fn retry(&mut self, key: &K, now: Timestamp) {
+        if let Some(planned) = self.0.get_mut(key) {
+            let again = now + SignedDuration::from_secs(1);
+            planned.again = planned.again.map_or(again, |sooner| sooner.min(again)).into();
+        }
+    }
+
     /// All keys are to be planned, as after a start of the manager.
     pub fn clear(&mut self) {
         self.0.clear();
     }
+}
+
+/// A version of what a world has in fields that tests change as they like: it is another one if these are.
+pub fn fingerprint(state: &impl Debug) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    format!("{state:?}").hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -72,6 +89,8 @@ mod tests {
         agenda.note("a", 2, now, &plan);
         assert!(!agenda.is_due(&"a", 2, at(9)));
         assert!(agenda.is_due(&"a", 2, at(10)));
+        agenda.retry(&"a", now);
+        assert!(agenda.is_due(&"a", 2, at(1)));
         agenda.forget(&"a");
         assert!(agenda.is_due(&"a", 2, now));
     }

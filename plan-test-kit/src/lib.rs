@@ -25,7 +25,7 @@ mod text;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-pub use agenda::Agenda;
+pub use agenda::{Agenda, fingerprint};
 pub use budgets::{ReadBudgets, budget};
 pub use cases::{Letters, compare};
 pub use cluster::{Cluster, mounts, uid_of};

@@ -249,6 +249,9 @@ impl World {
         if memory.failed_copies != failed_before {
             // The next plan reports it.
             self.agenda.forget(&name.to_owned());
+        } else if !failed_before.is_empty() {
+            let now = self.store.now;
+            self.agenda.retry(&name.to_owned(), now);
         }
         self.memory.insert(name.to_owned(), memory);
     }

@@ -5,11 +5,11 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use kruise_api::persistentpodstate::PersistentPodState;
 use kruise_plan_kit::{
-    Explain, Memory, Plan, ResourceId, Write,
+    Explain, Memory, Need, Plan, ResourceId, Write,
     workloads::{Known, Workload},
 };
 use kruise_plan_podstate::persistentpodstate::{Generator, Nodes, Snapshot, plan};
-use kruise_plan_test_kit::{create, may_delete, merge, patch, text};
+use kruise_plan_test_kit::{Agenda, create, decode, fingerprint, may_delete, merge, patch, planned, text};
 use kruise_views::{NodeView, PodView, WorkloadView};
 use serde_json::{Value, json};
 
@@ -41,11 +41,8 @@ pub(crate) struct World {
     pub(crate) hides: Option<String>,
     /// Workloads that cannot be read, or not yet.
     pub(crate) known: Option<Known>,
+    agenda: Agenda<String>,
     version: u64,
-}
-
-fn decode<T: serde::de::DeserializeOwned>(object: &Value) -> Arc<T> {
-    Arc::new(serde_json::from_str(&object.to_string()).unwrap())
 }
 
 fn workload_of(group: &str, name: &str) -> Workload {
@@ -81,6 +78,7 @@ impl World {
             reads: 0,
             hides: None,
             known: None,
+            agenda: Agenda::default(),
             version: 1,
         };
         for (node, zone) in [
@@ -329,8 +327,14 @@ impl World {
                 }
             })
             .collect();
-        let mut memory = self.memory.get(name).cloned().unwrap_or_default();
-        for _ in 0..3 {
+        let memory = self.memory.get(name).cloned().unwrap_or_default();
+        let mut reads = 0;
+        let read = |need: &Need| {
+            reads += 1;
+            let found = || self.pods.get(&need.target().name).cloned();
+            self.hides.clone().map_or_else(|| Ok(found()), Err)
+        };
+        let plan = planned(&memory, read, |memory| {
             let snapshot = Snapshot {
                 namespace: NAMESPACE,
                 name,
@@ -339,25 +343,19 @@ impl World {
                 pods: &pods,
                 nodes: &Listed(&self.nodes),
                 generators: &generators,
-                memory: &memory,
+                memory,
                 explain,
             };
-            let planned = plan(&snapshot, self.now);
-            if planned.needs.is_empty() {
-                return planned;
-            }
-            assert!(planned.writes.is_empty() && planned.status.is_none() && planned.events.is_empty());
-            for need in planned.needs {
-                self.reads += 1;
-                if let Some(error) = &self.hides {
-                    memory.unread.insert(need, error.clone());
-                } else {
-                    let object = self.pods.get(&need.target().name).cloned();
-                    memory.read.insert(need, object);
-                }
-            }
-        }
-        panic!("a plan asks again and again");
+            plan(&snapshot, self.now)
+        });
+        self.reads += reads;
+        plan
+    }
+
+    /// Another number if anything is different that the controller reads.
+    fn state_of_all(&self) -> u64 {
+        let known = self.known.as_ref().map(std::mem::discriminant);
+        fingerprint(&(&self.nodes, &self.workloads, &self.pods, &self.states, known))
     }
 
     /// Carries a plan out. Returns whether anything was done.
@@ -444,13 +442,18 @@ impl World {
             .push(format!("{} {}", write.intent().as_str(), target.name));
     }
 
-    /// Runs the controller until it has nothing to do.
+    /// The controller runs until nothing is due.
     pub(crate) fn settle(&mut self) {
         for _ in 0..100 {
             let mut is_done = true;
             for name in self.keys() {
-                let plan = self.plan(&name, Explain::No);
-                is_done &= !self.execute(&name, plan);
+                let state = self.state_of_all();
+                if self.agenda.is_due(&name, state, self.now) {
+                    is_done = false;
+                    let plan = self.plan(&name, Explain::No);
+                    self.agenda.note(name.clone(), state, self.now, &plan);
+                    self.execute(&name, plan);
+                }
             }
             if is_done {
                 return;

@@ -9,12 +9,12 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::workloadspread::{Matched, WorkloadSpread, WorkloadSpreadStatus};
 use kruise_plan_kit::{
-    Explain, Memory, Plan, ResourceId, Write,
+    Explain, Memory, Need, Plan, ResourceId, Write,
     spread::{self, Choice, GoingPod, IGNORED, ListedKind, NewPod},
     workloads::Known,
 };
 use kruise_plan_spread::workloadspread::{Nodes, Snapshot, plan};
-use kruise_plan_test_kit::{decode, may_delete, merge, patch, text};
+use kruise_plan_test_kit::{Agenda, decode, fingerprint, may_delete, merge, patch, planned, text};
 use kruise_views::{NodeView, PodView, WorkloadView, numbers_of};
 use serde_json::{Value, json};
 
@@ -43,6 +43,7 @@ pub(crate) struct World {
     pub(crate) events: Vec<String>,
     /// Pods that were read.
     pub(crate) reads: usize,
+    agenda: Agenda<()>,
     version: u64,
 }
 
@@ -92,6 +93,7 @@ impl World {
             reports: Vec::new(),
             events: Vec::new(),
             reads: 0,
+            agenda: Agenda::default(),
             version: 1,
         }
     }
@@ -309,8 +311,12 @@ impl World {
         let target = self.known.clone().unwrap_or_else(|| Known::Found(Arc::new(view)));
         let pods: Vec<Arc<PodView>> = self.pods.values().map(decode).collect();
         let replica_sets: Vec<Arc<WorkloadView>> = self.replica_sets.values().map(decode).collect();
-        let mut memory = self.memory.clone();
-        for _ in 0..3 {
+        let mut reads = 0;
+        let read = |need: &Need| {
+            reads += 1;
+            Ok(self.pods.get(&need.target().name).cloned())
+        };
+        let plan = planned(&self.memory, read, |memory| {
             let snapshot = Snapshot {
                 spread: &spread,
                 target: &target,
@@ -319,21 +325,20 @@ impl World {
                 nodes: &Listed(&self.nodes),
                 listed: &self.listed,
                 before: &self.before,
-                memory: &memory,
+                memory,
                 explain,
             };
-            let planned = plan(&snapshot, self.now);
-            if planned.needs.is_empty() {
-                return planned;
-            }
-            assert!(planned.writes.is_empty() && planned.status.is_none());
-            for need in planned.needs {
-                self.reads += 1;
-                let object = self.pods.get(&need.target().name).cloned();
-                memory.read.insert(need, object);
-            }
-        }
-        panic!("a plan asks again and again");
+            plan(&snapshot, self.now)
+        });
+        self.reads += reads;
+        plan
+    }
+
+    /// Another number if anything is different that the controller reads.
+    fn state(&self) -> u64 {
+        let known = self.known.as_ref().map(std::mem::discriminant);
+        let objects = (&self.spread, &self.workload, &self.replica_sets, &self.pods);
+        fingerprint(&(objects, &self.nodes, self.listed.len(), &self.before, known))
     }
 
     /// Carries a plan out. Returns whether anything was done.
@@ -387,13 +392,16 @@ impl World {
         self.written.push(format!("{} {name}", write.intent().as_str()));
     }
 
-    /// Runs the controller until it has nothing to do.
+    /// The controller runs until nothing is due.
     pub(crate) fn settle(&mut self) {
         for _ in 0..20 {
-            let plan = self.plan(Explain::No);
-            if !self.execute(plan) {
+            let state = self.state();
+            if !self.agenda.is_due(&(), state, self.now) {
                 return;
             }
+            let plan = self.plan(Explain::No);
+            self.agenda.note((), state, self.now, &plan);
+            self.execute(plan);
         }
         panic!("the controller never rests: {:?}", self.written);
     }

@@ -8,7 +8,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::uniteddeployment::{Child, UnitedDeployment};
 use kruise_plan_kit::{Explain, Memory, Phase, Plan, ResourceId, Write};
-use kruise_plan_test_kit::{create, decode, may_delete, merge, patch, text};
+use kruise_plan_test_kit::{Agenda, create, decode, fingerprint, may_delete, merge, patch, text};
 use kruise_plan_united::{Snapshot, Workload, plan, resource};
 use kruise_views::RevisionView;
 use serde_json::{Value, json};
@@ -39,6 +39,7 @@ pub(crate) struct World {
     pub(crate) refuses: Option<String>,
     /// The version of workloads of ours.
     pub(crate) served: &'static str,
+    agenda: Agenda<()>,
     version: u64,
 }
 
@@ -75,6 +76,7 @@ impl World {
             events: Vec::new(),
             refuses: None,
             served: "v1beta1",
+            agenda: Agenda::default(),
             version: 1,
         }
     }
@@ -367,13 +369,20 @@ impl World {
     /// The controller runs once.
     pub(crate) fn reconcile(&mut self) -> bool {
         let plan = self.plan(Explain::No);
+        self.agenda.note((), self.state(), self.now, &plan);
         self.execute(plan)
     }
 
-    /// Everything runs until nothing changes, without time passing.
+    /// Another number if anything is different that the controller reads.
+    fn state(&self) -> u64 {
+        let objects = (&self.united, &self.workloads, &self.pods, &self.revisions);
+        fingerprint(&(objects, &self.memory, &self.refuses, self.served))
+    }
+
+    /// Everything runs until nothing changes, without time passing. The controller plans when it has a reason.
     pub(crate) fn settle(&mut self) {
         for _ in 0..200 {
-            let acted = self.reconcile();
+            let acted = self.agenda.is_due(&(), self.state(), self.now) && self.reconcile();
             let moved = self.run_workloads();
             if !moved && (!acted || self.refuses.is_some()) {
                 return;
