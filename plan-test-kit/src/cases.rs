@@ -19,6 +19,18 @@ use crate::{Labelled, strategic};
 /// # Panics
 /// If there are fewer than `least` files, `run` refuses one, or one differs from what is beside it.
 pub fn compare(folder: &Path, least: usize, run: impl Fn(&str) -> Result<String, String>) {
+    compare_all(folder, least, |text| Ok([("plan", run(text)?)]));
+}
+
+/// As [`compare`], with several files beside each: by their extensions. One without a text does not exist.
+///
+/// # Panics
+/// As [`compare`].
+pub fn compare_all<const N: usize>(
+    folder: &Path,
+    least: usize,
+    run: impl Fn(&str) -> Result<[(&'static str, String); N], String>,
+) {
     let bless = env::var_os("UPDATE_EXPECT").is_some();
     let mut wrong = Vec::new();
     let files = fs::read_dir(folder).unwrap();
@@ -33,24 +45,29 @@ pub fn compare(folder: &Path, least: usize, run: impl Fn(&str) -> Result<String,
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
         let run = catch_unwind(AssertUnwindSafe(|| run(&text)));
-        let actual = match run.unwrap_or_else(|_| Err("it panicked, see above".into())) {
-            Ok(actual) => actual,
-            Err(problem) => {
-                wrong.push(format!("{}\n{problem}", file.display()));
-                continue;
+        match run.unwrap_or_else(|_| Err("it panicked, see above".into())) {
+            Ok(texts) => {
+                let different = texts
+                    .iter()
+                    .filter_map(|(kind, text)| difference(&file.with_extension(kind), text, bless));
+                wrong.extend(different);
             }
-        };
-        let beside = file.with_extension("plan");
-        if bless {
-            fs::write(&beside, &actual).unwrap();
-        }
-        let expected = fs::read_to_string(&beside).unwrap_or_default();
-        if actual != expected {
-            let file = file.display();
-            wrong.push(format!("{file}\n--- expected\n{expected}\n--- planned\n{actual}"));
+            Err(problem) => wrong.push(format!("{}\n{problem}", file.display())),
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// What differs from the text in a file, which is written anew if it is to be blessed.
+fn difference(file: &Path, actual: &str, bless: bool) -> Option<String> {
+    if bless && actual.is_empty() {
+        let _absent = fs::remove_file(file);
+    } else if bless {
+        fs::write(file, actual).unwrap();
+    }
+    let expected = fs::read_to_string(file).unwrap_or_default();
+    let file = file.display();
+    (actual != expected).then(|| format!("{file}\n--- expected\n{expected}\n--- planned\n{actual}"))
 }
 
 /// Templates by letter, and the revisions that stand for them.

@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 
 pub use agenda::{Agenda, fingerprint};
 pub use budgets::{ReadBudgets, budget};
-pub use cases::{Letters, compare};
+pub use cases::{Letters, compare, compare_all};
 pub use cluster::{Cluster, mounts, uid_of};
 pub use fleet::{FLEETS, Fleet, collection, resource};
 pub use placement::{decode, node_of, pinned, placed};
@@ -35,7 +35,7 @@ pub use pods::{Labelled, change, pod, wrote};
 pub use rounds::{Expected, differences, line, node};
 pub use server::{Refused, create, may_delete, merge, patch, strategic};
 pub use store::{Key, Store, key_of, planned};
-pub use text::spoken;
+pub use text::{decisions, reasons, spoken};
 
 /// RFC 3339 as servers write it.
 pub fn text(time: Timestamp) -> String {

@@ -5,8 +5,27 @@ use std::fmt::Write as _;
 use kruise_plan_kit::{Part, Plan, Precondition, Write};
 use serde_json::json;
 
-/// The plan, one decision a line.
+/// The plan, one decision a line, and its reasons.
 pub fn spoken(plan: &Plan) -> String {
+    decisions(plan) + &reasons(plan)
+}
+
+/// Why it is as it is, a line for each reason.
+pub fn reasons(plan: &Plan) -> String {
+    let mut out = String::new();
+    for why in &plan.why {
+        let about = if why.about.is_empty() {
+            "the set"
+        } else {
+            &why.about
+        };
+        writeln!(out, "why {about}: {}", why.text).unwrap();
+    }
+    out
+}
+
+/// The plan without its reasons.
+pub fn decisions(plan: &Plan) -> String {
     let mut out = String::new();
     for object in &plan.writes {
         for (index, step) in object.steps.iter().enumerate() {
@@ -34,14 +53,6 @@ pub fn spoken(plan: &Plan) -> String {
     }
     if let Some(requeue) = plan.requeue {
         writeln!(out, "again in {requeue:?}").unwrap();
-    }
-    for why in &plan.why {
-        let about = if why.about.is_empty() {
-            "the set"
-        } else {
-            &why.about
-        };
-        writeln!(out, "why {about}: {}", why.text).unwrap();
     }
     out
 }

@@ -1,5 +1,6 @@
-//! Plans as text. Each file in `tests/cases` describes a set, its revisions and pods; the plan for it stands beside it.
-//! Run with `UPDATE_EXPECT=1` to write the plans anew, and read the difference.
+//! Plans as text. Each file in `tests/cases` describes a set, its revisions and pods, and which writes the plan then has. These are
+//! worked out from the requirements and are in the file itself; the whole plan is beside it, and its reasons are in a file
+//! of their own. Run with `UPDATE_EXPECT=1` to write both anew, and read the difference.
 //!
 //! A pod is one line: name, revision letter, and words for what is special about it; without any it is available.
 
@@ -7,7 +8,9 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use jiff::Timestamp;
 use kruise_plan_kit::{ResourceId, Target, inplace::VerticalScaling, revision};
-use kruise_plan_test_kit::{Letters, budget, compare, merge, pod, spoken, text};
+use kruise_plan_test_kit::{
+    Expected, Letters, budget, compare_all, decisions, differences, line, merge, pod, reasons, text,
+};
 use kruise_plan_workloads::cloneset::Explain;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -97,6 +100,8 @@ struct Case {
     scale_error: Option<String>,
     /// What it said to the last attempt to update.
     update_error: Option<String>,
+    /// The writes of the plan, in any order: `verb name`, those of one object joined by `then`.
+    writes: Vec<String>,
 }
 
 fn first() -> String {
@@ -243,7 +248,7 @@ fn owner() -> Value {
 #[test]
 fn every_case_gives_the_plan_that_stands_beside_it() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
-    compare(&folder, 41, |text| {
+    compare_all(&folder, 231, |text| {
         let case: Case = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
         let names = Letters::of("web", &base_template(), &case.templates);
         let world = world(&case, &names);
@@ -255,6 +260,17 @@ fn every_case_gives_the_plan_that_stands_beside_it() {
                 .collect::<Vec<_>>(),
             Explain::Yes,
         );
-        Ok(format!("{}\n\n{}", case.about, names.spoken(spoken(&plan))))
+        let expected = Expected {
+            writes: &case.writes,
+            events: None,
+            again: None,
+            why: &[],
+        };
+        let wrong = differences(&plan, &expected, |text| names.spoken(text), line);
+        if !wrong.is_empty() {
+            return Err(wrong.join("\n"));
+        }
+        let decided = format!("{}\n\n{}", case.about, names.spoken(decisions(&plan)));
+        Ok([("plan", decided), ("why", names.spoken(reasons(&plan)))])
     });
 }
