@@ -34,6 +34,7 @@ use clap::Args;
 use kruise_api::kinds::ALL;
 use kruise_api::names::DATA_OF_THE_MANAGER;
 
+use crate::manifests::NO_IMAGE;
 use objects::Templated;
 
 pub use values::{ChartValue, Effect};
@@ -150,7 +151,11 @@ fn template(objects: &[Templated]) -> String {
 /// The names of the definitions, as a list of a template.
 fn checks() -> String {
     let names: Vec<String> = ALL.into_iter().map(|kind| format!("`{}`", kind.name())).collect();
-    gates::READ.to_owned() + kinds::READ + &CHECKS.replace("@DEFINITIONS", &names.join(" "))
+    let checks = CHECKS
+        .replace("@DEFINITIONS", &names.join(" "))
+        .replace("@NO_IMAGE", &NO_IMAGE.replace('\n', "\\n"))
+        .replace("@HELP", IMAGE_VALUES);
+    gates::READ.to_owned() + kinds::READ + &checks
 }
 
 const CHART: &str = "\
@@ -164,11 +169,9 @@ kubeVersion: \">=1.28.0-0\"
 ";
 
 const HELPERS: &str = "\
-{{/* The image of the manager. The repository of OpenKruise, which files of values have, stands for the default. */}}
+{{/* The image of the manager. */}}
 {{- define \"kruise.image\" }}
-{{- $image := .Values.manager.image }}
-{{- if eq $image.repository \"openkruise/kruise-manager\" }}kruise/kruise-manager:v{{ .Chart.AppVersion }}
-{{- else }}{{ $image.repository }}:{{ $image.tag }}{{ end }}
+{{- $image := .Values.manager.image }}{{ $image.repository }}:{{ $image.tag }}
 {{- end }}
 
 {{/* The image of the check before the release is uninstalled. */}}
@@ -180,11 +183,18 @@ const HELPERS: &str = "\
 
 ";
 
+/// How an image is given.
+const IMAGE_VALUES: &str =
+    "  --set manager.image.repository=registry.example.com/kruise --set manager.image.tag=dev";
+
 const CHECKS: &str = "\
 {{/* What would go wrong later is refused here. */}}
-{{- $repository := .Values.manager.image.repository }}
-{{- if and (regexMatch \"(^|/)openkruise/kruise-manager$\" $repository) (ne $repository \"openkruise/kruise-manager\") }}
-{{- fail (printf \"manager.image.repository: %s is an image of OpenKruise, which needs the chart of OpenKruise; leave the value out, or give the place of your copy of this project's image\" $repository) }}
+{{- $image := .Values.manager.image }}
+{{- if regexMatch \"(^|/)openkruise/kruise-manager$\" $image.repository }}
+{{- fail (printf \"manager.image.repository: %s is an image of OpenKruise, which this chart does not run. Its own image is needed:\n@HELP\" $image.repository) }}
+{{- end }}
+{{- if not (and $image.repository $image.tag) }}
+{{- fail \"manager.image: @NO_IMAGE\n@HELP\" }}
 {{- end }}
 {{- range $name := list @DEFINITIONS }}
 {{- if not (and $.Values.crds.managed (index $kinds (first (splitList \".\" $name)))) }}
@@ -229,9 +239,6 @@ Kruise {{ .Chart.AppVersion }} is installed in the namespace {{ .Values.installa
 
 The managers are ready when this ends:
   kubectl --namespace {{ .Values.installation.namespace }} rollout status deployment/kruise-controller-manager
-{{- if eq .Values.manager.image.repository \"openkruise/kruise-manager\" }}
-- manager.image is that of OpenKruise; {{ include \"kruise.image\" . }} runs instead.
-{{- end }}
 @VALUES
 ";
 

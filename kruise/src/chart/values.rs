@@ -169,15 +169,15 @@ fn of_manager() -> Vec<ChartValue> {
         ),
         used(
             "manager.image.repository",
-            json!("kruise/kruise-manager"),
+            json!(""),
             TEXT,
-            "image. openkruise/kruise-manager stands for this default, too, and its tag is ignored then",
+            "image of this project, which must be given",
         ),
         used(
             "manager.image.tag",
-            json!(concat!("v", env!("CARGO_PKG_VERSION"))),
+            json!(""),
             TEXT,
-            "tag of the image",
+            "tag of the image, which must be given",
         ),
         used(
             "manager.image.pullPolicy",

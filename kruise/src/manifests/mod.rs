@@ -7,7 +7,7 @@ pub(crate) mod rbac;
 pub(crate) mod reach;
 pub(crate) mod workload;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use kruise_admission::manifests as webhooks;
 use kruise_admission::table::{self, Subject};
@@ -45,8 +45,8 @@ pub struct Options {
     /// Namespace of the manager.
     #[arg(long, default_value = NAMESPACE)]
     namespace: String,
-    /// Image of the manager.
-    #[arg(long, default_value = concat!("kruise/kruise-manager:v", env!("CARGO_PKG_VERSION")))]
+    /// Image of the manager and the agent, such as `registry.example.com/kruise:dev`. None is published yet.
+    #[arg(long, default_value = "")]
     image: String,
     /// Managers to run; one leads, all answer webhooks.
     #[arg(long, default_value_t = 2)]
@@ -79,8 +79,16 @@ pub struct Options {
     webhook_url: Option<String>,
 }
 
-/// All objects as a multi-document YAML text.
+/// What to do without an image: `cargo xtask image` makes one, and no name of one that does not exist is printed.
+pub(crate) const NO_IMAGE: &str =
+    "no image is given, and none is published yet. Build one and push it to a registry of yours:
+  cargo xtask image && crane push target/image/oci registry.example.com/kruise:dev";
+
+/// All objects as a multi-document YAML text. An error if something would run without an image.
 pub fn render(options: &Options) -> anyhow::Result<String> {
+    if options.image.is_empty() && (options.agent || !options.without_manager) {
+        bail!("{NO_IMAGE}\nThen add its name: --image registry.example.com/kruise:dev");
+    }
     let gates = crate::gates::Gates::parse(&options.feature_gates, "")?;
     yaml(&objects(options, &gates))
 }
@@ -189,6 +197,8 @@ fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use clap::FromArgMatches;
+
     use super::*;
 
     fn printed(only: &str) -> Vec<Value> {
@@ -274,6 +284,25 @@ mod tests {
             together.extend(webhooks);
         }
         assert_eq!(together, all_webhooks);
+    }
+
+    #[test]
+    fn nothing_is_printed_that_would_run_without_an_image() {
+        let options = |text: &str| {
+            let words = ["manifests"].into_iter().chain(text.split_whitespace());
+            let mut command = Options::augment_args(clap::Command::new("manifests"));
+            Options::from_arg_matches(&command.get_matches_from_mut(words)).unwrap()
+        };
+        for refused in ["", "--without-manager --agent"] {
+            let error = render(&options(refused)).unwrap_err().to_string();
+            assert!(
+                error.contains("cargo xtask image") && error.contains("--image"),
+                "{error}"
+            );
+        }
+        for printed in ["--image=example/kruise:1", "--without-manager"] {
+            render(&options(printed)).unwrap();
+        }
     }
 
     #[test]

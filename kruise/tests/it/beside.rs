@@ -11,7 +11,7 @@ use crate::older::{Cluster, DEFINITIONS, name, problems};
 
 /// What `kruise manifests` prints with these arguments.
 pub(crate) fn printed(arguments: &[&str]) -> Vec<Value> {
-    let ended = Folder::new().kruise(&[&["manifests"], arguments].concat());
+    let ended = Folder::new().kruise(&[&["manifests", "--image=example/kruise:1"], arguments].concat());
     ended.assert(0, &[]);
     let documents = ended.output.split("---\n").filter(|text| !text.trim().is_empty());
     documents

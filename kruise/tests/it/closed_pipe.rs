@@ -19,7 +19,7 @@ fn a_closed_pipe_ends_no_command_with_a_panic_or_an_error() {
         "kind: SidecarSet\nmetadata: {name: logs}\nspec: {selector: {matchLabels: {app: web}}, containers: []}\n",
     );
     for arguments in [
-        &["manifests"][..],
+        &["manifests", "--image=example/kruise:1"][..],
         &["crds"],
         &["inject", "--filename", &pod, "--with", &sets],
         &["--help"],

@@ -46,6 +46,13 @@ impl Lab {
         }
     }
 
+    /// Installs the release with the values of OpenKruise's chart and further ones.
+    fn install(&self, values: &[&str]) {
+        let image = "--set=manager.image.repository=lab.test/kruise,manager.image.tag=dev";
+        let install = ["install", "kruise", &self.chart, "--values", &upstream(), image];
+        self.must(&[&install[..], values, &["--wait", "--timeout=8m"]].concat());
+    }
+
     fn helm(&self, arguments: &[&str]) -> Output {
         let helm = std::env::var("HELM").unwrap_or_else(|_| "helm".into());
         let mut command = Command::new(helm);
@@ -130,16 +137,14 @@ fn upstream() -> String {
 fn helm_installs_managers_that_update_a_pod_in_place_and_uninstalls_them_when_nothing_needs_them() {
     let lab = Lab::new();
     assert_eq!(lab.definitions(), [""; 0], "the cluster has had nothing of ours");
-    let install = ["install", "kruise", &lab.chart, "--values", &upstream()];
     let socket = socket();
-    let socket = socket.each_ref().map(String::as_str);
-    lab.must(&[&install[..], &socket, &["--wait", "--timeout=8m"]].concat());
+    lab.install(&socket.each_ref().map(String::as_str));
     let managers = lab.managers();
     assert_eq!(managers.len(), 2);
     for manager in &managers {
         let status = &manager["status"]["containerStatuses"][0];
         assert_eq!(status["restartCount"], 0, "{}", lab.state());
-        assert!(text(status, "/imageID").contains("kruise/kruise-manager@sha256:"));
+        assert!(text(status, "/imageID").contains("lab.test/kruise@sha256:"));
     }
     until_the_agent_runs(&lab);
     restart_restricted(&lab, &managers);
@@ -166,9 +171,7 @@ fn helm_installs_managers_that_update_a_pod_in_place_and_uninstalls_them_when_no
 fn clonesets_alone_are_updated_under_the_rights_of_their_chart() {
     let lab = Lab::new();
     assert_eq!(lab.definitions(), [""; 0], "the cluster has nothing of ours");
-    let install = ["install", "kruise", &lab.chart, "--values", &upstream()];
-    let alone = ["--set", "installation.only=clonesets"];
-    lab.must(&[&install[..], &alone, &["--wait", "--timeout=8m"]].concat());
+    lab.install(&["--set", "installation.only=clonesets"]);
     let definition = "customresourcedefinition.apiextensions.k8s.io/clonesets.apps.kruise.io";
     assert_eq!(lab.definitions(), [definition]);
     until_webhooks_answer(lab.kubectl.kubeconfig()).unwrap();

@@ -66,7 +66,7 @@ fn the_manager_runs_in_a_namespace_that_enforces_pod_security_restricted() {
         .run(&["label", "namespace", "restricted", enforced])
         .unwrap();
     let output = Command::new(variable("KRUISE_E2E_BIN"))
-        .args(["manifests", "--namespace=restricted"])
+        .args(["manifests", "--namespace=restricted", "--image=example/kruise:1"])
         .output()
         .unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();

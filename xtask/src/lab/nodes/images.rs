@@ -5,6 +5,7 @@
 //! | `lab.test/web:1`, `:2`, `:3` | serves its version on port 80, or `PORT`, at `/version` |
 //! | `lab.test/web:two` | another name of `lab.test/web:2` |
 //! | `lab.test/tool:1` | nothing; has a shell and a few commands |
+//! | `lab.test/kruise:dev` | the image of the manager, if it is tested |
 //! | `lab.test/pause:1` | what keeps a pod's sandbox |
 //!
 //! Beside them is the image of the manager, under its own name, where managers run as pods.
@@ -82,8 +83,8 @@ fn push(registry: &Registry<'_>, name: &str, tags: &[&str], layer: &[u8], comman
         .try_for_each(|tag| registry.push_manifest(name, tag, &manifest))
 }
 
-/// The name and tag of the manager's image in manifests and chart.
-const MANAGER: (&str, &str) = ("kruise/kruise-manager", concat!("v", env!("CARGO_PKG_VERSION")));
+/// The name and tag of the manager's image.
+const MANAGER: (&str, &str) = ("kruise", "dev");
 
 /// Pushes the image of a layout for this platform as that of the manager.
 pub(super) fn push_layout(registry: &Registry<'_>, layout: &Path) -> Result<()> {
