@@ -4,6 +4,16 @@
 //! and of what was looked up so far. It ends in a [`Response`], or names the [`Lookup`](lookup::Lookup)s that are missing and
 //! is made again with their results. The envelope, HTTP, TLS and the lookups themselves are the caller's.
 //!
+//! # How a review ends
+//! - [`Response`]: the answer.
+//! - `Missing`, `Retry`: lookups to make first. The caller answers them from its caches, then by a GET within the time limit, and
+//!   makes the review again.
+//! - `Widen`: further requests need a webhook before this object may be stored. The caller adds a match condition to the registered
+//!   one, waits for the API servers, and sends the response.
+//! - `Write`: a status has to be stored first, as for the charge of a budget. The caller makes the review again on the newest version,
+//!   together with all that wait for the same object, stores what they want in one write, and makes each once more on what is stored.
+//! - `Refused`: a guard refuses, which the caller also counts, logs and reports as an event.
+//!
 //! # What it promises
 //! - Objects stay raw JSON and changes are minimal patches, so fields newer than this program survive.
 //! - A patch is computed once and serialised once: a [`Response`] holds the text that is sent.

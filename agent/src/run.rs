@@ -1,4 +1,8 @@
 //! The loop of the process: events in, effects out.
+//!
+//! Each effect is a task of its own. Its end is the answer, and dropping it cancels its call. A task that panics ends the process,
+//! because an answer would be missing for ever. A runtime that is away ends nothing: it is looked for again, `/healthz` names it, and an
+//! event on the NodeImage says so.
 
 use std::collections::BTreeMap;
 use std::future::pending;
