@@ -14,6 +14,9 @@ use crate::disruption::Evictions;
 use crate::pod::sidecars::{Reach, expressions};
 use crate::table::Phase;
 
+/// Longest condition, in bytes, that is not the widest.
+const LENGTH: usize = 2 * 1024;
+
 /// A condition that a webhook must have, because of an object that is about to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Widening {
@@ -94,14 +97,16 @@ impl Widening {
         }
     }
 
-    /// Conditions in CEL that hold of everything that it must hold of, from the narrowest to the widest.
+    /// Conditions in CEL that hold of everything that it must hold of, from the narrowest to the widest. The widest of an object in a
+    /// namespace does not leave it. None but the widest is long: they share the room of one configuration.
     pub fn conditions(&self) -> Vec<String> {
-        const EVERY: &str = "true";
-        let [exact, wider] = match &self.requests {
+        let mut conditions = match &self.requests {
             Requests::Pods(reaches) => expressions(reaches),
-            // There is nothing between one namespace and all of them.
-            Requests::Evictions(reach) => [reach.expression(), reach.expression()],
+            Requests::Evictions(reach) => vec![reach.expression()],
         };
-        vec![exact, wider, EVERY.to_owned()]
+        let widest = conditions.pop();
+        conditions.retain(|one| one.len() <= LENGTH);
+        conditions.extend(widest);
+        conditions
     }
 }

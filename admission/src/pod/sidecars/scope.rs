@@ -2,13 +2,19 @@
 //! WorkloadSpreads: one match condition, in CEL.
 //!
 //! It holds for every pod that a set may be injected into, that a budget may cover, that may have a record, probes or a subset,
-//! and for no other that labels and the name of the namespace tell apart. Labels of namespaces cannot be said in it: pods that only those keep out come, and leave as they were.
-//! What gets too long is said wider, never wrong: by the keys of labels alone, and at last for all pods.
+//! and for no other that labels and the name of the namespace tell apart. Labels of namespaces cannot be said in it: pods that only
+//! those keep out come, and leave as they were.
+//!
+//! What gets too long is said wider, never wrong: by the keys of labels alone, and at last for all pods. Who uses up the room pays for
+//! it: the namespace whose objects take most of it is widened first, and never beyond itself. So no tenant makes the pods of
+//! others depend on a manager. All pods come only if that is not enough, which takes thousands of namespaces, or SidecarSets, which
+//! are in no namespace.
 //!
 //! No text of a set gets into the expression but what can be a label, which needs no escaping: no stored pod has
 //! anything else, so a requirement of anything else is decided already.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kruise_api::{
     meta::LabelSelector, names::podprobemarker::POD_MARKERS, persistentpodstate::PersistentPodState,
@@ -27,6 +33,13 @@ pub const LENGTH: usize = 32 * 1024;
 const EVERY: &str = "true";
 /// The condition of pods with an owner.
 const OWNED: &str = "has(object.metadata.ownerReferences)";
+/// The condition of pods with annotations.
+const ANNOTATED: &str = "has(object.metadata.annotations)";
+/// The name of a namespace follows, or those of several in a list.
+const IN_NAMESPACE: &str = "request.namespace == ";
+const IN_NAMESPACES: &str = "request.namespace in [";
+/// Between alternatives.
+const OR: &str = " || ";
 /// What is said about the labels of a pod, `l`, is between this and [`TAIL`].
 const HEAD: &str = "[has(object.metadata.labels) ? object.metadata.labels : {}].exists(l, ";
 const TAIL: &str = ")";
@@ -34,10 +47,36 @@ const TAIL: &str = ")";
 /// Which pods one set or budget is for, as conditions in CEL.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reach {
+    /// The namespace of the object, as a literal; `None` if it is in none.
+    namespace: Option<String>,
     /// Holds of the pods that the set matches, as far as labels and the name of the namespace tell.
     exact: String,
     /// Holds of them, and of others that have one of the labels with another value.
     by_key: String,
+}
+
+/// How wide it is said what a reach is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Width {
+    Exact,
+    ByKey,
+    /// All pods of the namespace; all pods, for an object that is in none.
+    Whole,
+}
+
+impl Width {
+    fn next(self) -> Option<Self> {
+        match self {
+            Self::Exact => Some(Self::ByKey),
+            Self::ByKey => Some(Self::Whole),
+            Self::Whole => None,
+        }
+    }
+}
+
+/// Holds of pods one of whose owners, `o`, passes a test.
+fn owned_by(test: &str) -> String {
+    format!("{OWNED} && object.metadata.ownerReferences.exists(o, {test})")
 }
 
 /// Holds of the pods of a namespace that a selector matches.
@@ -60,6 +99,7 @@ impl Reach {
             return None;
         }
         Some(Self {
+            namespace: None,
             exact: alternative(&set.matcher)?,
             by_key: by_key(&set.matcher.pods),
         })
@@ -68,36 +108,21 @@ impl Reach {
     /// Of a budget: of the pods that it may cover. Which workload a pod belongs to does not say the pod alone, but one that a
     /// workload owns says that it has an owner.
     pub fn of_budget(budget: &PodUnavailableBudget) -> Option<Self> {
-        let in_namespace = |pods: &LabelSelector| in_namespace(pods, &budget.metadata.namespace);
+        let namespace = &budget.metadata.namespace;
         if budget.spec.target_ref.is_some() {
-            let exact = format!("{} && {OWNED}", in_namespace(&LabelSelector::default())?);
-            let by_key = exact.clone();
-            return Some(Self { exact, by_key });
+            return Self::in_namespace(namespace, OWNED, OWNED);
         }
         let selector = budget.spec.selector.as_ref().filter(|one| !one.is_empty())?;
-        Some(Self {
-            exact: in_namespace(selector)?,
-            by_key: by_key(selector),
-        })
+        Self::selected(selector, namespace)
     }
 
     /// Of a PodProbeMarker: of the pods that its selector matches, and of those of its namespace that name their markers.
     pub fn of_probe_marker(marker: &PodProbeMarker) -> Vec<Self> {
         let namespace = &marker.metadata.namespace;
         let selector = Some(&marker.spec.selector).filter(|one| !one.is_empty());
-        let selected = selector.and_then(|selector| {
-            Some(Self {
-                exact: in_namespace(selector, namespace)?,
-                by_key: by_key(selector),
-            })
-        });
-        let named = quote(namespace).map(|namespace| {
-            let exact = format!(
-                "request.namespace == {namespace} && has(object.metadata.annotations) && '{POD_MARKERS}' in object.metadata.annotations"
-            );
-            let by_key = exact.clone();
-            Self { exact, by_key }
-        });
+        let selected = selector.and_then(|selector| Self::selected(selector, namespace));
+        let named = format!("{ANNOTATED} && '{POD_MARKERS}' in object.metadata.annotations");
+        let named = Self::in_namespace(namespace, &named, &named);
         selected.into_iter().chain(named).collect()
     }
 
@@ -105,13 +130,8 @@ impl Reach {
     pub fn of_pod_state(state: &PersistentPodState) -> Option<Self> {
         let target = &state.spec.target_ref;
         let (kind, name) = (quote(&target.kind)?, quote(&target.name)?);
-        let namespace = format!("request.namespace == {}", quote(&state.metadata.namespace)?);
-        Some(Self {
-            exact: format!(
-                "{namespace} && {OWNED} && object.metadata.ownerReferences.exists(o, o.kind == {kind} && o.name == {name})"
-            ),
-            by_key: format!("{namespace} && {OWNED}"),
-        })
+        let exact = owned_by(&format!("o.kind == {kind} && o.name == {name}"));
+        Self::in_namespace(&state.metadata.namespace, &exact, OWNED)
     }
 
     /// Of a WorkloadSpread: of pods that its target controls. What a ReplicaSet or a workload of a kind that administrators list
@@ -119,15 +139,40 @@ impl Reach {
     pub fn of_spread(spread: &WorkloadSpread) -> Option<Self> {
         let target = spread.spec.target_ref.as_ref()?;
         let (kind, name) = (quote(&target.kind)?, quote(&target.name)?);
-        let namespace = format!("request.namespace == {}", quote(&spread.metadata.namespace)?);
-        let owned = format!("{namespace} && {OWNED}");
-        let by = |test: &str| format!("{owned} && object.metadata.ownerReferences.exists(o, {test})");
         let exact = match (target.group(), target.kind.as_str()) {
-            ("apps", "Deployment") => by("o.kind == 'ReplicaSet'"),
-            (group, of) if is_known(group, of, &[]) => by(&format!("o.kind == {kind} && o.name == {name}")),
-            _ => owned.clone(),
+            ("apps", "Deployment") => owned_by("o.kind == 'ReplicaSet'"),
+            (group, of) if is_known(group, of, &[]) => {
+                owned_by(&format!("o.kind == {kind} && o.name == {name}"))
+            }
+            _ => OWNED.to_owned(),
         };
-        Some(Self { exact, by_key: owned })
+        Self::in_namespace(&spread.metadata.namespace, &exact, OWNED)
+    }
+
+    /// Of an object in a namespace: of the pods there of which these hold.
+    fn in_namespace(namespace: &str, exact: &str, by_key: &str) -> Option<Self> {
+        let namespace = quote(namespace)?;
+        let of = |test: &str| format!("{IN_NAMESPACE}{namespace} && {test}");
+        Some(Self {
+            exact: of(exact),
+            by_key: of(by_key),
+            namespace: Some(namespace),
+        })
+    }
+
+    /// Of an object in a namespace that selects pods there.
+    fn selected(pods: &LabelSelector, namespace: &str) -> Option<Self> {
+        let by_key = by_key(pods);
+        let by_key = if by_key == EVERY {
+            format!("{IN_NAMESPACE}{}", quote(namespace)?)
+        } else {
+            format!("{IN_NAMESPACE}{} && {by_key}", quote(namespace)?)
+        };
+        Some(Self {
+            exact: in_namespace(pods, namespace)?,
+            by_key,
+            namespace: Some(quote(namespace)?),
+        })
     }
 
     /// Of all sets.
@@ -135,12 +180,17 @@ impl Reach {
         sets.iter().filter_map(|set| Self::of(set)).collect()
     }
 
-    fn exact(&self) -> &str {
-        &self.exact
-    }
-
-    fn by_key(&self) -> &str {
-        &self.by_key
+    /// As wide as this; names of namespaces whose pods all count are in `whole` instead.
+    fn say<'r>(&'r self, width: Width, whole: &mut BTreeSet<&'r str>) -> Option<&'r str> {
+        match (width, &self.namespace) {
+            (Width::Exact, _) => Some(&self.exact),
+            (Width::ByKey, _) => Some(&self.by_key),
+            (Width::Whole, None) => Some(EVERY),
+            (Width::Whole, Some(namespace)) => {
+                whole.insert(namespace);
+                None
+            }
+        }
     }
 
     /// Does a condition hold of all its pods? Certain if true: a condition that is written in another way than here is
@@ -151,12 +201,20 @@ impl Reach {
         is_plain && self.is_within_plain(condition)
     }
 
+    /// Is it of a namespace that is one of several in this test?
+    fn is_in_one_of(&self, test: &str) -> bool {
+        let names = test
+            .strip_prefix(IN_NAMESPACES)
+            .and_then(|rest| rest.strip_suffix(']'));
+        let is_own = |name: &str| self.namespace.as_deref() == Some(name);
+        names.is_some_and(|names| names.split(", ").any(is_own))
+    }
+
     fn is_within_plain(&self, condition: &str) -> bool {
         let wanted: BTreeSet<&str> = split(&self.exact, " && ").into_iter().collect();
-        let covers = |alternative: &str| {
-            let parts = split(alternative, " && ");
-            alternative == EVERY || parts.iter().all(|part| wanted.contains(part))
-        };
+        let is_wanted = |part: &&str| wanted.contains(part) || self.is_in_one_of(part);
+        let covers =
+            |alternative: &str| alternative == EVERY || split(alternative, " && ").iter().all(is_wanted);
         split(condition, " || ").into_iter().map(bare).any(|one| {
             let of_labels = one.strip_prefix(HEAD).and_then(|rest| rest.strip_suffix(TAIL));
             match of_labels {
@@ -173,20 +231,84 @@ pub fn condition(reaches: &BTreeSet<Reach>) -> Option<String> {
     if reaches.is_empty() {
         return None;
     }
-    let found = whole(reaches, Reach::exact).or_else(|| whole(reaches, Reach::by_key));
-    Some(found.unwrap_or_else(|| EVERY.to_owned()))
+    let groups = groups(reaches);
+    let mut widths: Vec<Width> = vec![Width::Exact; groups.len()];
+    // Lengths are estimated, so the text is made only when it may be short enough.
+    let mut lengths: Vec<usize> = groups.iter().map(|group| length(group, Width::Exact)).collect();
+    loop {
+        if lengths.iter().sum::<usize>() <= LENGTH {
+            let texts = texts(&groups, &widths);
+            if texts.len() <= LENGTH {
+                return Some(texts);
+            }
+        }
+        let wider = groups.iter().zip(&widths).zip(&lengths).enumerate();
+        let wider = wider.filter_map(|(index, ((group, width), length))| {
+            let next = width.next()?;
+            let is_for_all = next == Width::Whole && group.iter().any(|reach| reach.namespace.is_none());
+            Some((Reverse(is_for_all), *length, index, next))
+        });
+        let Some((_, _, index, next)) = wider.max_by_key(|(for_all, length, ..)| (*for_all, *length)) else {
+            return Some(EVERY.to_owned());
+        };
+        if let (Some(width), Some(estimate), Some(group)) =
+            (widths.get_mut(index), lengths.get_mut(index), groups.get(index))
+        {
+            *width = next;
+            *estimate = length(group, next);
+        }
+    }
 }
 
-/// The condition of all pods that one of these is for, and a wider one.
-pub(crate) fn expressions(reaches: &BTreeSet<Reach>) -> [String; 2] {
-    let of = [Reach::exact, Reach::by_key];
-    of.map(|of| whole(reaches, of).unwrap_or_else(|| EVERY.to_owned()))
+/// Reaches that are widened together: of one namespace, or of sets that have the same key.
+fn groups(reaches: &BTreeSet<Reach>) -> Vec<Vec<&Reach>> {
+    let mut groups: BTreeMap<(&Option<String>, &str), Vec<&Reach>> = BTreeMap::new();
+    for reach in reaches {
+        let key = if reach.namespace.is_some() {
+            ""
+        } else {
+            &reach.by_key
+        };
+        groups.entry((&reach.namespace, key)).or_default().push(reach);
+    }
+    groups.into_values().collect()
 }
 
-/// One of these holds; `None` if that is too long to say.
-fn whole(reaches: &BTreeSet<Reach>, of: fn(&Reach) -> &str) -> Option<String> {
-    let whole = expression(&reaches.iter().map(of).collect());
-    (whole.len() <= LENGTH).then_some(whole)
+/// About how long the alternatives of a group are.
+fn length(group: &[&Reach], width: Width) -> usize {
+    let mut whole = BTreeSet::new();
+    let said: BTreeSet<&str> = group
+        .iter()
+        .filter_map(|reach| reach.say(width, &mut whole))
+        .collect();
+    let lengths = said.iter().chain(&whole).map(|text| text.len() + OR.len());
+    lengths.sum()
+}
+
+/// One of the alternatives of these groups holds.
+fn texts(groups: &[Vec<&Reach>], widths: &[Width]) -> String {
+    let mut whole = BTreeSet::new();
+    let mut said: BTreeSet<&str> = BTreeSet::new();
+    for (group, width) in groups.iter().zip(widths) {
+        said.extend(group.iter().filter_map(|reach| reach.say(*width, &mut whole)));
+    }
+    let whole: Vec<&str> = whole.into_iter().collect();
+    let whole = match whole.as_slice() {
+        [] => None,
+        [one] => Some(format!("{IN_NAMESPACE}{one}")),
+        many => Some(format!("{IN_NAMESPACES}{}]", many.join(", "))),
+    };
+    said.extend(whole.as_deref());
+    expression(&said)
+}
+
+/// Conditions of all pods that one of these is for, from the narrowest to the widest: none leaves the namespace of its object.
+pub(crate) fn expressions(reaches: &BTreeSet<Reach>) -> Vec<String> {
+    let groups = groups(reaches);
+    let widths = [Width::Exact, Width::ByKey, Width::Whole];
+    widths
+        .map(|width| texts(&groups, &vec![width; groups.len()]))
+        .into()
 }
 
 /// One of these holds of the pod's labels, `l`.
@@ -195,7 +317,7 @@ fn expression<T: AsRef<str> + Ord>(alternatives: &BTreeSet<T>) -> String {
     if alternatives.contains(&EVERY) {
         return EVERY.to_owned();
     }
-    format!("{HEAD}{}{TAIL}", alternatives.join(" || "))
+    format!("{HEAD}{}{TAIL}", alternatives.join(OR))
 }
 
 /// Splits where no parenthesis is open.
@@ -557,6 +679,49 @@ mod tests {
         assert!(quiet.is_within(&widened) && web_in("shop").is_within(&widened));
         assert!(!everywhere.is_within(&widened));
         assert!(everywhere.is_within(&format!("(({widened}) || ({both}))")));
+    }
+
+    fn budget(namespace: &str, selector: &Value) -> Reach {
+        let budget = json!({"apiVersion": "policy.kruise.io/v1beta1", "metadata": {"name": "b", "namespace": namespace},
+            "spec": {"selector": selector}});
+        Reach::of_budget(&PodUnavailableBudget::from_value(budget).unwrap()).unwrap()
+    }
+
+    fn not_in(namespace: &str, count: usize) -> Reach {
+        let values: Vec<String> = (0..count)
+            .map(|n| format!("a-value-that-takes-room-{n:050}"))
+            .collect();
+        budget(
+            namespace,
+            &json!({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": values}]}),
+        )
+    }
+
+    #[test]
+    fn a_namespace_that_takes_all_the_room_is_widened_and_no_other() {
+        let shop = budget("shop", &json!({"matchLabels": {"app": "web"}}));
+        let all: BTreeSet<Reach> = [shop.clone(), not_in("hostile", 700)].into();
+        let found = condition(&all).unwrap();
+        let expected = "'app' in l && l['app'] == 'web' && request.namespace == 'shop' || request.namespace == 'hostile'";
+        assert_eq!(found, whole(expected));
+        assert!(all.iter().all(|reach| reach.is_within(&found)));
+        // Many short ones take as much room as a long one.
+        let short = |n: usize| budget("hostile", &json!({"matchLabels": {format!("key-{n}"): "v"}}));
+        let mut all: BTreeSet<Reach> = (0..2_000).map(short).collect();
+        all.insert(shop);
+        assert_eq!(condition(&all).unwrap(), found);
+        for wider in expressions(&[not_in("hostile", 700)].into()) {
+            assert!(wider.contains("request.namespace == 'hostile'"), "{wider}");
+        }
+    }
+
+    #[test]
+    fn many_namespaces_are_named_in_one_list() {
+        let all: BTreeSet<Reach> = (0..2_000).map(|n| not_in(&format!("n-{n}"), 2)).collect();
+        let found = condition(&all).unwrap();
+        assert!(found.len() <= LENGTH && found.contains("request.namespace in ['n-"));
+        assert!(all.iter().all(|reach| reach.is_within(&found)));
+        assert!(!not_in("n-2000", 2).is_within(&found));
     }
 
     #[test]
