@@ -18,6 +18,10 @@ const NOT_RUN: &str = "the probe cannot be run: ";
 /// Runs one after the other that could not be made, before the result is unknown for that: a runtime may restart.
 const MOST_ERRORS: u32 = 3;
 
+/// Shortest time between two results that differ in nothing but what the probe printed. A probe that prints the time would otherwise
+/// be a write in each of its periods.
+const MESSAGE_KEPT: SignedDuration = SignedDuration::from_mins(1);
+
 /// A probe of a container.
 #[derive(Clone, Debug)]
 pub(super) struct Worker {
@@ -330,7 +334,10 @@ impl Worker {
         let is_same = is_same_state && before.is_some_and(|before| *before.message == *message);
         // An agent that starts later knows by the time whether a result is of this container.
         let seen = self.seen.as_ref().filter(|_| state != State::Unknown);
-        if is_same && seen.is_none_or(|seen| self.probed_since(seen.created)) {
+        let is_of_container = seen.is_none_or(|seen| self.probed_since(seen.created));
+        let reported = before.and_then(|before| before.last_probe_time);
+        let is_recent = reported.is_some_and(|time| call.now.duration_since(time) < MESSAGE_KEPT);
+        if is_same_state && is_of_container && (is_same || is_recent) {
             return false;
         }
         let now = whole_seconds(call.now);

@@ -11,25 +11,18 @@ use crate::probes;
 /// Decides what the NodePodProbe of a node needs now, and the pods that it has results of.
 pub fn plan(snapshot: &Snapshot<'_>) -> Plan {
     let node = snapshot.node.filter(|node| !node.deleting);
-    let writes = match (snapshot.probes, node) {
-        (Some(probes), _) if probes.metadata.deletion_timestamp.is_some() => Vec::new(),
-        (Some(probes), None) => vec![delete(probes)],
-        (Some(probes), Some(_)) => keep(snapshot, probes),
-        (None, Some(node)) => create(snapshot, node).into_iter().collect(),
-        (None, None) => Vec::new(),
-    };
-    Plan {
-        writes,
-        ..Plan::default()
+    let mut plan = Plan::default();
+    match (snapshot.probes, node) {
+        (Some(probes), _) if probes.metadata.deletion_timestamp.is_some() => {}
+        (Some(probes), None) => plan.writes.push(delete(probes)),
+        (Some(probes), Some(_)) => {
+            plan.writes.extend(tidy::tidy(snapshot, probes));
+            results::apply(snapshot, probes, &mut plan);
+        }
+        (None, Some(node)) => plan.writes.extend(create(snapshot, node)),
+        (None, None) => {}
     }
-}
-
-fn keep(snapshot: &Snapshot<'_>, probes: &NodePodProbe) -> Vec<ObjectWrites> {
-    let tidied = tidy::tidy(snapshot, probes);
-    tidied
-        .into_iter()
-        .chain(results::apply(snapshot, probes))
-        .collect()
+    plan
 }
 
 /// Creates the NodePodProbe of a node that is ready and has an agent.

@@ -3,14 +3,17 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
+
+use jiff::SignedDuration;
 
 use kruise_api::{
     nodepodprobe::{NodePodProbe, PodProbeStatus, ProbeName, ProbeState},
     podprobemarker::{MarkedProbe, PodProbeMarker, State},
 };
 use kruise_plan_kit::{
-    Intent, ObjectWrites, Part,
+    Intent, ObjectWrites, Part, Plan,
     pod_writes::{self, Guard},
     put,
 };
@@ -19,19 +22,43 @@ use serde_json::{Value, json};
 
 use super::snapshot::{Known, Snapshot};
 
-/// The writes of the pods that are not yet as their results say.
-pub(super) fn apply(snapshot: &Snapshot<'_>, node: &NodePodProbe) -> Vec<ObjectWrites> {
+/// Shortest time between two writes of a pod that change nothing but messages. A probe that prints the time would otherwise be a write
+/// in each of its periods, for each of its pods.
+const MESSAGE_KEPT: SignedDuration = SignedDuration::from_mins(1);
+
+/// Adds the writes of the pods that are not yet as their results say.
+pub(super) fn apply(snapshot: &Snapshot<'_>, node: &NodePodProbe, plan: &mut Plan) {
     let mut seen = BTreeSet::new();
     let statuses = node
         .statuses
         .iter()
         .filter(|status| seen.insert((&status.namespace, &status.name)));
-    statuses
-        .filter_map(|status| of_pod(snapshot, node, status))
-        .collect()
+    for status in statuses {
+        let Some((change, pod)) = of_pod(snapshot, node, status) else {
+            continue;
+        };
+        if change.is_of_messages {
+            let key = format!("message of {}/{}", status.namespace, status.name);
+            let last = snapshot.memory.attempts.get(&key).map(|known| known.last);
+            let left = last.map(|last| MESSAGE_KEPT - snapshot.now.duration_since(last));
+            if let Some(left) = left
+                .and_then(|left| Duration::try_from(left).ok())
+                .filter(|left| !left.is_zero())
+            {
+                plan.requeue_after([left]);
+                continue;
+            }
+            plan.attempts.push(key);
+        }
+        plan.writes.push(change.write(&pod));
+    }
 }
 
-fn of_pod(snapshot: &Snapshot<'_>, node: &NodePodProbe, status: &PodProbeStatus) -> Option<ObjectWrites> {
+fn of_pod(
+    snapshot: &Snapshot<'_>,
+    node: &NodePodProbe,
+    status: &PodProbeStatus,
+) -> Option<(Change, Arc<PodView>)> {
     let (namespace, name) = (&status.namespace, &status.name);
     let entry = node.pod(namespace, name, &status.uid)?;
     let Known::Found(pod) = snapshot.cluster.pod(namespace, name) else {
@@ -56,7 +83,7 @@ fn of_pod(snapshot: &Snapshot<'_>, node: &NodePodProbe, status: &PodProbeStatus)
             marks.add(probe, state);
         }
     }
-    marks.write(&pod)
+    Some((marks.change(&pod)?, pod))
 }
 
 /// A marker that is there to stay.
@@ -103,8 +130,8 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// The one request that brings the pod there, if it is not.
-    fn write(&self, pod: &PodView) -> Option<ObjectWrites> {
+    /// What brings the pod there, if it is not.
+    fn change(&self, pod: &PodView) -> Option<Change> {
         let mut patch = json!({});
         for (key, wanted) in &self.labels {
             if pod.labels.get(key) != *wanted {
@@ -126,6 +153,13 @@ impl<'a> Marks<'a> {
             .iter()
             .filter_map(|(kind, state)| condition(pod, kind, state))
             .collect();
+        let has_status = |condition: &Value| {
+            let kind = condition.get("type").and_then(Value::as_str)?;
+            let status = pod.condition(kind)?.status;
+            (condition.get("status")? == &format!("{status:?}")).then_some(())
+        };
+        let is_of_messages =
+            patch.get("metadata").is_none() && conditions.iter().all(|one| has_status(one).is_some());
         let part = if conditions.is_empty() {
             patch.get("metadata")?;
             Part::Main
@@ -133,9 +167,34 @@ impl<'a> Marks<'a> {
             put(&mut patch, &["status", "conditions"], conditions.into());
             Part::Status
         };
+        Some(Change {
+            part,
+            patch,
+            is_of_messages,
+        })
+    }
+}
+
+/// The one request that brings a pod to what its results say.
+struct Change {
+    part: Part,
+    patch: Value,
+    /// Does it change nothing but messages?
+    is_of_messages: bool,
+}
+
+impl Change {
+    fn write(self, pod: &PodView) -> ObjectWrites {
         let reason = "as its probes report";
-        let step = pod_writes::patch(pod, Intent::MarkPod, part, patch, Guard::SamePod, reason);
-        Some(ObjectWrites::of_pod(vec![step]))
+        let step = pod_writes::patch(
+            pod,
+            Intent::MarkPod,
+            self.part,
+            self.patch,
+            Guard::SamePod,
+            reason,
+        );
+        ObjectWrites::of_pod(vec![step])
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use kruise_api::{nodepodprobe::NodePodProbe, podprobemarker::PodProbeMarker};
+use kruise_plan_kit::Memory;
 use kruise_views::{NodeView, PodView};
 
 /// One snapshot of a node, its probes, and what they are about.
@@ -17,6 +19,10 @@ pub struct Snapshot<'a> {
     pub node: Option<&'a NodeView>,
     /// Pods and markers.
     pub cluster: &'a dyn Cluster,
+    /// What earlier plans wrote.
+    pub memory: &'a Memory,
+    /// The time.
+    pub now: Timestamp,
 }
 
 /// What is known of an object.

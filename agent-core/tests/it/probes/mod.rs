@@ -85,6 +85,26 @@ fn s5_8_1_success_takes_as_many_runs_in_a_row_as_its_threshold_says() {
 }
 
 #[test]
+fn a_result_that_changes_nothing_but_its_message_is_reported_once_a_minute() {
+    let mut world = node();
+    world.ask(&[pod("a", &[exec("m#idle", "idle", &json!({"periodSeconds": 1}))])]);
+    for number in 0..150 {
+        world
+            .answers
+            .insert("idle".into(), succeeds(&format!("it is {number}")));
+        world.run(seconds(1));
+    }
+    assert_eq!(world.patches.len(), 3, "at the start and after each minute");
+    world.answers.insert("idle".into(), fails("it is late"));
+    world.run(seconds(4));
+    assert_eq!(
+        world.says("a", "m#idle"),
+        "Failed it is late",
+        "another state does not wait"
+    );
+}
+
+#[test]
 fn s5_8_2_a_command_that_changes_begins_anew_and_new_pods_are_probed() {
     let mut world = node();
     world.ask(&[pod("a", &[exec("m#idle", "idle", &json!({"periodSeconds": 60}))])]);

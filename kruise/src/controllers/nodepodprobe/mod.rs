@@ -129,7 +129,7 @@ impl Cluster for NodePodProbes {
 }
 
 impl Reconciler for NodePodProbes {
-    fn reconcile(&self, key: &ObjectKey, _memory: &Memory, _now: Timestamp) -> Outcome {
+    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
         let cached = self.probes.snapshot().get(key);
         let node = self.nodes.snapshot().get(key);
         let Ok(api_version) = self.served.api_version(ResourceId::NODE_POD_PROBES) else {
@@ -149,6 +149,8 @@ impl Reconciler for NodePodProbes {
             probes,
             node: node.as_deref(),
             cluster: self,
+            memory,
+            now,
         };
         Outcome::Plan(Box::new(plan(&snapshot)))
     }

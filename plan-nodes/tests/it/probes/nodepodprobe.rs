@@ -1,6 +1,7 @@
 //! NodePodProbes follow nodes and pods, and pods follow results.
 
-use kruise_plan_kit::{Explain, Part, ResourceId, Write};
+use jiff::{SignedDuration, Timestamp};
+use kruise_plan_kit::{Explain, Memory, Part, ResourceId, Write};
 use serde_json::{Value, json};
 
 use super::world::{World, exec, idle};
@@ -135,6 +136,29 @@ fn a_result_becomes_a_condition_labels_and_annotations_in_one_request() {
     );
     world.report("n1", "g-0", "a#idle", "Failed", "3 players");
     assert!(world.settle().is_empty(), "an equal result changes nothing");
+}
+
+#[test]
+fn messages_alone_are_written_once_a_minute() {
+    let mut world = probed(&json!([idle()]));
+    world.report("n1", "g-0", "a#idle", "Succeeded", "it is 1");
+    world.settle();
+    let begun: Timestamp = "2026-01-01T02:00:00Z".parse().unwrap();
+    let mut memory = Memory::default();
+    let mut writes = 0;
+    for second in 0..150_u64 {
+        let now = begun + SignedDuration::from_secs(second as i64);
+        world.report("n1", "g-0", "a#idle", "Succeeded", &format!("it is {now}"));
+        let plan = world.plan_node_after("n1", &memory, now);
+        memory.count(plan.attempts.clone(), now);
+        writes += u32::from(world.execute(&plan));
+        let waits = plan.requeue.map(|delay| delay.as_secs());
+        assert_eq!(waits, (second % 60 > 0).then_some(60 - second % 60));
+    }
+    assert_eq!(writes, 3);
+    world.report("n1", "g-0", "a#idle", "Failed", "it is late");
+    let plan = world.plan_node_after("n1", &memory, begun + SignedDuration::from_secs(150));
+    assert_eq!(plan.writes.len(), 1, "another state does not wait");
 }
 
 #[test]

@@ -6,8 +6,9 @@ use std::{
     sync::Arc,
 };
 
+use jiff::Timestamp;
 use kruise_api::{nodepodprobe::NodePodProbe, podprobemarker::PodProbeMarker};
-use kruise_plan_kit::{Explain, Plan, ResourceId, Write};
+use kruise_plan_kit::{Explain, Memory, Plan, ResourceId, Write};
 use kruise_plan_nodes::{
     nodepodprobe::{self, Cluster, Known},
     podprobemarker::{self, Nodes, Options},
@@ -227,6 +228,11 @@ impl World {
     }
 
     pub(crate) fn plan_node(&self, name: &str) -> Plan {
+        self.plan_node_after(name, &Memory::default(), NOW.parse().unwrap())
+    }
+
+    /// The plan of a node at some time, after earlier ones.
+    pub(crate) fn plan_node_after(&self, name: &str, memory: &Memory, now: Timestamp) -> Plan {
         let probes = self.get(NPP, "", name);
         let probes = (!probes.is_null()).then(|| NodePodProbe::from_value(probes.clone()).unwrap());
         let node = self.get(ResourceId::NODES, "", name);
@@ -237,6 +243,8 @@ impl World {
             probes: probes.as_ref(),
             node: node.as_deref(),
             cluster: self,
+            memory,
+            now,
         };
         nodepodprobe::plan(&snapshot)
     }
