@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kruise_plan_kit::Plan;
@@ -35,7 +36,7 @@ impl<K: Ord> Agenda<K> {
 
     /// The key was planned at this version and time, with this result.
     pub fn note(&mut self, key: K, version: u64, now: Timestamp, plan: &Plan) {
-        let after = |after| SignedDuration::try_from(after).ok();
+        let after = |after: Duration| SignedDuration::try_from(after).ok();
         let again = plan
             .requeue
             .and_then(after)
@@ -71,8 +72,6 @@ pub fn fingerprint(state: &impl Debug) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]

@@ -335,7 +335,7 @@ impl World {
     pub(crate) fn try_in_vain(&mut self, job: &str, plan: &Plan) {
         let key = (ResourceId::IMAGE_PULL_JOBS, "shop".to_owned(), job.to_owned());
         let memory = self.memory.entry(key).or_default();
-        memory.count(plan.attempts.clone(), self.now);
+        memory.count(plan.attempts.clone(), self.store.now);
     }
 
     /// Carries one write out.

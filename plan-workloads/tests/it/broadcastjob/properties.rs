@@ -77,10 +77,10 @@ fn takes_pods(world: &World, node: &str) -> bool {
 /// May a pod not stay, or not come, where it is to run?
 fn is_refused(world: &World, pod: &Value) -> bool {
     let node = node_of(pod).unwrap();
-    match pod["spec"]["nodeName"].is_null() {
-        true => !takes_pods(world, node),
-        false => taint(world, node).is_none_or(|effect| effect == "NoExecute"),
+    if pod["spec"]["nodeName"].is_null() {
+        return !takes_pods(world, node);
     }
+    taint(world, node).is_none_or(|effect| effect == "NoExecute")
 }
 
 fn judge(world: &World, plan: &Plan) {
@@ -203,7 +203,9 @@ fn happen(world: &mut World, step: &Step) {
         }
         Step::Edit(member, value) => world.edit(|spec| spec[*member] = value.clone()),
         Step::Pass(seconds) => world.pass(*seconds),
-        Step::Plan => drop(reconcile(world)),
+        Step::Plan => {
+            reconcile(world);
+        }
     }
 }
 
