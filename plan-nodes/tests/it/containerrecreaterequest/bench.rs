@@ -6,7 +6,9 @@ use jiff::{SignedDuration, Timestamp};
 use kruise_api::containerrecreaterequest::ContainerRecreateRequest;
 use kruise_plan_kit::{Explain, Memory, Need, Plan, ResourceId, Write};
 use kruise_plan_nodes::containerrecreaterequest::{Snapshot, plan};
-use kruise_plan_test_kit::{condition, decode, may_delete, merge, patch, set_condition, text};
+use kruise_plan_test_kit::{
+    Agenda, condition, decode, fingerprint, may_delete, merge, patch, planned, set_condition, text,
+};
 use kruise_views::PodView;
 use serde_json::{Value, json};
 
@@ -25,6 +27,7 @@ pub(super) struct Bench {
     requests: BTreeMap<String, Value>,
     /// Writes that were carried out: `verb name`, and `status name`.
     pub(super) written: Vec<String>,
+    agenda: Agenda<String>,
     version: u64,
 }
 
@@ -59,6 +62,7 @@ impl Bench {
             is_cached: true,
             requests: BTreeMap::new(),
             written: Vec::new(),
+            agenda: Agenda::default(),
             version: 1,
         }
     }
@@ -255,25 +259,20 @@ impl Bench {
             .map(decode::<PodView>);
         let pod = pod.filter(|pod| *pod.name == request.spec.pod_name);
         let others: Vec<String> = self.names().into_iter().filter(|other| *other != *name).collect();
-        let mut memory = Memory::default();
-        for _ in 0..3 {
+        let read = |need: &Need| {
+            assert_eq!(*need, Need::Live(ResourceId::PODS, "shop".into(), POD.into()));
+            Ok(self.pod.clone())
+        };
+        planned(&Memory::default(), read, |memory| {
             let snapshot = Snapshot {
                 request: &request,
                 pod: pod.as_deref(),
                 others: &others,
-                memory: &memory,
+                memory,
                 explain,
             };
-            let plan = plan(&snapshot, self.now);
-            if plan.needs.is_empty() {
-                return plan;
-            }
-            for need in plan.needs {
-                assert_eq!(need, Need::Live(ResourceId::PODS, "shop".into(), POD.into()));
-                memory.read.insert(need, self.pod.clone());
-            }
-        }
-        panic!("a plan asks again and again");
+            plan(&snapshot, self.now)
+        })
     }
 
     /// Carries a plan out, all of it. Returns whether it wrote anything.
@@ -329,17 +328,20 @@ impl Bench {
         }
     }
 
-    /// Lets the controller run until it has nothing to do.
+    /// The controller runs until nothing is due.
     pub(super) fn settle(&mut self) {
         for _ in 0..20 {
-            let mut has_written = false;
+            let mut is_done = true;
             for name in self.names() {
-                if !self.get(&name).is_null() {
+                let state = fingerprint(&(&self.pod, self.is_cached, &self.requests));
+                if !self.get(&name).is_null() && self.agenda.is_due(&name, state, self.now) {
+                    is_done = false;
                     let plan = self.plan(&name);
-                    has_written |= self.execute(&plan);
+                    self.agenda.note(name, state, self.now, &plan);
+                    self.execute(&plan);
                 }
             }
-            if !has_written {
+            if is_done {
                 return;
             }
         }

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use kruise_api::containerrecreaterequest::ContainerRecreateRequest;
 use kruise_plan_kit::{Memory, Plan, ResourceId, Write, ledger::Budgets};
 use kruise_plan_nodes::sidecarterminator::{Snapshot, concerns, plan};
-use kruise_plan_test_kit::{create, decode, merge, patch, text};
+use kruise_plan_test_kit::{Agenda, create, decode, fingerprint, merge, patch, text};
 use kruise_views::{NodeView, PodView};
 use serde_json::{Value, json};
 
@@ -29,6 +29,7 @@ pub(super) struct Bench {
     /// Events: `reason message`.
     pub(super) events: Vec<String>,
     pub(super) memory: Memory,
+    agenda: Agenda<()>,
     version: u64,
 }
 
@@ -67,6 +68,7 @@ impl Bench {
             written: Vec::new(),
             events: Vec::new(),
             memory: Memory::default(),
+            agenda: Agenda::default(),
             version: 1,
         }
     }
@@ -275,13 +277,16 @@ impl Bench {
         }
     }
 
-    /// Lets the controller run until it has nothing to do.
+    /// The controller runs until nothing is due.
     pub(super) fn settle(&mut self) {
         for _ in 0..20 {
-            let plan = self.plan();
-            if !self.execute(plan) {
+            let state = fingerprint(&(&self.pod, &self.node, &self.requests));
+            if !self.agenda.is_due(&(), state, self.now) {
                 return;
             }
+            let plan = self.plan();
+            self.agenda.note((), state, self.now, &plan);
+            self.execute(plan);
         }
         panic!("the controller never rests: {:?}", self.written);
     }
