@@ -10,7 +10,7 @@ use kruise_plan_kit::{
     sidecars::{hashes, names, sidecar_list},
 };
 use kruise_plan_sidecars::{Explain, Repairs, Snapshot, learn, plan};
-use kruise_plan_test_kit::{self as kit, ReadBudgets, Refused, text};
+use kruise_plan_test_kit::{self as kit, Agenda, ReadBudgets, Refused, fingerprint, text};
 use kruise_views::{PodView, RevisionView};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -28,6 +28,7 @@ pub(crate) struct World {
     pub(crate) now: Timestamp,
     /// Writes that the server refuses: verb and pod.
     pub(crate) refuses: Vec<(&'static str, String)>,
+    agenda: Agenda<()>,
     serial: u64,
 }
 
@@ -71,6 +72,7 @@ impl World {
             repairs: Repairs::default(),
             now: "2026-01-01T01:00:00Z".parse().unwrap(),
             refuses: Vec::new(),
+            agenda: Agenda::default(),
             serial: 1,
         };
         world.edit(|set| *set = spec);
@@ -364,11 +366,23 @@ impl World {
         Ok(())
     }
 
-    /// Reconciles, with kubelets that follow at once, until nothing more is done.
+    /// Reconciles if something changed or is due. What was written, as of [`Self::reconcile`].
+    fn reconcile_if_due(&mut self) -> Vec<String> {
+        let objects = (&self.set, &self.pods, &self.revisions, &self.budgets);
+        let state = fingerprint(&(objects, &self.namespaces, self.gates, &self.memory, &self.refuses));
+        if !self.agenda.is_due(&(), state, self.now) {
+            return Vec::new();
+        }
+        let plan = self.plan_and_learn();
+        self.agenda.note((), state, self.now, &plan);
+        self.carry_out(&plan)
+    }
+
+    /// The controller, and kubelets that follow at once, act until nothing is done.
     pub(crate) fn settle(&mut self) {
         for _ in 0..200 {
             let before = self.pods.clone();
-            let done = self.reconcile();
+            let done = self.reconcile_if_due();
             let names: Vec<String> = self.pods.keys().cloned().collect();
             for name in names {
                 if self.pods[&name]["spec"] != before[&name]["spec"] {
