@@ -14,8 +14,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::api::{Api, NODE_IMAGES, NODE_POD_PROBES, PODS};
-use crate::node::{Folder, Node, settings, until};
+use crate::node::{self, Folder, Node, settings, until};
 use crate::runtime::{Runtime, State};
+use crate::wire;
 
 const PODS_OF_NODE: usize = 110;
 /// Each with [`TAGS`] tags: a NodeImage has at most 256 images.
