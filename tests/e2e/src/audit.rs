@@ -11,11 +11,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
+use crate::reads;
+
 /// User agents of the manager start like this, whatever the controller.
 pub const MANAGER: &str = "kruise-manager";
 
 /// One request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
     /// `create`, `patch`, `delete`, `list`, …
     pub verb: String,
@@ -85,6 +87,8 @@ const SETUP: &[&str] = &[
 pub struct AuditLog {
     path: PathBuf,
     position: u64,
+    /// Of no other one; of all if there is none.
+    namespace: Option<String>,
 }
 
 impl AuditLog {
@@ -94,17 +98,38 @@ impl AuditLog {
         let position = std::fs::metadata(&path)
             .with_context(|| format!("no audit log {}", path.display()))?
             .len();
-        Ok(Self { path, position })
+        Ok(Self {
+            path,
+            position,
+            namespace: None,
+        })
+    }
+
+    /// Only requests for objects of a namespace, and so none for what is in no namespace, nor those for all namespaces at once.
+    #[must_use]
+    pub fn in_namespace(self, namespace: &str) -> Self {
+        Self {
+            namespace: Some(namespace.into()),
+            ..self
+        }
     }
 
     /// Requests of clients whose user agent starts with `agent` that were logged since the last call.
     pub fn read_new(&mut self, agent: &str) -> Result<Vec<Entry>> {
         let (text, position) = whole_lines(&self.path, self.position)?;
         self.position = position;
-        text.lines()
+        let is_asked_for = |entry: &Entry| {
+            let namespace = self.namespace.as_deref();
+            entry.user_agent.starts_with(agent)
+                && namespace.is_none_or(|namespace| entry.namespace == namespace)
+        };
+        let entries: Vec<Entry> = text
+            .lines()
             .map(parse)
-            .filter(|entry| entry.as_ref().map_or(true, |e| e.user_agent.starts_with(agent)))
-            .collect()
+            .filter(|entry| entry.as_ref().map_or(true, is_asked_for))
+            .collect::<Result<_>>()?;
+        reads::note(&entries);
+        Ok(entries)
     }
 }
 
@@ -275,6 +300,17 @@ mod tests {
             entries.iter().map(|e| e.name.as_str()).collect::<Vec<_>>(),
             ["web-1"]
         );
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn of_a_namespace_only_requests_for_its_objects_count() {
+        let path = log("namespace", "");
+        let mut log = AuditLog::from_now(&path).unwrap().in_namespace("a");
+        let other = CREATE.replace(r#""namespace":"a""#, r#""namespace":"ab""#);
+        std::fs::write(&path, format!("{other}\n{LEASE}\n{STATUS}\n{LIST}\n{CREATE}\n")).unwrap();
+        let entries = log.read_new(MANAGER).unwrap();
+        assert_eq!(entries, [STATUS, CREATE].map(|line| parse(line).unwrap()));
         std::fs::remove_file(path).unwrap();
     }
 

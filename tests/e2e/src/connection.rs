@@ -24,7 +24,7 @@ use ureq::http::request::Builder;
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
 use crate::discovery::{Resource, find, versions};
-use crate::wait;
+use crate::{reads, wait};
 
 /// How the requests are called in the audit log.
 const AGENT: &str = "kruise-e2e";
@@ -124,8 +124,8 @@ impl Connection {
 
     /// `kubectl get RESOURCE NAME -o json`.
     pub(crate) fn object(&self, namespace: Option<&str>, resource: &str, name: &str) -> Result<Value> {
-        self.to_resource(resource, |found| Request::get(self.path(found, namespace, name)))
-            .map(shown)
+        let path = |found: &Resource| self.path(found, namespace, name);
+        noted(self.to_resource(resource, |found| Request::get(path(found)))).map(shown)
     }
 
     /// `kubectl get RESOURCE -l SELECTOR -o json`, only the items.
@@ -135,10 +135,10 @@ impl Connection {
         resource: &str,
         selector: &str,
     ) -> Result<Vec<Value>> {
-        let list = self.to_resource(resource, |found| Request {
+        let list = noted(self.to_resource(resource, |found| Request {
             query: vec![("labelSelector", selector.to_owned())],
             ..Request::get(self.path(found, namespace, ""))
-        })?;
+        }))?;
         items(list).with_context(|| format!("the answer for {resource} is no list"))
     }
 
@@ -313,6 +313,15 @@ impl Answer {
     }
 }
 
+/// What was read, after it is noted: of a list its items only, because the version of a list changes with any object of the cluster.
+fn noted(answer: Result<Value>) -> Result<Value> {
+    match &answer {
+        Ok(object) => reads::note(object.get("items").unwrap_or(object)),
+        Err(error) => reads::note(&format!("{error:#}")),
+    }
+    answer
+}
+
 /// Did the other side end the connection before it answered?
 fn is_closed(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
@@ -360,6 +369,21 @@ mod tests {
         let none = json!({"apiVersion": "v1", "kind": "PodList", "items": []});
         assert_eq!(items(none), Some(vec![]));
         assert_eq!(items(json!({"kind": "Pod"})), None);
+    }
+
+    #[test]
+    fn an_object_that_changed_is_read_as_another_and_a_list_by_its_items_only() {
+        let read = |answer: Result<Value>| reads::during(|| noted(answer)).1;
+        let pod = |version: &str| json!({"metadata": {"name": "a", "resourceVersion": version}});
+        let list =
+            |version: &str, pod: Value| json!({"metadata": {"resourceVersion": version}, "items": [pod]});
+        assert_eq!(read(Ok(pod("1"))), read(Ok(pod("1"))));
+        assert_ne!(read(Ok(pod("1"))), read(Ok(pod("2"))));
+        assert_eq!(read(Ok(list("5", pod("1")))), read(Ok(list("6", pod("1")))));
+        assert_ne!(read(Ok(list("5", pod("1")))), read(Ok(list("5", pod("2")))));
+        let refused = || anyhow::anyhow!("connection refused");
+        assert_eq!(read(Err(refused())), read(Err(refused())));
+        assert_ne!(read(Err(refused())), read(Ok(pod("1"))));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use serde_json::Value;
 
 use crate::connection::Connection;
+use crate::reads;
 
 /// kubectl bound to one kubeconfig and, optionally, one namespace.
 #[derive(Clone, Debug)]
@@ -126,6 +127,11 @@ impl Kubectl {
             .map_err(|error| failed(&["patch", resource, name], &error))
     }
 
+    /// As [`Kubectl::patch`], of the status.
+    pub fn patch_status(&self, resource: &str, name: &str, patch: &Value) -> Result<()> {
+        self.patch(resource, &format!("{name}/status"), patch)
+    }
+
     /// A command that is not started yet, for one that runs until it is stopped.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let namespace = self.namespace.iter();
@@ -161,6 +167,7 @@ impl Kubectl {
         let output = child.wait_with_output()?;
         // A command that does not read its input closes the pipe early; its own exit code is more precise.
         let _closed_early = writer.join();
+        reads::note(&[&output.stdout, &output.stderr]);
         Ok(output)
     }
 }

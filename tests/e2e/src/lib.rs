@@ -14,5 +14,6 @@ pub mod manager;
 pub mod openapi;
 pub mod policy;
 pub mod process;
+mod reads;
 pub mod wait;
 pub mod watch;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use crate::process::{self, Signal};
-use crate::wait;
+use crate::wait::{self, Patience};
 
 /// Name of the log in the manager's folder. A manager appends to what earlier ones wrote.
 pub const LOG: &str = "manager.log";
@@ -154,8 +154,8 @@ impl Manager {
     }
 
     /// Waits until `/readyz` answers 200; fails at once, with the end of the log, if the process ends.
-    pub fn wait_ready(&mut self, limit: Duration) -> Result<()> {
-        let ready = wait::until("the manager is ready", limit, || {
+    pub fn wait_ready(&mut self, patience: impl Into<Patience>) -> Result<()> {
+        let ready = wait::until("the manager is ready", patience, || {
             if let Some(status) = self.child.try_wait()? {
                 return Ok(Some(Err(status)));
             }
@@ -174,10 +174,10 @@ impl Manager {
         self.child.wait().map(drop).context("cannot reap the manager")
     }
 
-    /// Ends it with SIGTERM and returns its exit status; fails if it is still there after `limit`.
-    pub fn terminate(mut self, limit: Duration) -> Result<ExitStatus> {
+    /// Ends it with SIGTERM and returns its exit status; fails if it is still there when the patience is over.
+    pub fn terminate(mut self, patience: impl Into<Patience>) -> Result<ExitStatus> {
         process::signal(self.pid(), Signal::Term)?;
-        wait::until("the manager ends after SIGTERM", limit, || {
+        wait::until("the manager ends after SIGTERM", patience, || {
             Ok(self.child.try_wait()?)
         })
     }

@@ -6,13 +6,13 @@ use std::io::Read;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::kubectl::Kubectl;
-use crate::wait;
+use crate::reads;
+use crate::wait::{self, Patience};
 
 /// A watch that runs until it is stopped or dropped.
 #[derive(Debug)]
@@ -73,8 +73,8 @@ impl Watch {
     }
 
     /// Waits until so many events have come: with what was there before, the watch is established.
-    pub fn until_shown(&self, count: usize, limit: Duration) -> Result<()> {
-        wait::until_true(&format!("the watch shows {count}"), limit, || {
+    pub fn until_shown(&self, count: usize, patience: impl Into<Patience>) -> Result<()> {
+        wait::until_true(&format!("the watch shows {count}"), patience, || {
             Ok(self.shown().len() >= count)
         })
     }
@@ -87,6 +87,7 @@ impl Watch {
     /// What was printed so far. Its last line may be cut off.
     pub fn text(&self) -> String {
         let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        reads::note(&printed.len());
         String::from_utf8_lossy(&printed).into_owned()
     }
 

@@ -1,6 +1,6 @@
 //! The clusters that the suite runs on, and its runs on them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use super::place::Place;
 use super::program::Program;
 use super::runner::{Outcomes, Runner};
 use super::schedule::Schedule;
-use super::turns::{self, Turn};
+use super::turns::{Turn, Turns};
 use crate::installation::install;
 use crate::lab::binaries::Binaries;
 use crate::lab::cluster::{Cluster, Settings};
@@ -23,7 +23,7 @@ pub(super) struct Lab {
     pub(super) binaries: Binaries,
     pub(super) kruise: PathBuf,
     pub(super) program: Program,
-    pub(super) turns: BTreeMap<&'static str, Turn>,
+    pub(super) turns: Turns,
     pub(super) place: Place,
     /// Distinguishes the folders of runs in one place; may be empty.
     pub(super) suffix: String,
@@ -69,11 +69,7 @@ impl Lab {
         tests: impl Iterator<Item = String>,
         at_once: usize,
     ) -> Result<Outcomes> {
-        let tests = tests.map(|test| {
-            let turn = turns::turn(&self.turns, &test);
-            (test, turn)
-        });
-        let schedule = Schedule::new(tests, clusters.len(), at_once);
+        let schedule = Schedule::new(self.turns.give(tests), clusters.len(), at_once);
         let command = |cluster: &Cluster, test: &str, turn| self.command(cluster, test, turn);
         let runner = Runner {
             command: &command,

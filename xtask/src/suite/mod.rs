@@ -29,6 +29,7 @@ use place::Place;
 use program::{Program, Selection};
 use runner::Outcomes;
 use selection::Share;
+use turns::Turns;
 
 /// How many of the slowest tests are named at the end.
 const SLOWEST: usize = 10;
@@ -121,7 +122,7 @@ fn run_on(options: &Options, binaries: impl FnOnce() -> Result<Binaries>, suffix
     let lab = Lab {
         binaries,
         kruise: options.executable.path()?,
-        turns: turns::of(&known)?,
+        turns: Turns::of(&known)?,
         program,
         place,
         suffix: suffix.into(),

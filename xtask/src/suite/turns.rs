@@ -1,15 +1,14 @@
 //! How tests share a cluster: `assets/turns.txt`.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Result, bail, ensure};
 
 use super::selection;
 
-/// A line each: the turn, the whole name of a test, and the reason. Tests that are in no line share the cluster.
+/// A line each: the turn, the whole name of a test, and the reason. Tests that are in no line share the cluster. Those of one turn begin
+/// in this order.
 const TURNS: &str = include_str!("../../assets/turns.txt");
 /// More would make the suite wait for them.
-const MOST_ALONE: usize = 130;
+const MOST_ALONE: usize = 30;
 /// How the names of tests begin that are no part of a usual run.
 const ELSEWHERE: [&str; 2] = [selection::OF_REAL_NODES, selection::OF_THE_CHART];
 
@@ -35,18 +34,42 @@ impl Turn {
     }
 }
 
-/// The turns of tests by their names. Fails if a line names no known test.
-pub(super) fn of(known: &[String]) -> Result<BTreeMap<&'static str, Turn>> {
-    let turns = read(TURNS)?;
-    let unknown = turns.keys().find(|name| !known.iter().any(|test| test == *name));
-    if let Some(name) = unknown {
-        bail!("turns.txt: there is no test {name}");
+/// The turns of the tests that do not share a cluster with all others.
+#[derive(Debug)]
+pub(super) struct Turns(Vec<(&'static str, Turn)>);
+
+impl Turns {
+    /// Those of `assets/turns.txt`. Fails if a line names no known test.
+    pub(super) fn of(known: &[String]) -> Result<Self> {
+        let turns = read(TURNS)?;
+        let unknown = turns
+            .iter()
+            .find(|(name, _)| !known.iter().any(|test| test == name));
+        if let Some((name, _)) = unknown {
+            bail!("turns.txt: there is no test {name}");
+        }
+        Ok(Self(turns))
     }
-    Ok(turns)
+
+    /// Each of these tests with its turn, in the order in which they begin.
+    pub(super) fn give(&self, tests: impl IntoIterator<Item = String>) -> Vec<(String, Turn)> {
+        let place = |test: &str| self.0.iter().position(|(name, _)| *name == test);
+        let mut given: Vec<_> = tests.into_iter().map(|test| (place(&test), test)).collect();
+        given.sort();
+        let turn = |place: Option<usize>| {
+            place
+                .and_then(|place| self.0.get(place))
+                .map_or(Turn::Shared, |one| one.1)
+        };
+        given
+            .into_iter()
+            .map(|(place, test)| (test, turn(place)))
+            .collect()
+    }
 }
 
-fn read(text: &str) -> Result<BTreeMap<&str, Turn>> {
-    let mut turns = BTreeMap::new();
+fn read(text: &str) -> Result<Vec<(&str, Turn)>> {
+    let mut turns: Vec<(&str, Turn)> = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let words: Vec<&str> = line.splitn(3, ' ').collect();
         let [turn, name, ..] = words.as_slice() else {
@@ -61,11 +84,15 @@ fn read(text: &str) -> Result<BTreeMap<&str, Turn>> {
             turn == Turn::Gated || words.len() == 3,
             "turns.txt: no reason to be alone: {line}"
         );
-        ensure!(turns.insert(*name, turn).is_none(), "turns.txt: twice: {name}");
+        ensure!(
+            turns.iter().all(|(other, _)| other != name),
+            "turns.txt: twice: {name}"
+        );
+        turns.push((*name, turn));
     }
     let alone = turns
         .iter()
-        .filter(|(name, turn)| **turn == Turn::Alone && !ELSEWHERE.iter().any(|of| name.starts_with(of)));
+        .filter(|(name, turn)| *turn == Turn::Alone && !ELSEWHERE.iter().any(|of| name.starts_with(of)));
     let alone = alone.count();
     ensure!(
         alone <= MOST_ALONE,
@@ -74,21 +101,21 @@ fn read(text: &str) -> Result<BTreeMap<&str, Turn>> {
     Ok(turns)
 }
 
-/// The turn of a test.
-pub(super) fn turn(turns: &BTreeMap<&str, Turn>, test: &str) -> Turn {
-    turns.get(test).copied().unwrap_or(Turn::Shared)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_line_gives_a_test_its_turn_and_others_share() {
-        let turns = read("# a comment\ngated a::one\nalone a::two crashes the manager").unwrap();
-        assert_eq!(turn(&turns, "a::one"), Turn::Gated);
-        assert_eq!(turn(&turns, "a::two"), Turn::Alone);
-        assert_eq!(turn(&turns, "a::three"), Turn::Shared);
+    fn a_line_gives_a_test_its_turn_and_its_place_and_others_share() {
+        let turns = Turns(read("# a comment\nalone a::two crashes the manager\ngated a::one").unwrap());
+        let given = turns.give(["a::one", "a::three", "a::two"].map(String::from));
+        let given: Vec<(&str, Turn)> = given.iter().map(|(test, turn)| (test.as_str(), *turn)).collect();
+        let expected = [
+            ("a::three", Turn::Shared),
+            ("a::two", Turn::Alone),
+            ("a::one", Turn::Gated),
+        ];
+        assert_eq!(given, expected);
     }
 
     #[test]

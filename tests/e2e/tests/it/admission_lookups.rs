@@ -5,7 +5,7 @@ use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use crate::cluster::{Flagged, LIMIT, Scenario, scenario, scenario_alone, text, web};
+use crate::cluster::{LIMIT, Scenario, scenario, scenario_gated, text, web};
 
 /// What a new object is refused with; nothing is stored.
 fn refused(kubectl: &Kubectl, object: &Value, expected: &str) {
@@ -188,11 +188,7 @@ fn a_patch_of_a_subset_is_tried_on_the_template_of_its_workload() {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_resource_that_the_server_would_refuse_is_refused_before_it_is_distributed() {
-    let scenario = scenario_alone("lookups-distribution");
-    let _flagged = Flagged::shared(
-        scenario.kubectl.kubeconfig(),
-        &["--feature-gates=ResourceDistributionGate=true"],
-    );
+    let scenario = scenario_gated("lookups-distribution");
     for version in ["v1alpha1", "v1beta1"] {
         let api = format!("apps.kruise.io/{version}");
         let distribution = |key: &str| {
@@ -252,10 +248,8 @@ fn class(scenario: &Scenario, name: &str, expands: bool) {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn claims_of_a_statefulset_grow_only_where_their_class_expands() {
-    let scenario = scenario_alone("lookups-classes");
+    let scenario = scenario_gated("lookups-classes");
     let kubectl = &scenario.kubectl;
-    let gate = ["--feature-gates=StatefulSetAutoResizePVCGate=true"];
-    let _flagged = Flagged::shared(kubectl.kubeconfig(), &gate);
     class(&scenario, "lookups-fixed", false);
     class(&scenario, "lookups-grows", true);
     for (name, class, grows) in [

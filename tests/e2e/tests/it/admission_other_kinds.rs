@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::{Flagged, Scenario, scenario, scenario_alone};
+use crate::cluster::{Scenario, scenario, scenario_gated};
 
 /// What would be stored.
 fn taken(scenario: &Scenario, object: &Value) -> Value {
@@ -141,11 +141,7 @@ fn a_persistent_pod_state_is_refused_with_its_field() {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_resource_distribution_is_refused_with_its_field() {
-    let scenario = scenario_alone("admission-distribution");
-    let _flagged = Flagged::shared(
-        scenario.kubectl.kubeconfig(),
-        &["--feature-gates=ResourceDistributionGate=true"],
-    );
+    let scenario = scenario_gated("admission-distribution");
     for (version, selector) in [
         ("v1alpha1", "namespaceLabelSelector"),
         ("v1beta1", "namespaceSelector"),

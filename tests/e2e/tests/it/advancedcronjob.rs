@@ -71,20 +71,9 @@ fn end(scenario: &Scenario, job: &str, phase: &str) {
     })
     .unwrap();
     for pod in pods {
-        let patch = json!({"status": {"phase": phase}}).to_string();
+        let patch = json!({"status": {"phase": phase}});
         let name = text(&pod["metadata"]["name"]);
-        scenario
-            .kubectl
-            .run(&[
-                "patch",
-                "pod",
-                name,
-                "--subresource=status",
-                "--type=merge",
-                "-p",
-                &patch,
-            ])
-            .unwrap();
+        scenario.kubectl.patch_status("pod", name, &patch).unwrap();
     }
 }
 
@@ -95,7 +84,8 @@ fn patch(scenario: &Scenario, name: &str, spec: &Value) {
 
 fn until_running(scenario: &Scenario, name: &str, what: &str, is: impl Fn(&[Value]) -> bool) -> Vec<Value> {
     let mut seen = Vec::new();
-    wait::until_true(what, LIMIT, || {
+    // One of the schedules has a job each minute.
+    wait::until_true(what, wait::QUIET, || {
         seen = running(scenario, name);
         Ok(is(&seen))
     })

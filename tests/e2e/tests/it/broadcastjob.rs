@@ -4,10 +4,10 @@
 
 use std::time::{Duration, Instant};
 
-use kruise_e2e::wait;
+use kruise_e2e::wait::{self, Patience};
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, Scenario, audit_log, explained, scenario, scenario_alone, text};
+use crate::cluster::{LIMIT, Scenario, explained, scenario, text};
 use crate::daemonset::requests::{CREATE, count, hold};
 use crate::own_nodes::{GROUP, Nodes};
 
@@ -40,7 +40,7 @@ fn check(nodes: &Nodes, spec: &Value) -> Value {
 }
 
 /// Waits until the `fields` of the status have these values.
-fn until_status(scenario: &Scenario, limit: Duration, fields: &Value) {
+fn until_status(scenario: &Scenario, limit: Patience, fields: &Value) {
     wait::until_true(&format!("status of check has {fields}"), limit, || {
         let status = &scenario.kubectl.get(JOBS, "check")?["status"];
         let mut wanted = fields.as_object().unwrap().iter();
@@ -58,7 +58,7 @@ fn running(scenario: &Scenario) -> Vec<Value> {
 }
 
 /// Waits until so many pods run on their nodes.
-fn until_running(scenario: &Scenario, limit: Duration, pods: usize) {
+fn until_running(scenario: &Scenario, limit: Patience, pods: usize) {
     wait::until_true(&format!("{pods} pods run"), limit, || {
         Ok(running(scenario).len() == pods)
     })
@@ -67,19 +67,10 @@ fn until_running(scenario: &Scenario, limit: Duration, pods: usize) {
 
 /// The containers of these pods end.
 fn end(scenario: &Scenario, pods: &[Value], phase: &str) {
-    let patch = json!({"status": {"phase": phase}}).to_string();
+    let patch = json!({"status": {"phase": phase}});
     let end = |pod: &Value| {
         let name = text(pod, "/metadata/name");
-        let args = [
-            "patch",
-            "pod",
-            &name,
-            "--subresource=status",
-            "--type=merge",
-            "-p",
-            &patch,
-        ];
-        scenario.kubectl.run(&args).unwrap();
+        scenario.kubectl.patch_status("pod", &name, &patch).unwrap();
     };
     std::thread::scope(|scope| {
         for some in pods.chunks(pods.len().div_ceil(8).max(1)) {
@@ -91,14 +82,14 @@ fn end(scenario: &Scenario, pods: &[Value], phase: &str) {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_broadcast_runs_on_all_nodes_and_completes_for_two_requests_a_pod() {
-    let scenario = scenario_alone("broadcastjob-requests");
+    let scenario = scenario("broadcastjob-requests");
     let pods = count();
     let nodes = Nodes::new(&scenario, pods);
     let limit = LIMIT + Duration::from_secs(pods as u64);
-    let mut log = audit_log();
+    let mut log = scenario.audit_log();
     scenario.kubectl.apply(&check(&nodes, &json!({}))).unwrap();
     until_running(&scenario, limit, pods);
-    let writes = hold(&scenario, &mut log, "broadcast", CREATE, pods);
+    let writes = hold(&mut log, "broadcast", CREATE, pods);
     // The events of the first pods, and the first reports, weigh more the fewer pods there are.
     let first = if pods < 500 { 4_000 } else { 0 };
     assert!(writes as u64 * 100 <= ALL * pods as u64 + first, "{writes}");
@@ -120,10 +111,7 @@ fn a_broadcast_runs_on_all_nodes_and_completes_for_two_requests_a_pod() {
     );
     wait::observe_for(Duration::from_secs(2));
     let later = log.read_new(kruise_e2e::audit::MANAGER).unwrap();
-    let of_job = later
-        .iter()
-        .filter(|one| one.namespace == namespace && one.is_write());
-    let reports = of_job.count();
+    let reports = later.iter().filter(|one| one.is_write()).count();
     println!("end of a broadcast, {pods} pods: {reports} writes");
     // Reports are merged: two a second, however fast pods end.
     let most = 2 * begun.elapsed().as_secs() + 10;
@@ -156,11 +144,11 @@ fn a_job_fails_at_its_deadline_is_deleted_later_and_its_pods_go() {
     );
     assert_eq!(condition["message"], message.as_str());
     assert_eq!(job["status"]["desired"], 3);
-    wait::until_true("the pods are gone", LIMIT, || {
+    wait::until_true("the pods are gone", wait::QUIET, || {
         Ok(scenario.kubectl.list("pods", "app=check")?.is_empty())
     })
     .unwrap();
-    wait::until_true("the job is gone", LIMIT, || {
+    wait::until_true("the job is gone", wait::QUIET, || {
         Ok(scenario.kubectl.list(JOBS, "")?.is_empty())
     })
     .unwrap();

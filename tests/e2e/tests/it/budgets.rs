@@ -8,9 +8,8 @@ use kruise_e2e::wait;
 use kruise_e2e::watch::Watch;
 use serde_json::{Value, json};
 
-use crate::cluster::{Flagged, LIMIT, Scenario, audit_log, explained, is_ready, scenario_alone, text};
+use crate::cluster::{LIMIT, Scenario, explained, is_ready, scenario_gated, text};
 
-const GATE: [&str; 1] = ["--feature-gates=PodUnavailableBudgetUpdateGate=true"];
 const BUDGETS: &str = "podunavailablebudgets";
 /// Pods of each workload. The workloads themselves let all of them be unavailable.
 const REPLICAS: usize = 5;
@@ -105,9 +104,9 @@ fn roll_out(scenario: &Scenario, image: &str) {
     }
 }
 
-/// Requests of the manager in this namespace that were refused.
-fn refused(requests: &[Entry], namespace: &str) -> Vec<Entry> {
-    let is_refused = |request: &&Entry| request.namespace == namespace && matches!(request.code, 403 | 429);
+/// Requests that were refused.
+fn refused(requests: &[Entry]) -> Vec<Entry> {
+    let is_refused = |request: &&Entry| matches!(request.code, 403 | 429);
     requests.iter().filter(is_refused).cloned().collect()
 }
 
@@ -166,11 +165,9 @@ fn until_stalled(scenario: &Scenario) {
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_rollout_to_an_image_that_cannot_be_pulled_stops_at_its_budget_and_goes_on_once_it_is_fixed() {
     const BAD: &str = "registry.invalid/nginx:2";
-    let namespace = "budget-bad-image";
-    let scenario = scenario_alone(namespace);
-    let _flagged = Flagged::shared(scenario.kubectl.kubeconfig(), &GATE);
+    let scenario = scenario_gated("budget-bad-image");
     begin(&scenario, 1);
-    let mut log = audit_log();
+    let mut log = scenario.audit_log();
     let watches = watch(&scenario);
     roll_out(&scenario, BAD);
     let until = |what: &str, is_met: &dyn Fn(&[Value]) -> bool| {
@@ -207,16 +204,15 @@ fn a_rollout_to_an_image_that_cannot_be_pulled_stops_at_its_budget_and_goes_on_o
         until_updated(&scenario, resource, name);
     }
     let requests = log.read_new(MANAGER).unwrap();
-    assert_eq!(refused(&requests, namespace), []);
+    assert_eq!(refused(&requests), []);
 }
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn rollouts_under_a_budget_take_one_pod_at_a_time_and_send_nothing_that_is_refused() {
-    let scenario = scenario_alone("budget-rollouts");
-    let _flagged = Flagged::shared(scenario.kubectl.kubeconfig(), &GATE);
+    let scenario = scenario_gated("budget-rollouts");
     begin(&scenario, 0);
-    let mut log = audit_log();
+    let mut log = scenario.audit_log();
     roll_out(&scenario, "nginx:2");
     let watches = watch(&scenario);
     until_held(&scenario);
@@ -229,7 +225,7 @@ fn rollouts_under_a_budget_take_one_pod_at_a_time_and_send_nothing_that_is_refus
         assert_eq!(most_unready(&watch.stop().unwrap()), 1, "{name}");
     }
     let requests = log.read_new(MANAGER).unwrap();
-    assert_eq!(refused(&requests, "budget-rollouts"), []);
+    assert_eq!(refused(&requests), []);
     let charges = requests
         .iter()
         .filter(|request| request.resource == "podunavailablebudgets/status" && request.verb == "patch");

@@ -7,7 +7,7 @@ use kruise_e2e::wait;
 use kruise_e2e::watch::Watch;
 use serde_json::{Value, json};
 
-use crate::cluster::{Flagged, LIMIT, Scenario, audit_log, scenario, scenario_alone, text, web};
+use crate::cluster::{LIMIT, Scenario, scenario, scenario_gated, text, web};
 
 /// A finalizer that keeps a deleted pod.
 const HOLD: &str = "example.com/hold";
@@ -136,7 +136,7 @@ fn each_pod_has_its_own_claim_that_is_deleted_when_the_cloneset_deletes_the_pod(
     }
     scenario.patch(&json!({"spec": {"replicas": 1}}));
     scenario.until_status(&json!({"replicas": 1}));
-    wait::until_true("the claims of the pods that went are gone", LIMIT, || {
+    wait::until_true("the claims of the pods that went are gone", wait::QUIET, || {
         Ok(claims(&scenario).len() == 1)
     })
     .unwrap();
@@ -197,7 +197,7 @@ fn without_reuse_the_claim_is_deleted_with_its_pod_and_the_new_pod_has_another()
     })
     .unwrap();
     release(&scenario, &name(&pod));
-    wait::until_true("the claim is gone", LIMIT, || {
+    wait::until_true("the claim is gone", wait::QUIET, || {
         let names: Vec<String> = claims(&scenario).iter().map(name).collect();
         Ok(names.len() == 3 && !names.contains(&mounted(&pod)))
     })
@@ -206,7 +206,7 @@ fn without_reuse_the_claim_is_deleted_with_its_pod_and_the_new_pod_has_another()
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn orphaned_pods_keep_their_claims() {
+fn orphaned_pods_and_their_claims_stay_and_have_no_owner() {
     for (namespace, set) in [
         ("claims-orphaned", with_claims(2)),
         ("claims-orphaned-not-reused", without_reuse(2)),
@@ -215,12 +215,15 @@ fn orphaned_pods_keep_their_claims() {
         let (pods, before) = (scenario.uids(), claim_uids(&scenario));
         let delete = ["delete", "clonesets", "web", "--cascade=orphan", "--wait=false"];
         scenario.kubectl.run(&delete).unwrap();
-        wait::until_true("the set is gone", LIMIT, || {
+        wait::until_true("the set is gone", wait::QUIET, || {
             Ok(scenario.kubectl.list("clonesets", "")?.is_empty())
         })
         .unwrap();
         wait::observe_for(Duration::from_secs(2));
         assert_eq!((scenario.uids(), claim_uids(&scenario)), (pods, before));
+        for pod in scenario.pods() {
+            assert!(pod.pointer("/metadata/ownerReferences").is_none(), "{pod}");
+        }
         for claim in claims(&scenario) {
             let metadata = &claim["metadata"];
             assert!(metadata["deletionTimestamp"].is_null(), "{claim}");
@@ -259,15 +262,12 @@ fn other_claim_templates_alone_change_nothing_and_a_later_image_keeps_the_claims
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn with_the_gate_an_image_change_recreates_pods_of_other_claim_templates() {
-    let scenario = scenario_alone("claims-gate");
-    let kubeconfig = scenario.kubectl.kubeconfig();
-    let gate = ["--feature-gates=RecreatePodWhenChangeVCTInCloneSetGate=true"];
-    let _flagged = Flagged::shared(kubeconfig, &gate);
+    let scenario = scenario_gated("claims-gate");
     begin(&scenario, &with_claims(2));
     let (pods, before) = (scenario.uids(), claim_uids(&scenario));
     change(&scenario, "2Gi", "nginx:2");
     assert!(scenario.uids().iter().all(|uid| !pods.contains(uid)));
-    wait::until_true("the old claims are gone", LIMIT, || {
+    wait::until_true("the old claims are gone", wait::QUIET, || {
         let claims = claims(&scenario);
         let new = |claim: &Value| {
             claim["spec"]["resources"]["requests"]["storage"] == "2Gi" && !before.contains(&uid(claim))
@@ -281,18 +281,18 @@ fn with_the_gate_an_image_change_recreates_pods_of_other_claim_templates() {
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_claim_costs_one_request_for_its_creation_and_one_for_its_deletion() {
     const PODS: u64 = 20;
-    let scenario = scenario_alone("claims-requests");
+    let scenario = scenario("claims-requests");
     let stated = "| a claim of a pod | 1 + 1 | create, before its pod; delete, with its pod |";
     assert!(include_str!("../../../../docs/lifecycle.md").contains(stated));
     storage_class(&scenario);
-    let mut log = audit_log();
+    let mut log = scenario.audit_log();
     let mut hold = |what: &str| {
         // Not all of the log is written yet, perhaps.
         wait::observe_for(Duration::from_secs(2));
         let requests = log.read_new(MANAGER).unwrap();
-        let of_claims = requests.iter().filter(|request| {
-            request.namespace == "claims-requests" && request.resource == "persistentvolumeclaims"
-        });
+        let of_claims = requests
+            .iter()
+            .filter(|request| request.resource == "persistentvolumeclaims");
         let counts = Counts::of(of_claims);
         println!("{what}, {PODS} claims: {counts}");
         // As for pods: one in twenty may be requested twice.
@@ -310,6 +310,9 @@ fn a_claim_costs_one_request_for_its_creation_and_one_for_its_deletion() {
     hold("create");
     scenario.patch(&json!({"spec": {"replicas": 0}}));
     scenario.until_status(&json!({"replicas": 0}));
-    wait::until_true("no claim is left", LIMIT, || Ok(claims(&scenario).is_empty())).unwrap();
+    wait::until_true("no claim is left", wait::QUIET, || {
+        Ok(claims(&scenario).is_empty())
+    })
+    .unwrap();
     hold("delete");
 }

@@ -2,28 +2,35 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use kruise_e2e::audit::AuditLog;
 use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::manager::{self, LONG_LEASE, Launch, Manager, kill_leftover};
-use kruise_e2e::{process, wait};
+use kruise_e2e::process;
+use kruise_e2e::wait::{self, Patience};
 use serde_json::{Value, json};
 
 use crate::turn::Turn;
 
-/// Longest wait for what normally takes seconds. After a change of a definition garbage collection pauses for up to a
-/// minute, and the machine may be busy with builds: whoever fails by this limit would never succeed.
-pub(crate) const LIMIT: Duration = Duration::from_mins(10);
+pub(crate) use kruise_e2e::wait::LIMIT;
+
+/// Flags of the manager of [`scenario_gated`]: every gate that a test needs, and what shows soon what takes minutes by itself.
+pub(crate) const ALL_GATES: &[&str] = &[
+    "--feature-gates=CloneSetPartitionRollback=true,CloneSetShortHash=true,DeletionProtectionForCRDCascadingGate=true,\
+     EnablePodProbeMarkerOnServerless=true,ImagePullJobGate=true,InPlaceWorkloadVerticalScaling=true,\
+     PodUnavailableBudgetUpdateGate=true,PreDownloadImageForInPlaceUpdate=true,\
+     RecreatePodWhenChangeVCTInCloneSetGate=true,ResourceDistributionGate=true,ResourcesDeletionProtection=true,\
+     SidecarTerminator=true,StatefulSetAutoResizePVCGate=true,StatefulSetStartOrdinal=true",
+    "--nodeimage-creation-delay=1s",
+    "--logging-format=json",
+    "--v=0",
+];
 
 /// The flags of the manager that runs on the cluster, in the cluster's folder; empty for none.
 const FLAGS: &str = "manager.flags";
 
 /// The lease of the managers.
 pub(crate) const LEASE: &str = "kruise-manager";
-
-/// Flags with which the manager of scenarios that need feature gates runs.
-pub(crate) const ALL_GATES: &[&str] = &[];
 
 /// One scenario's namespace on the cluster, with a manager running.
 pub(crate) struct Scenario {
@@ -194,7 +201,7 @@ pub(crate) fn manager_cpu_seconds() -> f64 {
 
 /// Waits until no match condition is wider than SidecarSets need: for a minute after one was created it may be.
 pub(crate) fn until_narrow(kubectl: &Kubectl) {
-    wait::until_true("match conditions are narrow again", LIMIT, || {
+    wait::until_true("match conditions are narrow again", wait::QUIET, || {
         let name = "kruise-mutating-webhook-configuration";
         let stored = kubectl.get("mutatingwebhookconfigurations", name)?;
         let widened = &stored["metadata"]["annotations"]["kruise.io/widened-match-conditions"];
@@ -240,7 +247,7 @@ pub(crate) fn kubeconfig_of_account(kubectl: &Kubectl, account: &str, more: &[&s
     path
 }
 
-/// The audit log from now on.
+/// The audit log from now on, of all namespaces: for those that are alone, or look at requests for objects in none.
 pub(crate) fn audit_log() -> AuditLog {
     AuditLog::from_now(variable("KRUISE_E2E_AUDIT_LOG")).unwrap()
 }
@@ -257,6 +264,18 @@ impl Scenario {
         let kubectl = Kubectl::new(kubectl(), kubeconfig).in_namespace(namespace);
         kubectl.run(&["create", "namespace", namespace]).unwrap();
         Self { kubectl }
+    }
+
+    /// Another namespace of this scenario, for what happens side by side in it.
+    pub(crate) fn beside(&self, namespace: &str) -> Self {
+        let kubectl = self.kubectl.in_namespace(namespace);
+        kubectl.run(&["create", "namespace", namespace]).unwrap();
+        Self { kubectl }
+    }
+
+    /// The audit log from now on, of requests for objects of this namespace: others share the cluster.
+    pub(crate) fn audit_log(&self) -> AuditLog {
+        audit_log().in_namespace(self.kubectl.namespace().unwrap())
     }
 
     /// Pods of `app=web` that are not going away.
@@ -295,7 +314,7 @@ impl Scenario {
     }
 
     /// As [`Scenario::until_status_of`], for what takes longer than most.
-    pub(crate) fn until_status_within(&self, limit: Duration, name: &str, fields: &Value) {
+    pub(crate) fn until_status_within(&self, limit: Patience, name: &str, fields: &Value) {
         wait::until_true(&format!("status of {name} has {fields}"), limit, || {
             let set = self.kubectl.get("clonesets", name)?;
             let wanted = fields.as_object().unwrap();

@@ -1,10 +1,8 @@
 //! ContainerRecreateRequests for pods whose node has no agent: the tests play the agent, and the kubelet that starts a container
 //! anew.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
-use kruise_e2e::wait;
+use kruise_e2e::wait::{self, Patience};
 use serde_json::{Value, json};
 
 use crate::cluster::{LIMIT, Scenario, explained, scenario, text};
@@ -52,17 +50,8 @@ pub(crate) fn now() -> String {
 
 /// The agent reports.
 pub(crate) fn report(scenario: &Scenario, name: &str, status: &Value) {
-    let patch = json!({ "status": status }).to_string();
-    let subresource = [
-        "patch",
-        REQUESTS,
-        name,
-        "--subresource=status",
-        "--type=merge",
-        "-p",
-        &patch,
-    ];
-    scenario.kubectl.run(&subresource).unwrap();
+    let patch = json!({ "status": status });
+    scenario.kubectl.patch_status(REQUESTS, name, &patch).unwrap();
 }
 
 /// The agent has dealt with every container.
@@ -80,24 +69,15 @@ fn restart(scenario: &Scenario, pod: &str) {
     status["containerID"] = json!("containerd://anew");
     status["restartCount"] = json!(status["restartCount"].as_i64().unwrap() + 1);
     status["state"] = json!({"running": {"startedAt": now()}});
-    let patch = json!({"status": {"containerStatuses": [status]}}).to_string();
-    let subresource = [
-        "patch",
-        "pod",
-        pod,
-        "--subresource=status",
-        "--type=merge",
-        "-p",
-        &patch,
-    ];
-    scenario.kubectl.run(&subresource).unwrap();
+    let patch = json!({"status": {"containerStatuses": [status]}});
+    scenario.kubectl.patch_status("pod", pod, &patch).unwrap();
 }
 
 fn until(
     scenario: &Scenario,
     name: &str,
     what: &str,
-    limit: Duration,
+    limit: Patience,
     mut holds: impl FnMut(&Value) -> bool,
 ) -> Value {
     let mut request = Value::Null;

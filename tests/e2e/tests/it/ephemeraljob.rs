@@ -61,17 +61,8 @@ pub(crate) fn end(scenario: &Scenario, pod: &str, code: i32) {
     let ended = json!({"exitCode": code, "startedAt": at, "finishedAt": at});
     let status = json!([{"name": "dumper", "image": "example/dump:1", "imageID": "", "ready": false, "restartCount": 0,
         "state": {"terminated": ended}}]);
-    let patch = json!({"status": {"ephemeralContainerStatuses": status}}).to_string();
-    let subresource = [
-        "patch",
-        "pod",
-        pod,
-        "--subresource=status",
-        "--type=merge",
-        "-p",
-        &patch,
-    ];
-    scenario.kubectl.run(&subresource).unwrap();
+    let patch = json!({"status": {"ephemeralContainerStatuses": status}});
+    scenario.kubectl.patch_status("pod", pod, &patch).unwrap();
 }
 
 fn until_status(scenario: &Scenario, name: &str, wanted: &Value) -> Value {
@@ -152,7 +143,7 @@ fn an_ephemeral_job_fails_at_its_deadline_and_is_deleted_after_its_time_to_live(
     assert_eq!(reason["reason"], "DeadlineExceeded");
     let message = "EphemeralJob ephemeral-late/dump was active longer than specified deadline";
     assert_eq!(reason["message"], message);
-    wait::until_true("the job is gone", LIMIT, || {
+    wait::until_true("the job is gone", wait::QUIET, || {
         Ok(scenario.kubectl.list(JOBS, "")?.is_empty())
     })
     .unwrap();

@@ -156,7 +156,7 @@ fn helm_installs_managers_that_update_a_pod_in_place_and_uninstalls_them_when_no
     assert_eq!(lab.managers().len(), 2);
     lab.kubectl.run(&["delete", "namespace", "from-nothing"]).unwrap();
     lab.must(&["uninstall", "kruise", "--timeout=5m"]);
-    wait::until_true("nothing of the release is left", LIMIT, || {
+    wait::until_true("nothing of the release is left", wait::QUIET, || {
         Ok(lab.leftovers().is_empty())
     })
     .unwrap();
@@ -182,7 +182,7 @@ fn clonesets_alone_are_updated_under_the_rights_of_their_chart() {
     assert!(!logs.contains("forbidden"), "{logs}");
     lab.kubectl.run(&["delete", "namespace", "from-nothing"]).unwrap();
     lab.must(&["uninstall", "kruise", "--timeout=5m"]);
-    wait::until_true("nothing of the release is left", LIMIT, || {
+    wait::until_true("nothing of the release is left", wait::QUIET, || {
         Ok(lab.leftovers().is_empty())
     })
     .unwrap();

@@ -4,15 +4,12 @@ use kruise_e2e::audit::MANAGER;
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use crate::cluster::{Flagged, LIMIT, Scenario, audit_log, container, explained, scenario_alone, text, web};
+use crate::cluster::{LIMIT, Scenario, container, explained, scenario, scenario_gated, text, web};
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_raised_partition_takes_updated_pods_back_in_place() {
-    let scenario = scenario_alone("partition-rollback");
-    let kubeconfig = scenario.kubectl.kubeconfig();
-    let gate = ["--feature-gates=CloneSetPartitionRollback=true"];
-    let _flagged = Flagged::shared(kubeconfig, &gate);
+    let scenario = scenario_gated("partition-rollback");
     let partition = |count: u32| json!({"spec": {"updateStrategy": {"partition": count}}});
     let mut set = web(4);
     set["spec"]["updateStrategy"]["partition"] = json!(1);
@@ -29,17 +26,24 @@ fn a_raised_partition_takes_updated_pods_back_in_place() {
     assert_eq!(scenario.uids(), uids, "in place, there and back");
 }
 
+/// Sixty letters: longer than the label of a whole revision leaves room for.
+const LONG: &str = "a-name-of-sixty-letters-is-longer-than-a-label-leaves-room-4";
+
+/// A set of one pod with this name.
+fn with_long_name(scenario: &Scenario) {
+    assert_eq!(LONG.len(), 60);
+    let mut set = web(1);
+    set["metadata"]["name"] = json!(LONG);
+    scenario.kubectl.apply(&set).unwrap();
+}
+
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn pods_of_a_set_with_a_long_name_need_the_short_revision_label() {
-    let scenario = scenario_alone("long-name");
-    let name = "a-name-of-sixty-letters-is-longer-than-a-label-leaves-room-4";
-    assert_eq!(name.len(), 60);
-    let mut set = web(1);
-    set["metadata"]["name"] = json!(name);
-    scenario.kubectl.apply(&set).unwrap();
+fn without_the_short_revision_label_a_set_with_a_long_name_says_that_its_pods_are_refused() {
+    let scenario = scenario("long-name");
+    with_long_name(&scenario);
     wait::until_true("the set says that its pods are refused", LIMIT, || {
-        let set = scenario.kubectl.get("clonesets", name)?;
+        let set = scenario.kubectl.get("clonesets", LONG)?;
         let conditions = set["status"]["conditions"].as_array().cloned();
         Ok(conditions.unwrap_or_default().iter().any(|condition| {
             let why = text(condition, "/message");
@@ -48,10 +52,14 @@ fn pods_of_a_set_with_a_long_name_need_the_short_revision_label() {
     })
     .unwrap();
     assert!(scenario.pods().is_empty());
+}
 
-    let gate = ["--feature-gates=CloneSetShortHash=true"];
-    let _flagged = Flagged::shared(scenario.kubectl.kubeconfig(), &gate);
-    scenario.until_status_of(name, &json!({"readyReplicas": 1, "updatedReadyReplicas": 1}));
+#[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
+fn pods_of_a_set_with_a_long_name_have_the_short_revision_label() {
+    let scenario = scenario_gated("long-name-short-label");
+    with_long_name(&scenario);
+    scenario.until_status_of(LONG, &json!({"readyReplicas": 1, "updatedReadyReplicas": 1}));
     let pods = scenario.pods();
     let label = text(&pods[0], "/metadata/labels/controller-revision-hash");
     assert_eq!(label, text(&pods[0], "/metadata/labels/pod-template-hash"));
@@ -60,15 +68,11 @@ fn pods_of_a_set_with_a_long_name_need_the_short_revision_label() {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn explain_uses_the_gates_of_the_manager_unless_a_flag_names_others() {
-    let scenario = scenario_alone("explained-gates");
+    let scenario = scenario_gated("explained-gates");
     let explain = |further: &[&str]| {
         let target = ["clone/web", "--namespace", "explained-gates"];
         explained(&scenario, &[&target, further].concat())
     };
-    let gate = "InPlaceWorkloadVerticalScaling=true";
-    let flag = format!("--feature-gates={gate}");
-    let kubeconfig = scenario.kubectl.kubeconfig();
-    let _flagged = Flagged::shared(kubeconfig, &[&flag]);
     let containers =
         |cpu: &str| json!([{"name": "main", "image": "nginx:1", "resources": {"requests": {"cpu": cpu}}}]);
     let mut set = web(1);
@@ -87,10 +91,11 @@ fn explain_uses_the_gates_of_the_manager_unless_a_flag_names_others() {
     })
     .unwrap();
     let output = explain(&[]);
-    assert!(
-        output.contains(&format!("decides by the manager's gates: {gate}")),
-        "{output}"
-    );
+    let gates = output
+        .lines()
+        .find_map(|line| line.split_once("decides by the manager's gates: "));
+    let gates = gates.unwrap_or_else(|| panic!("{output}")).1;
+    assert!(gates.contains("InPlaceWorkloadVerticalScaling=true"), "{output}");
     assert!(output.contains("its inPlaceUpdate hook holds it"), "{output}");
     let output = explain(&["--feature-gates="]);
     assert!(
@@ -108,15 +113,12 @@ fn explain_uses_the_gates_of_the_manager_unless_a_flag_names_others() {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn images_of_a_held_rollout_are_pulled_ahead_and_their_jobs_are_deleted_with_it() {
-    let scenario = scenario_alone("images-ahead");
-    let kubeconfig = scenario.kubectl.kubeconfig();
-    let gate = ["--feature-gates=PreDownloadImageForInPlaceUpdate=true"];
-    let _flagged = Flagged::shared(kubeconfig, &gate);
+    let scenario = scenario_gated("images-ahead");
     let mut set = web(4);
     set["metadata"]["annotations"] = json!({"apps.kruise.io/image-predownload-parallelism": "2"});
     scenario.kubectl.apply(&set).unwrap();
     scenario.until_status(&json!({"readyReplicas": 4}));
-    let mut log = audit_log();
+    let mut log = scenario.audit_log();
 
     let mut held = container("nginx:2", "b");
     held["spec"]["updateStrategy"] = json!({"partition": 4});

@@ -4,7 +4,7 @@ use kruise_e2e::audit::{Counts, Entry, MANAGER};
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, Scenario, audit_log, container, scenario, scenario_alone, text, web};
+use crate::cluster::{LIMIT, Scenario, container, scenario, text, web};
 
 /// What holds pods here: a label and a finalizer of this name.
 const HOLD: &str = "shop.example/drain";
@@ -241,7 +241,7 @@ fn stated(row: &str) -> u64 {
 fn accepted(entries: &[Entry]) -> u64 {
     let of_pods: Vec<&Entry> = entries
         .iter()
-        .filter(|entry| entry.namespace == "hook-costs" && entry.resource.starts_with("pods"))
+        .filter(|entry| entry.resource.starts_with("pods"))
         .collect();
     println!("{}", Counts::of(of_pods.iter().copied()));
     of_pods.iter().filter(|entry| entry.code < 300).count() as u64
@@ -250,9 +250,9 @@ fn accepted(entries: &[Entry]) -> u64 {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn each_hook_costs_the_requests_that_the_documentation_states() {
-    let scenario = scenario_alone("hook-costs");
+    let scenario = scenario("hook-costs");
     let pods = 4;
-    let mut log = audit_log();
+    let mut log = scenario.audit_log();
     let mut cost = |row: &str| {
         let counted = accepted(&log.read_new(MANAGER).unwrap());
         assert_eq!(counted, stated(row) * pods, "{row}");

@@ -5,14 +5,9 @@ use std::collections::BTreeSet;
 use kruise_e2e::{kubectl::Kubectl, wait};
 use serde_json::{Value, json};
 
-use crate::cluster::{Flagged, LIMIT, Scenario, explained, scenario_alone, text};
+use crate::cluster::{LIMIT, Scenario, explained, scenario_gated, text};
 use crate::own_nodes::{GROUP, Nodes};
 
-/// Jobs are accepted, and nodes get their NodeImages at once.
-const FLAGS: [&str; 2] = [
-    "--feature-gates=ImagePullJobGate=true",
-    "--nodeimage-creation-delay=1s",
-];
 /// Where copies of pull secrets are.
 const AGENTS: &str = "kruise-daemon-config";
 
@@ -46,18 +41,7 @@ fn succeed(kubectl: &Kubectl, node: &str, image: &str) {
     }
     let patch =
         json!({"status": {"desired": 1, "succeeded": 1, "imageStatuses": {(image): {"tags": [status]}}}});
-    let patch = patch.to_string();
-    kubectl
-        .run(&[
-            "patch",
-            "nodeimage",
-            node,
-            "--subresource=status",
-            "--type=merge",
-            "-p",
-            &patch,
-        ])
-        .unwrap();
+    kubectl.patch_status("nodeimage", node, &patch).unwrap();
 }
 
 /// The nodes that are asked for an image and have not reported on it.
@@ -86,7 +70,7 @@ fn copies(scenario: &Scenario) -> Vec<String> {
 }
 
 fn until_gone(kubectl: &Kubectl, resource: &str, name: &str) {
-    wait::until_true("it is deleted", LIMIT, || {
+    wait::until_true("it is deleted", wait::QUIET, || {
         Ok(kubectl.get(resource, name).is_err())
     })
     .unwrap();
@@ -95,9 +79,8 @@ fn until_gone(kubectl: &Kubectl, resource: &str, name: &str) {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_node_has_a_node_image_with_its_labels_and_loses_it_with_the_node() {
-    let scenario = scenario_alone("node-images");
+    let scenario = scenario_gated("node-images");
     let kubectl = &scenario.kubectl;
-    let _flagged = Flagged::shared(kubectl.kubeconfig(), &FLAGS);
     let nodes = Nodes::new(&scenario, 1);
     until_listed(&nodes, kubectl);
     let node = &nodes.names[0];
@@ -115,9 +98,8 @@ fn a_node_has_a_node_image_with_its_labels_and_loses_it_with_the_node() {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_job_pulls_a_number_of_nodes_at_a_time_and_leaves_nothing() {
-    let scenario = scenario_alone("pull-job");
+    let scenario = scenario_gated("pull-job");
     let kubectl = &scenario.kubectl;
-    let _flagged = Flagged::shared(kubectl.kubeconfig(), &FLAGS);
     let agents = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": AGENTS}});
     kubectl.apply(&agents).unwrap();
     let nodes = Nodes::new(&scenario, 3);
@@ -161,7 +143,7 @@ fn a_job_pulls_a_number_of_nodes_at_a_time_and_leaves_nothing() {
         pulled.insert(next);
     }
     until_gone(kubectl, "imagepulljobs", "warm");
-    wait::until_true("tags and copies are gone", LIMIT, || {
+    wait::until_true("tags and copies are gone", wait::QUIET, || {
         let has_tags = nodes
             .names
             .iter()
@@ -174,9 +156,8 @@ fn a_job_pulls_a_number_of_nodes_at_a_time_and_leaves_nothing() {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_list_of_images_has_a_job_for_each_and_ends_with_them() {
-    let scenario = scenario_alone("pull-list");
+    let scenario = scenario_gated("pull-list");
     let kubectl = &scenario.kubectl;
-    let _flagged = Flagged::shared(kubectl.kubeconfig(), &FLAGS);
     let nodes = Nodes::new(&scenario, 1);
     until_listed(&nodes, kubectl);
     let list = json!({
@@ -197,19 +178,8 @@ fn a_list_of_images_has_a_job_for_each_and_ends_with_them() {
     let ended = |tag: &str, phase: &str| json!({"tags": [{"tag": tag, "phase": phase, "startTime": at, "completionTime": at}]});
     let statuses =
         json!({"registry.example/app": ended("1", "Succeeded"), "registry.example/db": ended("2", "Failed")});
-    let patch =
-        json!({"status": {"desired": 2, "succeeded": 1, "failed": 1, "imageStatuses": statuses}}).to_string();
-    kubectl
-        .run(&[
-            "patch",
-            "nodeimage",
-            name,
-            "--subresource=status",
-            "--type=merge",
-            "-p",
-            &patch,
-        ])
-        .unwrap();
+    let patch = json!({"status": {"desired": 2, "succeeded": 1, "failed": 1, "imageStatuses": statuses}});
+    kubectl.patch_status("nodeimage", name, &patch).unwrap();
     wait::until_true("the list has ended", LIMIT, || {
         let status = kubectl.get("imagelistpulljobs", "warm")?["status"].clone();
         Ok(status["completed"] == 2
@@ -218,7 +188,7 @@ fn a_list_of_images_has_a_job_for_each_and_ends_with_them() {
     })
     .unwrap();
     until_gone(kubectl, "imagelistpulljobs", "warm");
-    wait::until_true("its jobs and their tags are gone", LIMIT, || {
+    wait::until_true("its jobs and their tags are gone", wait::QUIET, || {
         let jobs = kubectl.list("imagepulljobs", "")?;
         Ok(jobs.is_empty() && tags(kubectl, name, "registry.example/app").is_empty())
     })

@@ -5,9 +5,7 @@ use kruise_e2e::wait;
 use kruise_e2e::watch::Watch;
 use serde_json::{Value, json};
 
-use crate::cluster::{
-    Flagged, LIMIT, Scenario, audit_log, container, is_ready, scenario, scenario_alone, text, web,
-};
+use crate::cluster::{LIMIT, Scenario, container, is_ready, scenario, scenario_gated, text, web};
 
 const GRACE: &str = "/metadata/annotations/apps.kruise.io~1inplace-update-grace";
 
@@ -31,14 +29,11 @@ fn until_pod(scenario: &Scenario, what: &str, test: impl Fn(&Value) -> bool) -> 
     .unwrap()
 }
 
-/// Accepted writes to pods of a namespace. A refused one is repeated.
-fn writes(entries: &[Entry], namespace: &str) -> Vec<String> {
-    let of_pods = entries.iter().filter(|entry| {
-        entry.namespace == namespace
-            && entry.resource.starts_with("pods")
-            && entry.code < 300
-            && entry.is_write()
-    });
+/// Accepted writes to pods. A refused one is repeated.
+fn writes(entries: &[Entry]) -> Vec<String> {
+    let of_pods = entries
+        .iter()
+        .filter(|entry| entry.resource.starts_with("pods") && entry.code < 300 && entry.is_write());
     of_pods
         .map(|entry| format!("{} {}", entry.verb, entry.resource))
         .collect()
@@ -72,11 +67,11 @@ fn ended(watch: Watch, is_last: impl Fn(&Value) -> bool) -> Vec<Value> {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_grace_period_holds_the_image_back_and_costs_one_request_more() {
-    let scenario = scenario_alone("grace");
+    let scenario = scenario("grace");
     scenario.kubectl.apply(&patient(4)).unwrap();
     scenario.until_status(&json!({"availableReplicas": 1}));
     let uid = scenario.uids();
-    let mut log = audit_log();
+    let mut log = scenario.audit_log();
     let watch = Watch::start(&scenario.kubectl, "pods", "app=web").unwrap();
     watch.until_shown(1, LIMIT).unwrap();
     scenario.patch(&container("nginx:2", "b"));
@@ -108,7 +103,7 @@ fn a_grace_period_holds_the_image_back_and_costs_one_request_more() {
         "the image changed {ran} s after the pod had left service"
     );
     assert_eq!(scenario.uids(), uid);
-    let requests = writes(&log.read_new(MANAGER).unwrap(), "grace");
+    let requests = writes(&log.read_new(MANAGER).unwrap());
     assert_documented(
         "| in-place update with `gracePeriodSeconds` | 4 | readiness off; grace; images; readiness on |",
     );
@@ -154,8 +149,8 @@ fn a_rollback_inside_the_grace_period_brings_the_pod_back_as_it_was() {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn containers_change_in_the_order_of_their_priorities() {
-    let scenario = scenario_alone("priorities");
-    let mut log = audit_log();
+    let scenario = scenario("priorities");
+    let mut log = scenario.audit_log();
     let barriered = |name: &str, image: &str, priority: u32| {
         let key = json!({"name": "barrier", "key": format!("p_{priority}"), "optional": true});
         json!({"name": name, "image": image,
@@ -201,7 +196,7 @@ fn containers_change_in_the_order_of_their_priorities() {
         "| in-place update of containers with two priorities | 4 | readiness off; first; last; readiness on |",
     );
     assert_eq!(
-        writes(&log.read_new(MANAGER).unwrap(), "priorities"),
+        writes(&log.read_new(MANAGER).unwrap()),
         [
             "patch pods/status",
             "patch pods",
@@ -236,13 +231,13 @@ pub(crate) fn report(pod: &Value, environment: u64) -> Value {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_variable_that_reads_metadata_waits_for_the_nodes_report_and_costs_no_more_than_an_image() {
-    let scenario = scenario_alone("environment");
+    let scenario = scenario("environment");
     let mut set = web(1);
     reading(&mut set, "old");
     scenario.kubectl.apply(&set).unwrap();
     scenario.until_status(&json!({"availableReplicas": 1}));
     let uid = scenario.uids();
-    let mut log = audit_log();
+    let mut log = scenario.audit_log();
     reading(&mut set, "web");
     scenario.kubectl.apply(&set).unwrap();
     let waits = until_pod(&scenario, "changed and out of service", |pod| {
@@ -263,7 +258,7 @@ fn a_variable_that_reads_metadata_waits_for_the_nodes_report_and_costs_no_more_t
         "| in-place update of a variable that reads metadata | 3 | readiness off; change; readiness on once the node reports it |",
     );
     assert_eq!(
-        writes(&log.read_new(MANAGER).unwrap(), "environment"),
+        writes(&log.read_new(MANAGER).unwrap()),
         ["patch pods/status", "patch pods", "patch pods/status"]
     );
 }
@@ -283,7 +278,7 @@ fn assert_known_as_ours(scenario: &Scenario, pod: &Value) {
         .run(&["get", "pod", &name, "-o", "json", "--show-managed-fields"])
         .unwrap();
     let shown: Value = serde_json::from_str(&shown).unwrap();
-    let entries = shown["metadata"]["managedFields"].as_array().expect("entries");
+    let entries = shown["metadata"]["managedFields"].as_array().unwrap();
     let ours = |entry: &&Value| entry["manager"] == MANAGER && entry["subresource"] == "resize";
     let ours = entries.iter().find(ours).unwrap_or_else(|| panic!("{entries:?}"));
     let resources = &ours["fieldsV1"]["f:spec"]["f:containers"]["k:{\"name\":\"main\"}"]["f:resources"];
@@ -295,15 +290,13 @@ fn assert_known_as_ours(scenario: &Scenario, pod: &Value) {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn cpu_changes_on_a_pod_that_stays_in_service() {
-    let scenario = scenario_alone("more-cpu");
-    let gate = ["--feature-gates=InPlaceWorkloadVerticalScaling=true"];
-    let _flagged = Flagged::shared(scenario.kubectl.kubeconfig(), &gate);
+    let scenario = scenario_gated("more-cpu");
     let mut set = web(1);
     set["spec"]["template"]["spec"]["containers"] = of_cpu("100m", "500m");
     scenario.kubectl.apply(&set).unwrap();
     scenario.until_status(&json!({"availableReplicas": 1, "updatedAvailableReplicas": 1}));
     let before = scenario.pods().remove(0);
-    let mut log = audit_log();
+    let mut log = scenario.audit_log();
     let watch = Watch::start(&scenario.kubectl, "pods", "app=web").unwrap();
     watch.until_shown(1, LIMIT).unwrap();
 
@@ -348,7 +341,7 @@ fn cpu_changes_on_a_pod_that_stays_in_service() {
     assert_documented(
         "| in-place update of resources that restarts nothing | 3 | resize; change; `Normal` once the resources are there |",
     );
-    let requests = writes(&log.read_new(MANAGER).unwrap(), "more-cpu");
+    let requests = writes(&log.read_new(MANAGER).unwrap());
     assert_eq!(requests, ["patch pods/resize", "patch pods", "patch pods"]);
 
     // Another class of service is another pod.
@@ -365,9 +358,7 @@ fn cpu_changes_on_a_pod_that_stays_in_service() {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn resources_of_an_update_that_broke_off_are_given_back_and_those_of_others_stay() {
-    let scenario = scenario_alone("broken-off");
-    let gate = ["--feature-gates=InPlaceWorkloadVerticalScaling=true"];
-    let _flagged = Flagged::shared(scenario.kubectl.kubeconfig(), &gate);
+    let scenario = scenario_gated("broken-off");
     let mut set = web(2);
     set["spec"]["template"]["spec"]["containers"] = of_cpu("100m", "500m");
     scenario.kubectl.apply(&set).unwrap();

@@ -404,7 +404,7 @@ fn while_no_manager_answers_only_pods_that_need_sidecars_wait() {
         .unwrap();
     until_deployed(&scenario, "plain", 3);
     kubectl.run(&["delete", "deployment", "plain"]).unwrap();
-    wait::until_true("its pods are gone", LIMIT, || {
+    wait::until_true("its pods are gone", wait::QUIET, || {
         Ok(kubectl.list("pods", "app=plain")?.is_empty())
     })
     .unwrap();

@@ -9,7 +9,7 @@ use kruise_e2e::wait;
 use kruise_e2e::watch::Watch;
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, audit_log, scenario, text};
+use crate::cluster::{LIMIT, scenario, text};
 
 /// Of barriers alone.
 const LABEL: &str = "apps.kruise.io/container-launch-barrier=true";
@@ -43,17 +43,8 @@ fn say_ready(kubectl: &Kubectl, pod: &str, containers: &[&str]) {
     let statuses = containers.iter().map(
         |name| json!({"name": name, "image": "nginx:1", "imageID": "", "ready": true, "restartCount": 0}),
     );
-    let patch = json!({"status": {"containerStatuses": statuses.collect::<Vec<_>>()}}).to_string();
-    let args = [
-        "patch",
-        "pod",
-        pod,
-        "--subresource=status",
-        "--type=merge",
-        "-p",
-        &patch,
-    ];
-    kubectl.run(&args).unwrap();
+    let patch = json!({"status": {"containerStatuses": statuses.collect::<Vec<_>>()}});
+    kubectl.patch_status("pod", pod, &patch).unwrap();
 }
 
 fn keys(barrier: &Value) -> Vec<String> {
@@ -114,7 +105,7 @@ pub(crate) fn live(kubectl: &Kubectl) {
 fn keys_are_added_one_after_the_other_with_one_write_each_and_deleted_with_their_pod() {
     let scenario = scenario("launch-order");
     let kubectl = &scenario.kubectl;
-    let mut log = audit_log();
+    let mut log = scenario.audit_log();
     let watch = Watch::start(kubectl, "configmaps", LABEL).unwrap();
     let pod = kubectl.create(&ordered("web", &["a", "b", "c"])).unwrap();
     assert_eq!(
@@ -151,16 +142,14 @@ fn keys_are_added_one_after_the_other_with_one_write_each_and_deleted_with_their
         let mut requests: Vec<Entry> = Vec::new();
         move || {
             requests.extend(log.read_new(MANAGER)?);
-            let is_last = |entry: &Entry| {
-                entry.namespace == "launch-order" && entry.resource == "pods" && entry.verb == "patch"
-            };
+            let is_last = |entry: &Entry| entry.resource == "pods" && entry.verb == "patch";
             Ok(requests.iter().any(is_last).then(|| requests.clone()))
         }
     })
     .unwrap();
     let writes: Vec<String> = requests
         .iter()
-        .filter(|entry| entry.namespace == "launch-order" && entry.is_write() && entry.code < 300)
+        .filter(|entry| entry.is_write() && entry.code < 300)
         .filter(|entry| entry.resource == "configmaps" || entry.resource.starts_with("pods"))
         .map(|entry| format!("{} {}", entry.verb, entry.resource))
         .collect();

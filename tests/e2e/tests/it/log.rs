@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use kruise_e2e::{manager, wait};
 use serde_json::{Value, json};
 
-use crate::cluster::{Flagged, LIMIT, Scenario, container, scenario_alone, variable, web};
+use crate::cluster::{LIMIT, Scenario, container, scenario_gated, variable, web};
 
 /// The settings of administrators.
 const CONFIGURATION: &str = "kruise-configuration";
@@ -41,9 +41,7 @@ fn until_logged(scenario: &Scenario, expected: &[&str]) {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn every_rollout_and_refusal_has_a_line_that_is_found_by_its_object() {
-    let scenario = scenario_alone("logged");
-    let kubeconfig = scenario.kubectl.kubeconfig();
-    let _flagged = Flagged::shared(kubeconfig, &["--logging-format=json", "--v=0"]);
+    let scenario = scenario_gated("logged");
     scenario.kubectl.apply(&web(2)).unwrap();
     scenario.until_status(&json!({"updatedReadyReplicas": 2}));
     let mut expected = vec!["rollout begun", "rollout ended"];
@@ -78,9 +76,7 @@ fn every_rollout_and_refusal_has_a_line_that_is_found_by_its_object() {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn the_verbosity_of_one_controller_changes_while_the_manager_runs() {
-    let scenario = scenario_alone("verbose");
-    let kubeconfig = scenario.kubectl.kubeconfig();
-    let _flagged = Flagged::shared(kubeconfig, &["--logging-format=json", "--v=0"]);
+    let scenario = scenario_gated("verbose");
     let system = scenario.kubectl.in_namespace("kruise-system");
     scenario.kubectl.apply(&web(1)).unwrap();
     scenario.until_status(&json!({"readyReplicas": 1}));

@@ -88,5 +88,8 @@ fn where_only_v1alpha1_is_served_sets_roll_out_and_owner_references_name_it() {
         assert_eq!(owner["uid"], set["metadata"]["uid"]);
     }
     scenario.kubectl.run(&["delete", "clonesets", "web"]).unwrap();
-    wait::until_true("the pods are collected", LIMIT, || Ok(scenario.pods().is_empty())).unwrap();
+    wait::until_true("the pods are collected", wait::QUIET, || {
+        Ok(scenario.pods().is_empty())
+    })
+    .unwrap();
 }

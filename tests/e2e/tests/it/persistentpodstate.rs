@@ -3,7 +3,7 @@
 use kruise_e2e::{kubectl::Kubectl, wait};
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, Scenario, explained, is_ready, scenario};
+use crate::cluster::{Scenario, explained, is_ready, scenario};
 use crate::own_nodes::{GROUP, Nodes};
 
 const ZONE: &str = "topology.kubernetes.io/zone";
@@ -51,7 +51,7 @@ fn records(kubectl: &Kubectl) -> Value {
 }
 
 fn until_recorded(kubectl: &Kubectl, count: usize) -> Value {
-    wait::until_true("the pods are recorded", LIMIT, || {
+    wait::until_true("the pods are recorded", wait::QUIET, || {
         Ok(records(kubectl).as_object().map_or(0, serde_json::Map::len) == count)
     })
     .unwrap();
@@ -60,7 +60,7 @@ fn until_recorded(kubectl: &Kubectl, count: usize) -> Value {
 
 /// The pod of this name, once it is Ready and not the one before.
 fn until_ready(kubectl: &Kubectl, name: &str, before: &Value) -> Value {
-    wait::until_true("there is another pod, which is Ready", LIMIT, || {
+    wait::until_true("there is another pod, which is Ready", wait::QUIET, || {
         let Ok(pod) = kubectl.get("pods", name) else {
             return Ok(false);
         };
@@ -104,20 +104,24 @@ pub(crate) fn live(kubectl: &Kubectl) {
         kubectl.patch("statefulsets.v1.apps", "recorded", &patch).unwrap();
     };
     let until_requires = |key: &str| {
-        wait::until_true("it is as the annotations say, and reported on", LIMIT, || {
-            let Ok(state) = kubectl.get("persistentpodstates", "recorded") else {
-                return Ok(false);
-            };
-            let is_reported = state["status"]["observedGeneration"] == state["metadata"]["generation"];
-            Ok(is_reported && state["spec"]["requiredPersistentTopology"]["keys"] == json!([key]))
-        })
+        wait::until_true(
+            "it is as the annotations say, and reported on",
+            wait::QUIET,
+            || {
+                let Ok(state) = kubectl.get("persistentpodstates", "recorded") else {
+                    return Ok(false);
+                };
+                let is_reported = state["status"]["observedGeneration"] == state["metadata"]["generation"];
+                Ok(is_reported && state["spec"]["requiredPersistentTopology"]["keys"] == json!([key]))
+            },
+        )
         .unwrap();
     };
     until_requires(ZONE);
     annotate(json!({"kruise.io/required-persistent-topology": HOST}));
     until_requires(HOST);
     annotate(json!({(GENERATE): null}));
-    wait::until_true("it is deleted", LIMIT, || {
+    wait::until_true("it is deleted", wait::QUIET, || {
         Ok(kubectl.get("persistentpodstates", "recorded").is_err())
     })
     .unwrap();
@@ -175,7 +179,7 @@ fn annotations_generate_one_that_goes_when_they_say_so() {
     kubectl
         .patch("statefulsets.v1beta1.apps.kruise.io", "broker", &off)
         .unwrap();
-    wait::until_true("it is deleted", LIMIT, || {
+    wait::until_true("it is deleted", wait::QUIET, || {
         Ok(kubectl.get("persistentpodstates", "broker").is_err())
     })
     .unwrap();
@@ -199,7 +203,7 @@ fn a_scale_to_zero_forgets_nothing_while_pods_still_run() {
         kubectl.patch("statefulsets.v1.apps", "broker", &patch).unwrap();
     };
     scale(0);
-    wait::until_true("the last pod is being deleted", LIMIT, || {
+    wait::until_true("the last pod is being deleted", wait::QUIET, || {
         let pod = kubectl.get("pods", "broker-1")?;
         Ok(!pod["metadata"]["deletionTimestamp"].is_null())
     })

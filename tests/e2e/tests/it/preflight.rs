@@ -6,7 +6,7 @@ use kruise_e2e::kubectl::Kubectl;
 use serde_json::{Value, json};
 
 use crate::cluster::{LEASE, Scenario, bring_back_manager, scenario_alone, text, variable};
-use crate::stored::Stored;
+use crate::stored::{Left, Stored, restored};
 use crate::takeover::stand_by;
 
 /// OpenKruise lets the lease go, and the manager comes back, however the scenario ends.
@@ -59,17 +59,30 @@ fn problems(report: &Value, namespace: &str) -> Vec<String> {
     lines
 }
 
+const LEFT: [Left; 8] = [
+    ("1.4", "rest"),
+    ("1.7", "rest"),
+    ("1.8.4", "rest"),
+    ("1.9.0", "rest"),
+    ("main", "rest"),
+    ("1.8.4", "mid"),
+    ("1.9.0", "mid"),
+    ("main", "mid"),
+];
+
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn clusters_at_rest_of_five_versions_have_no_pod_that_would_change() {
-    for version in ["1.4", "1.7", "1.8.4", "1.9.0", "main"] {
-        let namespace = format!("preflight-rest-{}", version.replace('.', "-"));
-        let scenario = scenario_alone(&namespace);
-        stand_by(&scenario);
-        let _stand_by = StandBy(&scenario);
-        let _sets = Stored::restore(&scenario.kubectl, version, "rest");
-        let (report, _) = preflight(&scenario.kubectl, &[]);
-        assert_eq!(problems(&report, &namespace), [""; 0], "{version}");
+fn what_five_versions_left_is_no_problem_and_five_planted_ones_are_found() {
+    let scenario = scenario_alone("preflight");
+    stand_by(&scenario);
+    let _stand_by = StandBy(&scenario);
+    let left = restored(&scenario, &LEFT, |beside, (version, phase)| {
+        Stored::restore(&beside.kubectl, version, phase)
+    });
+    let (report, _) = preflight(&scenario.kubectl, &[]);
+    let lines = findings(&report);
+    for (beside, _) in &left {
+        assert_eq!(problems(&report, beside.kubectl.namespace().unwrap()), [""; 0]);
         // Kubectl has written the older version, as the pipelines of users do. The embedded API keeps no writers.
         let show = [
             "get",
@@ -78,28 +91,16 @@ fn clusters_at_rest_of_five_versions_have_no_pod_that_would_change() {
             "--output=json",
             "--show-managed-fields",
         ];
-        if scenario.kubectl.run(&show).unwrap().contains("kubectl-create") {
-            let lines = findings(&report);
+        if beside.kubectl.run(&show).unwrap().contains("kubectl-create") {
             assert!(
                 lines.iter().any(|line| line.contains("writes v1alpha1")),
                 "{lines:?}"
             );
         }
     }
-}
-
-#[test]
-#[ignore = "needs a cluster: cargo xtask e2e"]
-fn rollouts_in_progress_of_three_versions_go_on_and_are_no_problem() {
-    for version in ["1.8.4", "1.9.0", "main"] {
-        let namespace = format!("preflight-mid-{}", version.replace('.', "-"));
-        let scenario = scenario_alone(&namespace);
-        stand_by(&scenario);
-        let _stand_by = StandBy(&scenario);
-        let _sets = Stored::restore(&scenario.kubectl, version, "mid");
-        let (report, _) = preflight(&scenario.kubectl, &[]);
-        assert_eq!(problems(&report, &namespace), [""; 0], "{version}");
-    }
+    let of_1_9_0 = LEFT.iter().position(|left| *left == ("1.9.0", "rest")).unwrap();
+    let (beside, stored) = &left[of_1_9_0];
+    planted_problems_are_found(beside, stored);
 }
 
 /// A webhook of somebody else that calls the manager with a path that is not served. It is called for no request.
@@ -131,16 +132,11 @@ impl Drop for Planted<'_> {
     }
 }
 
-#[test]
-#[ignore = "needs a cluster: cargo xtask e2e"]
-fn five_planted_problems_are_found_and_nothing_is_written() {
-    let namespace = "preflight-planted";
-    let scenario = scenario_alone(namespace);
-    stand_by(&scenario);
-    let _stand_by = StandBy(&scenario);
-    let stored = Stored::restore(&scenario.kubectl, "1.9.0", "rest");
+/// Five problems are planted into what was left without any, and nothing is written.
+fn planted_problems_are_found(scenario: &Scenario, stored: &Stored) {
     let kubectl = &scenario.kubectl;
-    let _planted = Planted(&scenario);
+    let namespace = kubectl.namespace().unwrap();
+    let _planted = Planted(scenario);
     // A pod is missing that its status counts.
     let pods = scenario.uids_of("plain").len();
     let pod = text(&scenario.pods_of("plain")[0], "/metadata/name");

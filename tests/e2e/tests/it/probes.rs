@@ -3,7 +3,7 @@
 use kruise_e2e::{kubectl::Kubectl, wait};
 use serde_json::{Value, json};
 
-use crate::cluster::{Flagged, LIMIT, Scenario, explained, scenario, scenario_alone, text};
+use crate::cluster::{LIMIT, Scenario, explained, scenario, scenario_gated, text};
 use crate::own_nodes::{GROUP, Nodes};
 
 const IDLE: &str = "game.example/idle";
@@ -61,18 +61,8 @@ pub(crate) fn report(kubectl: &Kubectl, node: &str, state: &str, message: &str) 
             json!({"name": entry["name"], "namespace": entry["namespace"], "uid": entry["uid"], "probeStates": states})
         })
         .collect();
-    let patch = json!({"status": {"podProbeStatuses": statuses}}).to_string();
-    kubectl
-        .run(&[
-            "patch",
-            "nodepodprobe",
-            node,
-            "--subresource=status",
-            "--type=merge",
-            "-p",
-            &patch,
-        ])
-        .unwrap();
+    let patch = json!({"status": {"podProbeStatuses": statuses}});
+    kubectl.patch_status("nodepodprobe", node, &patch).unwrap();
 }
 
 /// A pod of `game` on a node, with a named port.
@@ -212,10 +202,8 @@ fn probes_follow_pods_and_markers_and_nothing_is_left() {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_pod_says_its_probes_to_the_provider_of_a_virtual_node_and_is_marked_by_its_conditions() {
-    let scenario = scenario_alone("probes-virtual");
+    let scenario = scenario_gated("probes-virtual");
     let kubectl = &scenario.kubectl;
-    let gate = "--feature-gates=EnablePodProbeMarkerOnServerless=true";
-    let _flagged = Flagged::shared(kubectl.kubeconfig(), &[gate]);
     let nodes = Nodes::new(&scenario, 1);
     let node = nodes.names[0].as_str();
     nodes.run(&["label", "node", node, "type=virtual-kubelet", "--overwrite"]);

@@ -49,7 +49,7 @@ impl<'a> Lenient<'a> {
 impl Drop for Lenient<'_> {
     fn drop(&mut self) {
         // The manager may write the configuration at the same moment.
-        let insisted = wait::until("webhooks are insisted upon again", LIMIT, || {
+        let insisted = wait::until("webhooks are insisted upon again", wait::QUIET, || {
             self.insist("Fail").map(Some)
         });
         if let Err(error) = insisted {
@@ -104,12 +104,12 @@ fn pods_created_while_no_webhook_answered_are_reported_and_recreated_one_at_a_ti
     let alone = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "alone", "labels": {"app": "web", "alone": "yes"}},
         "spec": {"containers": [{"name": "main", "image": "nginx:1"}]}});
     // The API server ignores the webhook only a moment after that is written; a refused pod is not stored.
-    wait::until("a pod is taken without its webhook", LIMIT, || {
+    wait::until("a pod is taken without its webhook", wait::QUIET, || {
         kubectl.create(&alone).map(Some)
     })
     .unwrap();
     kubectl.apply(&deployment()).unwrap();
-    wait::until_true("pods serve without sidecars", LIMIT, || {
+    wait::until_true("pods serve without sidecars", wait::QUIET, || {
         let pods = kubectl.list("pods", "app=web")?;
         assert!(!pods.iter().any(is_injected), "a webhook answered");
         Ok(pods.iter().filter(|pod| serves(pod)).count() == PODS + 1)
@@ -118,7 +118,10 @@ fn pods_created_while_no_webhook_answered_are_reported_and_recreated_one_at_a_ti
     drop(stopped);
     drop(lenient);
 
-    wait::until_true("an event counts them", LIMIT, || is_reported(&scenario, name)).unwrap();
+    wait::until_true("an event counts them", wait::QUIET, || {
+        is_reported(&scenario, name)
+    })
+    .unwrap();
     let text_of_all = explained(&scenario, &[&format!("sidecarset/{name}")]);
     assert_eq!(
         text_of_all.matches("is without the sidecars").count(),

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use kruise_e2e::audit::{AuditLog, Class, Counts, MANAGER};
-use kruise_e2e::wait;
+use kruise_e2e::wait::{self, Patience};
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, Scenario, audit_log, container, manager_cpu_seconds, scenario_alone, web};
+use crate::cluster::{LIMIT, Scenario, container, manager_cpu_seconds, scenario, web};
 
 /// Requests for one pod, in hundredths.
 const CREATE: u64 = 205;
@@ -25,7 +25,7 @@ fn replicas() -> u64 {
 struct Bill {
     scenario: Scenario,
     log: AuditLog,
-    limit: Duration,
+    limit: Patience,
 }
 
 impl Bill {
@@ -45,7 +45,7 @@ impl Bill {
         let requests = self.log.read_new(MANAGER).unwrap();
         let (of_pods, others): (Vec<_>, Vec<_>) = requests
             .iter()
-            .partition(|request| request.namespace == "requests" && request.resource.starts_with("pods"));
+            .partition(|request| request.resource.starts_with("pods"));
         let (of_pods, others) = (Counts::of(of_pods), Counts::of(others));
         let counted = [&of_pods, &others].map(|counts| counts.total(Class::Counted));
         println!(
@@ -62,9 +62,9 @@ impl Bill {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_hundred_pods_cost_no_more_requests_than_the_bars() {
-    let scenario = scenario_alone("requests");
+    let scenario = scenario("requests");
     let pods = replicas();
-    let log = audit_log();
+    let log = scenario.audit_log();
     let limit = LIMIT + Duration::from_secs(pods / 4);
     let mut bill = Bill { scenario, log, limit };
     let set = web(u32::try_from(pods).unwrap());

@@ -6,10 +6,13 @@ use std::time::Duration;
 use kruise_e2e::audit::{Entry, MANAGER};
 use kruise_e2e::kubectl::{Kubectl, documents};
 use kruise_e2e::manager::pid_file;
-use kruise_e2e::{process, wait};
+use kruise_e2e::process;
+use kruise_e2e::wait::{self, Patience};
 use serde_json::{Value, json};
 
-use crate::cluster::{Flagged, LIMIT, Scenario, audit_log, explained, scenario_alone, variable};
+use crate::cluster::{
+    Flagged, LIMIT, Scenario, audit_log, explained, scenario_alone, scenario_gated, variable,
+};
 
 const FLAGS: [&str; 1] = ["--feature-gates=ResourceDistributionGate=true"];
 /// Label of the namespaces of a test.
@@ -72,7 +75,7 @@ fn distribution(name: &str, data: &Value, targets: &Value) -> Value {
         "spec": {"resource": resource, "targets": targets}})
 }
 
-fn until_counts(kubectl: &Kubectl, name: &str, limit: Duration, desired: usize, succeeded: usize) {
+fn until_counts(kubectl: &Kubectl, name: &str, limit: Patience, desired: usize, succeeded: usize) {
     wait::until_true("the counts are reported", limit, || {
         let status = kubectl.get("resourcedistributions", name)?["status"].clone();
         let count = |member: &str| status[member].as_u64().unwrap_or(0) as usize;
@@ -85,9 +88,8 @@ fn until_counts(kubectl: &Kubectl, name: &str, limit: Duration, desired: usize, 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn copies_follow_namespaces_and_edits_and_foreign_objects_stay() {
-    let scenario = scenario_alone("distribution");
+    let scenario = scenario_gated("distribution");
     let kubectl = &scenario.kubectl;
-    let _flagged = Flagged::shared(kubectl.kubeconfig(), &FLAGS);
     let namespaces = Namespaces::new(&scenario, "distribution", 4);
     let foreign = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "pull-e2e"}, "stringData": {"k": "mine"}});
     let foreign = namespaces.within(3).create(&foreign).unwrap();
@@ -133,7 +135,7 @@ fn copies_follow_namespaces_and_edits_and_foreign_objects_stay() {
             "--overwrite",
         ])
         .unwrap();
-    wait::until_true("its copy is gone", LIMIT, || {
+    wait::until_true("its copy is gone", wait::QUIET, || {
         Ok(namespaces.within(2).get("secret", "pull-e2e").is_err())
     })
     .unwrap();
@@ -150,13 +152,14 @@ fn copies_follow_namespaces_and_edits_and_foreign_objects_stay() {
         .within(3)
         .run(&["delete", "secret", "pull-e2e"])
         .unwrap();
-    until_counts(kubectl, "pull-e2e", LIMIT, 4, 4);
+    // What was refused is tried again with ever longer pauses.
+    until_counts(kubectl, "pull-e2e", wait::QUIET, 4, 4);
 
     // The garbage collector deletes the copies.
     kubectl
         .run(&["delete", "resourcedistribution", "pull-e2e"])
         .unwrap();
-    wait::until_true("all copies are gone", LIMIT, || {
+    wait::until_true("all copies are gone", wait::QUIET, || {
         Ok((0..4).all(|index| namespaces.within(index).get("secret", "pull-e2e").is_err()))
     })
     .unwrap();

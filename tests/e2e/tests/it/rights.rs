@@ -341,7 +341,7 @@ fn live_with_a_broadcast(scenario: &Scenario) {
         },
     });
     scenario.kubectl.apply(&job).unwrap();
-    wait::until_true("the job and its pods are gone", LIMIT, || {
+    wait::until_true("the job and its pods are gone", wait::QUIET, || {
         let jobs = scenario.kubectl.list("broadcastjobs", "granted=broadcast")?;
         let pods = scenario.kubectl.list("pods", "granted=broadcast")?;
         Ok(jobs.is_empty() && pods.is_empty())
@@ -361,7 +361,7 @@ fn live_with_ephemeral_containers(scenario: &Scenario) {
     })
     .unwrap();
     ephemeraljob::end(scenario, "cart", 0);
-    wait::until_true("the job is gone", LIMIT, || {
+    wait::until_true("the job is gone", wait::QUIET, || {
         Ok(scenario.kubectl.list("ephemeraljobs", "")?.is_empty())
     })
     .unwrap();
@@ -380,7 +380,7 @@ fn live_with_probes(scenario: &Scenario) {
     nodes.run(&["delete", "podprobemarker", "granted"]);
     probes::until_probes(kubectl, node, &[]);
     nodes.run(&["delete", "node", node]);
-    wait::until_true("its NodePodProbe is gone", LIMIT, || {
+    wait::until_true("its NodePodProbe is gone", wait::QUIET, || {
         Ok(kubectl.get("nodepodprobes", node).is_err())
     })
     .unwrap();
@@ -399,7 +399,7 @@ fn live_with_a_restart(scenario: &Scenario) {
     })
     .unwrap();
     restarts::complete(scenario, "granted");
-    wait::until_true("the request is gone", LIMIT, || {
+    wait::until_true("the request is gone", wait::QUIET, || {
         Ok(scenario.kubectl.list("containerrecreaterequests", "")?.is_empty())
     })
     .unwrap();
@@ -419,7 +419,7 @@ fn live_with_a_node(scenario: &Scenario) {
     })
     .unwrap();
     nodes.run(&["delete", "node", node]);
-    wait::until_true("it is gone", LIMIT, || {
+    wait::until_true("it is gone", wait::QUIET, || {
         Ok(kubectl.get("nodeimages", node).is_err())
     })
     .unwrap();

@@ -1,12 +1,14 @@
 //! The definitions of all kinds: what they take, what `kubectl get` shows of it, and what `kubectl explain` prints.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use kruise_e2e::kubectl::Kubectl;
 use serde_json::{Map, Value};
 
 use crate::admission_lookups::running_pod;
-use crate::cluster::{Flagged, scenario, scenario_alone};
+use crate::cluster::{scenario, scenario_gated};
+use crate::own_nodes::GROUP;
 
 /// A version of a kind as upstream publishes it.
 struct Published {
@@ -68,15 +70,25 @@ fn shown(kubectl: &Kubectl, resource: &str, name: &str) -> (Vec<String>, String)
     (head, body.to_owned())
 }
 
+/// The name of a NodePodProbe whose node stays: those of other scenarios come and go.
+fn of_a_lasting_node(kubectl: &Kubectl, resource: &str) -> String {
+    let names = |resource: &str, selector: &str| -> BTreeSet<String> {
+        let objects = kubectl.list(resource, selector).unwrap();
+        objects
+            .iter()
+            .map(|object| text(&object["metadata"], "name"))
+            .collect()
+    };
+    let nodes = names("nodes", &format!("!{GROUP}"));
+    let probes = names(resource, "");
+    probes.intersection(&nodes).next().unwrap().clone()
+}
+
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn samples_of_every_kind_and_version_are_taken_and_shown_in_upstreams_columns() {
-    let scenario = scenario_alone("samples");
+    let scenario = scenario_gated("samples");
     let kubectl = &scenario.kubectl;
-    let _flagged = Flagged::shared(
-        kubectl.kubeconfig(),
-        &["--feature-gates=ImagePullJobGate=true,ResourceDistributionGate=true"],
-    );
     // whose containers a sample starts anew
     running_pod(kubectl, "web-0", &["web", "cache"]);
     for published in published() {
@@ -97,7 +109,7 @@ fn samples_of_every_kind_and_version_are_taken_and_shown_in_upstreams_columns() 
         let created = created.unwrap_or_else(|error| panic!("{file}: {error}"));
         let resource = published.resource();
         let name = if is_of_a_node {
-            text(&kubectl.list(&resource, "").unwrap()[0]["metadata"], "name")
+            of_a_lasting_node(kubectl, &resource)
         } else {
             created.trim().rsplit('/').next().unwrap().to_owned()
         };

@@ -4,7 +4,7 @@ use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, scenario_alone};
+use crate::cluster::{LIMIT, scenario};
 
 const GROUP: &str = "schemas.kruise.example";
 
@@ -220,7 +220,7 @@ fn cases() -> Vec<Case> {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn without_webhooks_the_definitions_still_refuse_what_can_never_be_right() {
-    let scenario = scenario_alone("schemas");
+    let scenario = scenario("schemas");
     for case in cases() {
         let copied = Copied::of(&scenario.kubectl, case.definition);
         copied.serve(true);
@@ -243,7 +243,7 @@ fn without_webhooks_the_definitions_still_refuse_what_can_never_be_right() {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn what_was_stored_before_there_were_rules_stays_writable() {
-    let scenario = scenario_alone("schemas-before");
+    let scenario = scenario("schemas-before");
     let copied = Copied::of(&scenario.kubectl, "podunavailablebudgets.policy.kruise.io");
     let both = json!({
         "selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1, "minAvailable": 1,

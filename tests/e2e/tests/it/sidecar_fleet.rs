@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use kruise_e2e::audit::{AuditLog, Class, Counts, Entry, MANAGER};
 use kruise_e2e::manager::pid_file;
+use kruise_e2e::process;
+use kruise_e2e::wait::{self, Patience};
 use kruise_e2e::watch::Watch;
-use kruise_e2e::{process, wait};
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, Scenario, audit_log, scenario_alone, variable};
+use crate::cluster::{LIMIT, Scenario, scenario, variable};
 
 /// Of the scenario's namespace, and on whatever belongs to it.
 const NAME: &str = "sidecar-fleet";
@@ -64,7 +65,7 @@ impl Set {
 
 struct Fleet {
     scenario: Scenario,
-    limit: Duration,
+    limit: Patience,
     /// Sets of which each has pods of its own.
     parts: Vec<Set>,
     /// Sets for all pods.
@@ -224,10 +225,11 @@ impl Fleet {
         let requests = log.read_new(MANAGER).unwrap();
         let of_pods: Vec<&Entry> = requests
             .iter()
-            .filter(|entry| entry.namespace == NAME && entry.resource.starts_with("pods"))
+            .filter(|entry| entry.resource.starts_with("pods"))
             .collect();
         let counts = Counts::of(of_pods.iter().copied());
-        let conflicts = of_pods.iter().filter(|entry| entry.code == 409).count();
+        // The status of a kubelet may come between a read and a write, which is then refused and repeated.
+        let conflicts = of_pods.iter().filter(|entry| entry.code == 409).count() as u64;
         println!(
             "{what}: {upgrades} upgrades in {:.0} s, {} requests ({counts}), {conflicts} conflicts; \
              out of service at most, of those that may be: {}",
@@ -236,7 +238,7 @@ impl Fleet {
             used,
         );
         assert!(
-            counts.total(Class::Counted) * 100 <= bar * upgrades,
+            (counts.total(Class::Counted) - conflicts) * 100 <= bar * upgrades && conflicts <= upgrades,
             "{what}: {counts}"
         );
     }
@@ -310,7 +312,7 @@ impl<'a> Pods<'a> {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn many_sets_keep_their_limits_and_cost_no_more_requests_than_the_bars() {
-    let scenario = scenario_alone(NAME);
+    let scenario = scenario(NAME);
     let fleet = Fleet::new(scenario);
     let start = Instant::now();
     fleet.begin();
@@ -324,7 +326,7 @@ fn many_sets_keep_their_limits_and_cost_no_more_requests_than_the_bars() {
     let (parts, alls) = (fleet.parts.iter(), fleet.alls.iter());
     let all: Vec<&Set> = parts.clone().chain(alls.clone()).collect();
     let (parts, alls): (Vec<&Set>, Vec<&Set>) = (parts.collect(), alls.collect());
-    let mut log = audit_log();
+    let mut log = fleet.scenario.audit_log();
     fleet.upgrade(
         &mut log,
         "first, sets with pods of their own",

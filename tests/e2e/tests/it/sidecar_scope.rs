@@ -58,7 +58,7 @@ impl Sets<'_> {
 
     /// Waits until the condition that the server has stored satisfies this.
     fn until_condition(&self, what: &str, holds: impl Fn(&str) -> bool) {
-        wait::until_true(&format!("the condition {what}"), LIMIT, || {
+        wait::until_true(&format!("the condition {what}"), wait::QUIET, || {
             let name = "kruise-mutating-webhook-configuration";
             let stored = self.0.kubectl.get("mutatingwebhookconfigurations", name)?;
             let entries = stored["webhooks"].as_array().into_iter().flatten();
@@ -100,10 +100,14 @@ fn pod(value: Option<&str>) -> Value {
 /// Waits until a new pod with this value is refused, because nobody answers for its sidecars.
 fn until_refused(kubectl: &Kubectl, value: &str) {
     let dry_run = ["create", "--dry-run=server", "-f", "-"];
-    wait::until_true(&format!("a pod with {value} waits for a manager"), LIMIT, || {
-        let (_, error) = kubectl.attempt(&dry_run, &pod(Some(value)).to_string())?;
-        Ok(error.contains("mpod-sidecars.kb.io"))
-    })
+    wait::until_true(
+        &format!("a pod with {value} waits for a manager"),
+        wait::QUIET,
+        || {
+            let (_, error) = kubectl.attempt(&dry_run, &pod(Some(value)).to_string())?;
+            Ok(error.contains("mpod-sidecars.kb.io"))
+        },
+    )
     .unwrap();
 }
 

@@ -2,89 +2,196 @@
 //! and an edit afterwards reaches the pods in place.
 
 use kruise_e2e::audit::{Entry, MANAGER};
+use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
 use crate::cluster::{LIMIT, Scenario, audit_log, crash_manager, scenario_alone, text};
-use crate::stored::{Stored, anew};
+use crate::stored::{Left, Stored, anew, restored, side_by_side};
 use crate::takeover::{stand_by, take_over};
 
 /// The set of the fixtures.
 const SET: &str = "logs";
+const NAMESPACE: &str = "sidecar-takeover";
 /// A set that is for no pod: once it has a status, the controller is at work.
 const PROBE: &str = "sidecar-takeover-probe";
 
-/// Everything is deleted however the scenario ends: the set of the next one has the same name, and would count these pods, whose
-/// nodes may be nobody's.
+const LEFT: [Left; 7] = [
+    ("1.4", "rest"),
+    ("1.8.4", "rest"),
+    ("1.9.0", "rest"),
+    ("main", "rest"),
+    ("1.8.4", "mid"),
+    ("1.9.0", "mid"),
+    ("main", "mid"),
+];
+
+/// What one version left. Sets are in no namespace: each has a name and a label of its own, the namespace.
+struct Fixture<'s> {
+    scenario: &'s Scenario,
+    /// Of the set, and value of the label of its pods.
+    name: &'s str,
+}
+
+/// Everything that is in no namespace of the scenario is deleted however it ends.
 struct Clean<'a>(&'a Scenario);
 
 impl Drop for Clean<'_> {
     fn drop(&mut self) {
-        let _ = self.0.kubectl.run(&[
-            "delete",
-            "pods",
-            "-l",
-            "inject=yes",
-            "--force",
-            "--grace-period=0",
-        ]);
-        let _ = self
-            .0
-            .kubectl
-            .run(&["delete", "sidecarsets", SET, PROBE, "--ignore-not-found"]);
-        let of_set = format!("kruise.io/sidecarset-name={SET}");
-        let _ = self.0.kubectl.in_namespace("kruise-system").run(&[
-            "delete",
-            "controllerrevisions",
-            "-l",
-            &of_set,
-            "--ignore-not-found",
-        ]);
+        let of_scenario = format!("takeover-of={NAMESPACE}");
+        let delete = ["delete", "sidecarsets", "--wait=false", "-l", &of_scenario];
+        let _left = self.0.kubectl.run(&delete);
     }
 }
 
-/// Pods first: where there is no set yet, nothing is injected into them anew.
-fn restore(scenario: &Scenario, version: &str, phase: &'static str) {
-    let mut stored = Stored::of(&scenario.kubectl, version, phase);
-    for pod in stored.items("pods") {
-        if pod["metadata"]["annotations"]["kruise.io/sidecarset-injected-list"] != SET {
-            continue;
+impl<'s> Fixture<'s> {
+    fn of(scenario: &'s Scenario) -> Self {
+        let name = scenario.kubectl.namespace().unwrap();
+        Self { scenario, name }
+    }
+
+    /// An object of the fixture, with the name and the label of this one.
+    fn renamed(&self, object: &Value) -> Value {
+        let mut new = anew(object);
+        for label in ["/metadata/labels/inject", "/spec/selector/matchLabels/inject"] {
+            if let Some(label) = new.pointer_mut(label) {
+                *label = json!(self.name);
+            }
         }
-        let mut new = anew(&pod);
-        new["metadata"].as_object_mut().unwrap().remove("ownerReferences");
-        stored.place(&mut new);
-        let created = scenario.kubectl.create(&new).unwrap();
-        assert_eq!(created["metadata"]["annotations"], pod["metadata"]["annotations"]);
-        stored.put_status("pods", &created, &pod["status"]);
+        for pointer in [
+            "/metadata/name",
+            "/metadata/labels/kruise.io~1sidecarset-name",
+            "/metadata/ownerReferences/0/name",
+            "/status/latestRevision",
+        ] {
+            if let Some(text) = new.pointer_mut(pointer) {
+                self.rename(text);
+            }
+        }
+        let annotations = new.pointer_mut("/metadata/annotations");
+        for text in annotations.and_then(Value::as_object_mut).into_iter().flatten() {
+            self.rename(text.1);
+        }
+        let conditions = new.pointer_mut("/status/conditions");
+        for condition in conditions.and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(text) = condition.get_mut("message") {
+                self.rename(text);
+            }
+        }
+        new
     }
-    let sets = stored.items("sidecarsets");
-    let [set] = &sets[..] else { panic!("one set") };
-    let created = scenario.kubectl.create(&anew(set)).unwrap();
-    for hash in [
-        "kruise.io/sidecarset-hash",
-        "kruise.io/sidecarset-hash-without-image",
-    ] {
-        assert_eq!(
-            created["metadata"]["annotations"][hash],
-            set["metadata"]["annotations"][hash]
-        );
+
+    /// The name of the set is all of a text, its beginning, or a string in its JSON.
+    fn rename(&self, text: &mut Value) {
+        let Some(old) = text.as_str() else { return };
+        *text = json!(match old.strip_prefix(SET) {
+            Some("") => self.name.to_owned(),
+            Some(rest) if rest.starts_with('-') => format!("{}{rest}", self.name),
+            _ => old.replace(&format!("\"{SET}\""), &format!("\"{}\"", self.name)),
+        });
     }
-    let mut status = set["status"].clone();
-    status["observedGeneration"] = created["metadata"]["generation"].clone();
-    stored.put_status("sidecarsets", &created, &status);
-    let system = scenario.kubectl.in_namespace("kruise-system");
-    for revision in stored.items("controllerrevisions") {
-        if revision["metadata"]["labels"]["kruise.io/sidecarset-name"] == SET {
-            let mut new = anew(&revision);
-            new["metadata"]["ownerReferences"][0]["uid"] = created["metadata"]["uid"].clone();
-            system.create(&new).unwrap();
+
+    /// Pods first: where there is no set yet, nothing is injected into them anew.
+    fn restore(&self, version: &str, phase: &'static str) -> Stored {
+        let kubectl = &self.scenario.kubectl;
+        let mut stored = Stored::of(kubectl, version, phase);
+        for pod in stored.items("pods") {
+            if pod["metadata"]["annotations"]["kruise.io/sidecarset-injected-list"] != SET {
+                continue;
+            }
+            let mut new = self.renamed(&pod);
+            new["metadata"].as_object_mut().unwrap().remove("ownerReferences");
+            stored.place(&mut new);
+            let created = kubectl.create(&new).unwrap();
+            assert_eq!(created["metadata"]["annotations"], new["metadata"]["annotations"]);
+            stored.put_status("pods", &created, &new["status"]);
+        }
+        let sets = stored.items("sidecarsets");
+        let [set] = &sets[..] else { panic!("one set") };
+        let mut new = self.renamed(set);
+        new["metadata"]["labels"] = json!({"takeover-of": NAMESPACE});
+        let created = kubectl.create(&new).unwrap();
+        for hash in [
+            "kruise.io/sidecarset-hash",
+            "kruise.io/sidecarset-hash-without-image",
+        ] {
+            let hash = |set: &Value| set["metadata"]["annotations"][hash].clone();
+            assert_eq!(hash(&created), hash(set));
+        }
+        let mut status = new["status"].clone();
+        status["observedGeneration"] = created["metadata"]["generation"].clone();
+        stored.put_status("sidecarsets", &created, &status);
+        let system = kubectl.in_namespace("kruise-system");
+        for revision in stored.items("controllerrevisions") {
+            if revision["metadata"]["labels"]["kruise.io/sidecarset-name"] == SET {
+                let mut new = self.renamed(&revision);
+                new["metadata"]["ownerReferences"][0]["uid"] = created["metadata"]["uid"].clone();
+                system.create(&new).unwrap();
+            }
+        }
+        stored
+    }
+
+    /// Writes of what was restored.
+    fn writes(&self, requests: &[Entry]) -> Vec<String> {
+        let of_revisions = format!("{}-", self.name);
+        let restored = requests.iter().filter(|entry| {
+            entry.is_write()
+                && match entry.resource.split('/').next() {
+                    Some("pods") => entry.namespace == self.name,
+                    Some("sidecarsets") => entry.name == self.name,
+                    Some("controllerrevisions") => entry.name.starts_with(&of_revisions),
+                    _ => false,
+                }
+        });
+        restored
+            .map(|entry| format!("{} {} {} {}", entry.verb, entry.resource, entry.name, entry.code))
+            .collect()
+    }
+
+    fn pods(&self) -> Vec<Value> {
+        let selector = format!("inject={}", self.name);
+        self.scenario.kubectl.list("pods", &selector).unwrap()
+    }
+
+    /// A member of the metadata of all pods, sorted.
+    fn of_pods(&self, member: &str) -> Vec<String> {
+        let pods = self.pods();
+        let pointer = format!("/metadata/{member}");
+        let mut all: Vec<String> = pods.iter().map(|pod| text(pod, &pointer)).collect();
+        all.sort();
+        all
+    }
+
+    /// An edit of the set reaches both pods, in place.
+    fn follows_an_edit(&self) {
+        let kubectl = &self.scenario.kubectl;
+        let before = self.of_pods("uid");
+        let mut containers = kubectl.get("sidecarsets", self.name).unwrap()["spec"]["containers"].clone();
+        containers[0]["image"] = json!("busybox:1.37");
+        let edit = json!({"spec": {"containers": containers, "updateStrategy": {"partition": 0}}});
+        kubectl.patch("sidecarsets", self.name, &edit).unwrap();
+        wait::until_true("both pods follow the edit", LIMIT, || {
+            for pod in self.pods() {
+                follow(kubectl, &pod)?;
+            }
+            let set = kubectl.get("sidecarsets", self.name)?;
+            Ok(
+                set["status"]["observedGeneration"] == set["metadata"]["generation"]
+                    && set["status"]["updatedReadyPods"] == 2,
+            )
+        })
+        .unwrap();
+        assert_eq!(self.of_pods("uid"), before, "in place");
+        for pod in self.pods() {
+            assert_eq!(text(&pod, "/spec/containers/0/image"), "busybox:1.37");
         }
     }
 }
 
 fn probe(scenario: &Scenario) {
     let container = json!({"name": "probe", "image": "probe:1"});
-    let set = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet", "metadata": {"name": PROBE},
+    let set = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet", "metadata": {"name": PROBE, "labels": {"takeover-of": NAMESPACE}},
         "spec": {"selector": {"matchLabels": {"sidecar-takeover": "nobody"}}, "containers": [container]}});
     scenario.kubectl.apply(&set).unwrap();
     wait::until_true("the controller of SidecarSets is at work", LIMIT, || {
@@ -94,46 +201,8 @@ fn probe(scenario: &Scenario) {
     .unwrap();
 }
 
-/// Writes of what was restored.
-fn writes(requests: &[Entry], namespace: &str) -> Vec<String> {
-    let restored = requests.iter().filter(|entry| {
-        entry.is_write()
-            && match entry.resource.split('/').next() {
-                Some("pods") => entry.namespace == namespace && !entry.name.starts_with("web-"),
-                Some("sidecarsets") => entry.name == SET,
-                Some("controllerrevisions") => entry.name.starts_with(&format!("{SET}-")),
-                _ => false,
-            }
-    });
-    restored
-        .map(|entry| format!("{} {} {} {}", entry.verb, entry.resource, entry.name, entry.code))
-        .collect()
-}
-
-fn pods(scenario: &Scenario) -> Vec<Value> {
-    scenario.kubectl.list("pods", "inject=yes").unwrap()
-}
-
-fn uids(scenario: &Scenario) -> Vec<String> {
-    let mut uids: Vec<String> = pods(scenario)
-        .iter()
-        .map(|pod| text(pod, "/metadata/uid"))
-        .collect();
-    uids.sort();
-    uids
-}
-
-fn versions(scenario: &Scenario) -> Vec<String> {
-    let mut versions: Vec<String> = pods(scenario)
-        .iter()
-        .map(|pod| text(pod, "/metadata/resourceVersion"))
-        .collect();
-    versions.sort();
-    versions
-}
-
 /// What a kubelet reports once the containers run what the pod specifies: the nodes of these pods have none.
-fn follow(scenario: &Scenario, pod: &Value) -> anyhow::Result<()> {
+fn follow(kubectl: &Kubectl, pod: &Value) -> anyhow::Result<()> {
     let mut statuses = pod["status"]["containerStatuses"].clone();
     for status in statuses.as_array_mut().unwrap() {
         let containers = pod["spec"]["containers"].as_array().unwrap();
@@ -153,91 +222,35 @@ fn follow(scenario: &Scenario, pod: &Value) -> anyhow::Result<()> {
     let patch = json!({"status": {"containerStatuses": statuses, "conditions": [ready]}}).to_string();
     let name = text(pod, "/metadata/name");
     let status = ["--subresource=status", "--type=strategic", "-p", &patch];
-    scenario
-        .kubectl
-        .run(&[&["patch", "pod", name.as_str()][..], &status].concat())?;
+    kubectl.run(&[&["patch", "pod", name.as_str()][..], &status].concat())?;
     Ok(())
 }
 
-fn taken_over_and_upgraded(version: &str, phase: &'static str) {
-    let namespace = format!("sidecar-takeover-{}-{phase}", version.replace('.', "-"));
-    let scenario = scenario_alone(&namespace);
+#[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
+fn sidecars_at_rest_and_in_upgrades_are_taken_over_without_a_write_and_follow_an_edit() {
+    let scenario = scenario_alone(NAMESPACE);
     let _clean = Clean(&scenario);
     stand_by(&scenario);
-    restore(&scenario, version, phase);
-    let everywhere = ["get", "pods", "-A", "-l", "inject=yes", "-o", "name"];
-    assert_eq!(scenario.kubectl.run(&everywhere).unwrap().lines().count(), 2);
-    let before = uids(&scenario);
-    let restored = versions(&scenario);
+    let left = restored(&scenario, &LEFT, |beside, (version, phase)| {
+        Fixture::of(beside).restore(version, phase)
+    });
+    let fixtures: Vec<Fixture<'_>> = left.iter().map(|(beside, _)| Fixture::of(beside)).collect();
+    let versions = || side_by_side(&fixtures, |fixture| fixture.of_pods("resourceVersion"));
+    let restored = versions();
+    assert!(restored.iter().all(|pods| pods.len() == 2), "{restored:?}");
     let mut log = audit_log();
     take_over(&scenario);
     probe(&scenario);
-    let mut done = writes(&log.read_new(MANAGER).unwrap(), &namespace);
-    if versions(&scenario) != restored {
-        // Their nodes are silent, and have been for so long that the cluster noticed: counts of ready pods follow.
-        done.retain(|write| !write.starts_with("patch sidecarsets/status"));
-    }
-    assert_eq!(done, [""; 0]);
-    crash_manager(scenario.kubectl.kubeconfig());
-    let mut containers = scenario.kubectl.get("sidecarsets", SET).unwrap()["spec"]["containers"].clone();
-    containers[0]["image"] = json!("busybox:1.37");
-    let edit = json!({"spec": {"containers": containers, "updateStrategy": {"partition": 0}}});
-    scenario.kubectl.patch("sidecarsets", SET, &edit).unwrap();
-    wait::until_true("both pods follow the edit", LIMIT, || {
-        for pod in pods(&scenario) {
-            follow(&scenario, &pod)?;
+    let requests = log.read_new(MANAGER).unwrap();
+    for ((fixture, restored), now) in fixtures.iter().zip(restored).zip(versions()) {
+        let mut done = fixture.writes(&requests);
+        if now != restored {
+            // Their nodes are silent, and have been for so long that the cluster noticed: counts of ready pods follow.
+            done.retain(|write| !write.starts_with("patch sidecarsets/status"));
         }
-        let set = scenario.kubectl.get("sidecarsets", SET)?;
-        Ok(
-            set["status"]["observedGeneration"] == set["metadata"]["generation"]
-                && set["status"]["updatedReadyPods"] == 2,
-        )
-    })
-    .unwrap();
-    assert_eq!(uids(&scenario), before, "in place");
-    for pod in pods(&scenario) {
-        assert_eq!(text(&pod, "/spec/containers/0/image"), "busybox:1.37");
+        assert_eq!(done, [""; 0], "{}", fixture.name);
     }
-}
-
-#[test]
-#[ignore = "needs a cluster: cargo xtask e2e"]
-fn sidecars_of_1_4_at_rest_are_taken_over_without_a_write_and_follow_an_edit() {
-    taken_over_and_upgraded("1.4", "rest");
-}
-
-#[test]
-#[ignore = "needs a cluster: cargo xtask e2e"]
-fn sidecars_of_1_8_4_at_rest_are_taken_over_without_a_write_and_follow_an_edit() {
-    taken_over_and_upgraded("1.8.4", "rest");
-}
-
-#[test]
-#[ignore = "needs a cluster: cargo xtask e2e"]
-fn sidecars_of_1_9_0_at_rest_are_taken_over_without_a_write_and_follow_an_edit() {
-    taken_over_and_upgraded("1.9.0", "rest");
-}
-
-#[test]
-#[ignore = "needs a cluster: cargo xtask e2e"]
-fn sidecars_of_main_at_rest_are_taken_over_without_a_write_and_follow_an_edit() {
-    taken_over_and_upgraded("main", "rest");
-}
-
-#[test]
-#[ignore = "needs a cluster: cargo xtask e2e"]
-fn an_upgrade_of_sidecars_of_1_8_4_is_taken_over_without_a_write_and_follows_an_edit() {
-    taken_over_and_upgraded("1.8.4", "mid");
-}
-
-#[test]
-#[ignore = "needs a cluster: cargo xtask e2e"]
-fn an_upgrade_of_sidecars_of_1_9_0_is_taken_over_without_a_write_and_follows_an_edit() {
-    taken_over_and_upgraded("1.9.0", "mid");
-}
-
-#[test]
-#[ignore = "needs a cluster: cargo xtask e2e"]
-fn an_upgrade_of_sidecars_of_main_is_taken_over_without_a_write_and_follows_an_edit() {
-    taken_over_and_upgraded("main", "mid");
+    crash_manager(scenario.kubectl.kubeconfig());
+    side_by_side(&fixtures, Fixture::follows_an_edit);
 }

@@ -6,7 +6,7 @@ use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use crate::cluster::{Flagged, LIMIT, Scenario, audit_log, scenario_alone, text};
+use crate::cluster::{LIMIT, Scenario, scenario_gated, text};
 use crate::containerrecreaterequest::{complete, now};
 use crate::stored::Stored;
 
@@ -39,8 +39,8 @@ pub(crate) fn until_condition(kubectl: &Kubectl, pod: &str) {
 }
 
 /// Pod `report` that never restarts: `main`, `log` whose exit code counts, `proxy` whose does not. All run, on a node without a
-/// kubelet, which would report them as running again.
-fn pod(scenario: &Scenario) -> Value {
+/// kubelet, which would report them as running again. The node lasts as long as what is returned with the pod.
+fn pod(scenario: &Scenario) -> (Value, Stored) {
     let set = |name: &str| json!({"name": name, "value": "true"});
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "report"},
@@ -61,7 +61,7 @@ fn pod(scenario: &Scenario) -> Value {
     });
     let status = json!({"phase": "Running", "containerStatuses": containers});
     stored.put_status("pods", &created, &status);
-    created
+    (created, stored)
 }
 
 /// The kubelet reports a container as ended.
@@ -76,17 +76,8 @@ fn end(scenario: &Scenario, container: &str, code: i32) {
             status["ready"] = json!(false);
         }
     }
-    let patch = json!({"status": {"containerStatuses": statuses}}).to_string();
-    let line = [
-        "patch",
-        "pod",
-        "report",
-        "--subresource=status",
-        "--type=merge",
-        "-p",
-        &patch,
-    ];
-    scenario.kubectl.run(&line).unwrap();
+    let patch = json!({"status": {"containerStatuses": statuses}});
+    scenario.kubectl.patch_status("pod", "report", &patch).unwrap();
 }
 
 /// Waits for the request of this suffix; returns the containers that it is for.
@@ -107,12 +98,11 @@ fn until_requested(scenario: &Scenario, pod: &Value, suffix: &str) -> Value {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn sidecars_are_requested_to_stop_in_turn_once_the_main_container_has_ended_and_the_pod_ends() {
-    let scenario = scenario_alone("terminator");
+    let scenario = scenario_gated("terminator");
     let kubectl = &scenario.kubectl;
-    let _flagged = Flagged::shared(kubectl.kubeconfig(), &[GATE]);
-    let pod = pod(&scenario);
+    let (pod, _node) = pod(&scenario);
     assert!(kubectl.list(REQUESTS, "").unwrap().is_empty());
-    let mut log = audit_log();
+    let mut log = scenario.audit_log();
     end(&scenario, "main", 0);
     assert_eq!(until_requested(&scenario, &pod, ""), json!(["log"]));
     assert_eq!(

@@ -5,17 +5,49 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use kruise_e2e::kubectl::Kubectl;
 use serde_json::{Value, json};
 
-use crate::cluster::text;
+use crate::cluster::{Scenario, text};
 
 /// The only node that a pod of a DaemonSet may be on.
 const PINNED: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values";
 
 /// Versions whose fixtures are made by hand. They have what is at rest only.
 const BY_HAND: [&str; 2] = ["1.4", "1.7"];
+
+/// A version of OpenKruise, and what it was at when it left: `rest`, or `mid` in a rollout.
+pub(crate) type Left = (&'static str, &'static str);
+
+/// Does something with each, all at the same time. Nodes without a kubelet are silent, and after less than a minute the cluster takes
+/// notice of that.
+pub(crate) fn side_by_side<T: Sync, R: Send>(each: &[T], act: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let act = &act;
+    thread::scope(|scope| {
+        let running: Vec<_> = each.iter().map(|one| scope.spawn(move || act(one))).collect();
+        let ended = running.into_iter().map(thread::ScopedJoinHandle::join);
+        ended
+            .map(|one| one.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
+}
+
+/// Gives what was left to `restore`, with a namespace of its own.
+pub(crate) fn restored<R: Send>(
+    scenario: &Scenario,
+    left: &[Left],
+    restore: impl Fn(&Scenario, Left) -> R + Sync,
+) -> Vec<(Scenario, R)> {
+    side_by_side(left, |(version, phase)| {
+        let of = scenario.kubectl.namespace().unwrap();
+        let beside = scenario.beside(&format!("{of}-{}-{phase}", version.replace('.', "-")));
+        let stored = restore(&beside, (version, phase));
+        (beside, stored)
+    })
+}
 
 /// What one version of OpenKruise left, at rest or half-way through a rollout.
 pub(crate) struct Stored {
@@ -25,6 +57,26 @@ pub(crate) struct Stored {
     /// uid in the fixture → uid here, of sets.
     owners: BTreeMap<String, Value>,
     nodes: BTreeMap<String, String>,
+    are_nodes_alive: AtomicBool,
+}
+
+/// Nodes that nobody started would never be ready, and DaemonSets of other scenarios wait for every node. Nobody needs their pods.
+impl Drop for Stored {
+    fn drop(&mut self) {
+        if self.are_nodes_alive.load(Ordering::Relaxed) {
+            return;
+        }
+        let nodes = self.nodes.values().map(String::as_str);
+        let delete = ["delete", "node", "--ignore-not-found", "--wait=false"];
+        let delete: Vec<&str> = delete.into_iter().chain(nodes).collect();
+        let _left = self.kubectl.run(&delete);
+        let namespace = self.kubectl.namespace().filter(|_| !thread::panicking());
+        if let Some(namespace) = namespace {
+            let _left = self
+                .kubectl
+                .run(&["delete", "namespace", namespace, "--wait=false"]);
+        }
+    }
 }
 
 impl Stored {
@@ -42,6 +94,7 @@ impl Stored {
             phase,
             owners: BTreeMap::new(),
             nodes: BTreeMap::new(),
+            are_nodes_alive: AtomicBool::new(false),
         }
     }
 
@@ -167,22 +220,14 @@ impl Stored {
     }
 
     pub(crate) fn put_status(&self, resource: &str, object: &Value, status: &Value) {
-        let patch = json!({"status": status}).to_string();
         let name = text(object, "/metadata/name");
-        let arguments = [
-            "patch",
-            resource,
-            &name,
-            "--subresource=status",
-            "--type=merge",
-            "-p",
-            &patch,
-        ];
-        self.kubectl.run(&arguments).unwrap();
+        let patch = json!({"status": status});
+        self.kubectl.patch_status(resource, &name, &patch).unwrap();
     }
 
     /// Gives the nodes a simulated kubelet: kwok takes up nodes as they are created, not as they change.
     pub(crate) fn start_nodes(&self) {
+        self.are_nodes_alive.store(true, Ordering::Relaxed);
         for node in self.nodes.values() {
             self.kubectl.run(&["delete", "node", node]).unwrap();
             let alive = json!({

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::cluster::{
     LEASE, LIMIT, Scenario, audit_log, container, crash_manager, restart_manager, scenario_alone, text, web,
 };
-use crate::stored::Stored;
+use crate::stored::{Left, Stored, restored, side_by_side};
 
 /// CloneSets, and one StatefulSet.
 const SETS: [&str; 5] = ["asts", "canary", "claims", "plain", "spread"];
@@ -63,21 +63,16 @@ fn pod_writes(requests: &[Entry], namespace: &str) -> Vec<String> {
         .collect()
 }
 
-fn taken_over(version: &str, phase: &'static str) -> (Scenario, Stored) {
-    let namespace = format!("takeover-{}-{phase}", version.replace('.', "-"));
-    let scenario = scenario_alone(&namespace);
-    stand_by(&scenario);
-    let stored = Stored::restore(&scenario.kubectl, version, phase);
-    let uids: Vec<_> = SETS.iter().map(|set| scenario.uids_of(set)).collect();
-    let mut log = audit_log();
-    take_over(&scenario);
-    assert_eq!(pod_writes(&log.read_new(MANAGER).unwrap(), &namespace), [""; 0]);
-    let after: Vec<_> = SETS.iter().map(|set| scenario.uids_of(set)).collect();
-    assert_eq!(after, uids);
-    crash_manager(scenario.kubectl.kubeconfig());
-    stored.start_nodes();
-    (scenario, stored)
-}
+/// What is taken over. By hand there is only what is at rest.
+const LEFT: [Left; 7] = [
+    ("1.4", "rest"),
+    ("1.8.4", "rest"),
+    ("1.9.0", "rest"),
+    ("main", "rest"),
+    ("1.8.4", "mid"),
+    ("1.9.0", "mid"),
+    ("main", "mid"),
+];
 
 /// Answers the in-place hook of `canary` for every updated pod until `fields` are reached.
 fn until_status_with_hook(scenario: &Scenario, fields: &Value) {
@@ -125,15 +120,14 @@ fn statefulset_updated(scenario: &Scenario, patch: &Value, updated: u32) -> Vec<
         .collect()
 }
 
-fn rollout_continues(version: &str) {
-    let (scenario, _stored) = taken_over(version, "mid");
+fn rollout_continues(scenario: &Scenario) {
     let uids = scenario.uids_of("canary");
     let spec = json!({"spec": {"updateStrategy": {"partition": 0}}});
     scenario
         .kubectl
         .patch("clonesets.v1alpha1.apps.kruise.io", "canary", &spec)
         .unwrap();
-    until_status_with_hook(&scenario, &json!({"updatedReplicas": 5, "availableReplicas": 5}));
+    until_status_with_hook(scenario, &json!({"updatedReplicas": 5, "availableReplicas": 5}));
     assert_eq!(scenario.uids_of("canary"), uids, "in place");
     let images: Vec<String> = scenario
         .pods_of("canary")
@@ -142,11 +136,10 @@ fn rollout_continues(version: &str) {
         .collect();
     assert_eq!(images, ["nginx:1.26"; 5]);
     let all = json!({"spec": {"updateStrategy": {"rollingUpdate": {"partition": 0}}}});
-    assert_eq!(statefulset_updated(&scenario, &all, 3), ["nginx:1.26"; 3]);
+    assert_eq!(statefulset_updated(scenario, &all, 3), ["nginx:1.26"; 3]);
 }
 
-fn rollout_begins(version: &str) {
-    let (scenario, _stored) = taken_over(version, "rest");
+fn rollout_begins(scenario: &Scenario) {
     let before = scenario.uids_of("plain");
     let claims = scenario.uids_of("claims");
     let set = scenario.kubectl.get("clonesets", "claims").unwrap();
@@ -173,49 +166,37 @@ fn rollout_begins(version: &str) {
     containers[0]["image"] = json!("nginx:9");
     let image = json!({"spec": {"template": {"spec": {"containers": containers}}}});
     assert_eq!(
-        statefulset_updated(&scenario, &image, 2),
+        statefulset_updated(scenario, &image, 2),
         ["nginx:1.25", "nginx:9", "nginx:9"]
     );
 }
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn a_cluster_of_1_4_at_rest_is_taken_over_without_a_pod_written() {
-    rollout_begins("1.4");
-}
-
-#[test]
-#[ignore = "needs a cluster: cargo xtask e2e"]
-fn a_cluster_of_1_8_4_at_rest_is_taken_over_without_a_pod_written() {
-    rollout_begins("1.8.4");
-}
-
-#[test]
-#[ignore = "needs a cluster: cargo xtask e2e"]
-fn a_cluster_of_1_9_0_at_rest_is_taken_over_without_a_pod_written() {
-    rollout_begins("1.9.0");
-}
-
-#[test]
-#[ignore = "needs a cluster: cargo xtask e2e"]
-fn a_cluster_of_main_at_rest_is_taken_over_without_a_pod_written() {
-    rollout_begins("main");
-}
-
-#[test]
-#[ignore = "needs a cluster: cargo xtask e2e"]
-fn a_rollout_of_1_8_4_is_taken_over_without_a_pod_written_and_continues() {
-    rollout_continues("1.8.4");
-}
-
-#[test]
-#[ignore = "needs a cluster: cargo xtask e2e"]
-fn a_rollout_of_1_9_0_is_taken_over_without_a_pod_written_and_continues() {
-    rollout_continues("1.9.0");
-}
-
-#[test]
-#[ignore = "needs a cluster: cargo xtask e2e"]
-fn a_rollout_of_main_is_taken_over_without_a_pod_written_and_continues() {
-    rollout_continues("main");
+fn clusters_at_rest_and_in_rollouts_are_taken_over_without_a_pod_written_and_roll_out() {
+    let scenario = scenario_alone("takeover");
+    stand_by(&scenario);
+    let left = restored(&scenario, &LEFT, |beside, (version, phase)| {
+        Stored::restore(&beside.kubectl, version, phase)
+    });
+    let uids = |(beside, _): &(Scenario, Stored)| SETS.map(|set| beside.uids_of(set));
+    let before = side_by_side(&left, uids);
+    let mut log = audit_log();
+    take_over(&scenario);
+    let requests = log.read_new(MANAGER).unwrap();
+    for (beside, _) in &left {
+        let namespace = beside.kubectl.namespace().unwrap();
+        assert_eq!(pod_writes(&requests, namespace), [""; 0], "{namespace}");
+    }
+    assert_eq!(side_by_side(&left, uids), before);
+    crash_manager(scenario.kubectl.kubeconfig());
+    let each: Vec<_> = left.iter().zip(LEFT).collect();
+    side_by_side(&each, |((beside, stored), (_, phase))| {
+        stored.start_nodes();
+        if *phase == "mid" {
+            rollout_continues(beside);
+        } else {
+            rollout_begins(beside);
+        }
+    });
 }

@@ -6,7 +6,7 @@ use kruise_e2e::policy::Policy;
 use kruise_e2e::wait;
 use serde_json::json;
 
-use crate::cluster::{LIMIT, Scenario, container, scenario, web};
+use crate::cluster::{Scenario, container, scenario, web};
 
 /// Pods of the set, which begins with [`FEW`].
 const PODS: u32 = 200;
@@ -40,7 +40,7 @@ fn times(scenario: &Scenario, policy: &Policy, one_in: u64) -> Times {
     ];
     policy.fail_one_in(0);
     scenario.kubectl.run(&["delete", "clonesets", "web"]).unwrap();
-    wait::until_true("the pods are gone", LIMIT, || {
+    wait::until_true("the pods are gone", wait::QUIET, || {
         Ok(scenario.kubectl.list("pods", "app=web")?.is_empty())
     })
     .unwrap();

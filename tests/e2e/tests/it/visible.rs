@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use kruise_e2e::audit::{Counts, MANAGER};
+use kruise_e2e::audit::{Counts, Entry, MANAGER};
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, Scenario, audit_log, container, explained, scenario, text, web};
+use crate::cluster::{LIMIT, Scenario, container, explained, scenario, text, web};
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
@@ -141,10 +141,10 @@ fn a_pod_that_cannot_be_created_shows_in_condition_and_event_until_it_can() {
     until_event(&scenario, "Warning", "FailedCreate", "failed to create pod: ");
     scenario.until_status(&json!({"replicas": 1, "readyReplicas": 1}));
     // Each attempt is for another name, and is reported as the one before: no attempt leads to the next one.
-    let mut log = audit_log();
+    let mut log = scenario.audit_log();
     wait::observe_for(Duration::from_secs(10));
     let mut requests = log.read_new(MANAGER).unwrap();
-    requests.retain(|request| request.namespace == "failed-create" && request.is_write());
+    requests.retain(Entry::is_write);
     let attempts = requests.iter().filter(|request| request.resource == "pods");
     assert!(attempts.count() <= 20, "{}", Counts::of(&requests));
 

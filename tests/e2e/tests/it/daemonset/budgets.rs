@@ -8,7 +8,7 @@ use kruise_e2e::watch::Watch;
 use serde_json::{Value, json};
 
 use super::{Nodes, agent, image, in_service, nodes_with, patch, uids, until_status};
-use crate::cluster::{Flagged, LIMIT, Scenario, audit_log, explained, scenario_alone, text};
+use crate::cluster::{LIMIT, Scenario, explained, scenario_gated, text};
 
 const NAMESPACE: &str = "daemonset-budget";
 const BUDGETS: &str = "podunavailablebudgets";
@@ -83,9 +83,7 @@ fn roll_out(scenario: &Scenario, nodes: &Nodes, change: &Value) {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn updates_of_a_daemonset_under_a_budget_take_one_node_at_a_time_and_send_nothing_that_is_refused() {
-    let scenario = scenario_alone(NAMESPACE);
-    let gate = ["--feature-gates=PodUnavailableBudgetUpdateGate=true"];
-    let _flagged = Flagged::shared(scenario.kubectl.kubeconfig(), &gate);
+    let scenario = scenario_gated(NAMESPACE);
     let nodes = Nodes::new(&scenario, NODES);
     let budget = json!({
         "apiVersion": "policy.kruise.io/v1beta1",
@@ -102,7 +100,7 @@ fn updates_of_a_daemonset_under_a_budget_take_one_node_at_a_time_and_send_nothin
     scenario.kubectl.apply(&agent(&nodes, &rolling)).unwrap();
     until_status(&scenario, &json!({"numberAvailable": NODES}));
     let first = uids(&scenario);
-    let mut log = audit_log();
+    let mut log = scenario.audit_log();
 
     roll_out(&scenario, &nodes, &image("nginx:2"));
     assert_eq!(nodes_with(&scenario, "nginx:2"), nodes.names);
@@ -118,14 +116,11 @@ fn updates_of_a_daemonset_under_a_budget_take_one_node_at_a_time_and_send_nothin
     let requests = log.read_new(MANAGER).unwrap();
     let refused: Vec<_> = requests
         .iter()
-        .filter(|request| request.namespace == NAMESPACE && matches!(request.code, 403 | 429))
+        .filter(|request| matches!(request.code, 403 | 429))
         .collect();
     assert!(refused.is_empty(), "{refused:?}");
     let charges = requests.iter().filter(|request| {
-        request.namespace == NAMESPACE
-            && request.resource == "podunavailablebudgets/status"
-            && request.verb == "patch"
-            && request.code == 200
+        request.resource == "podunavailablebudgets/status" && request.verb == "patch" && request.code == 200
     });
     assert!(charges.count() >= 2 * NODES, "each pod was charged");
 }

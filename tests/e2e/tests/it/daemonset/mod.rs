@@ -10,9 +10,8 @@ mod updates;
 mod versions;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use kruise_e2e::wait;
+use kruise_e2e::wait::{self, Patience};
 use serde_json::{Value, json};
 
 use crate::cluster::{LIMIT, Scenario, text};
@@ -55,7 +54,7 @@ fn until_status(scenario: &Scenario, fields: &Value) {
     until_status_within(LIMIT, scenario, fields);
 }
 
-fn until_status_within(limit: Duration, scenario: &Scenario, fields: &Value) {
+fn until_status_within(limit: Patience, scenario: &Scenario, fields: &Value) {
     wait::until_true(&format!("status of agent has {fields}"), limit, || {
         let set = scenario.kubectl.get(SETS, "agent")?;
         let current = set["status"]["observedGeneration"] == set["metadata"]["generation"];

@@ -9,7 +9,7 @@ use kruise_e2e::watch::Watch;
 use serde_json::{Value, json};
 
 use super::{Nodes, agent, image, in_service, patch, uids, until_status_within};
-use crate::cluster::{LIMIT, Scenario, audit_log, scenario_alone, text};
+use crate::cluster::{LIMIT, scenario, text};
 
 /// Writes to a pod, in hundredths.
 pub(crate) const CREATE: u64 = 205;
@@ -20,16 +20,12 @@ pub(crate) fn count() -> usize {
     std::env::var("KRUISE_E2E_REPLICAS").map_or(20, |text| text.parse().unwrap())
 }
 
-/// Holds that the writes to pods of the scenario since the last time are within the bar. Returns the number of all writes.
-pub(crate) fn hold(scenario: &Scenario, log: &mut AuditLog, what: &str, bar: u64, pods: usize) -> usize {
+/// Holds that the writes to pods since the last time are within the bar; `log` is the scenario's. Returns the number of all writes.
+pub(crate) fn hold(log: &mut AuditLog, what: &str, bar: u64, pods: usize) -> usize {
     // Coalesced status comes late.
     wait::observe_for(Duration::from_secs(2));
     let requests = log.read_new(MANAGER).unwrap();
-    let namespace = scenario.kubectl.namespace().unwrap();
-    let writes: Vec<&Entry> = requests
-        .iter()
-        .filter(|request| request.namespace == namespace && request.is_write())
-        .collect();
+    let writes: Vec<&Entry> = requests.iter().filter(|request| request.is_write()).collect();
     let of_pods: Vec<&Entry> = writes
         .iter()
         .copied()
@@ -50,10 +46,10 @@ pub(crate) fn hold(scenario: &Scenario, log: &mut AuditLog, what: &str, bar: u64
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_daemonset_is_updated_in_place_on_a_tenth_of_its_nodes_at_a_time_for_three_requests_a_pod() {
-    let scenario = scenario_alone("daemonset-requests");
+    let scenario = scenario("daemonset-requests");
     let pods = count();
     let nodes = Nodes::new(&scenario, pods);
-    let mut log = audit_log();
+    let mut log = scenario.audit_log();
     let limit = LIMIT + Duration::from_secs(pods as u64);
     let rolling = json!({"rollingUpdateType": "InPlaceIfPossible", "maxUnavailable": "10%"});
     scenario.kubectl.apply(&agent(&nodes, &rolling)).unwrap();
@@ -62,7 +58,7 @@ fn a_daemonset_is_updated_in_place_on_a_tenth_of_its_nodes_at_a_time_for_three_r
         &scenario,
         &json!({"numberAvailable": pods, "desiredNumberScheduled": pods}),
     );
-    hold(&scenario, &mut log, "create", CREATE, pods);
+    hold(&mut log, "create", CREATE, pods);
 
     let before = uids(&scenario);
     let watch = Watch::start(&scenario.kubectl, "pods", "app=agent").unwrap();
@@ -70,7 +66,7 @@ fn a_daemonset_is_updated_in_place_on_a_tenth_of_its_nodes_at_a_time_for_three_r
     patch(&scenario, &image("nginx:2"));
     let updated = json!({"numberAvailable": pods, "updatedNumberScheduled": pods, "numberUnavailable": null});
     until_status_within(limit, &scenario, &updated);
-    hold(&scenario, &mut log, "in place", IN_PLACE, pods);
+    hold(&mut log, "in place", IN_PLACE, pods);
     assert_eq!(uids(&scenario), before, "every pod stays");
     let mut seen: BTreeMap<String, Value> = BTreeMap::new();
     let mut most = 0;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Nodes, SETS, agent, patch, until_status};
-use crate::cluster::{Flagged, scenario, scenario_alone};
+use crate::cluster::{scenario, scenario_gated};
 
 const OLDER: &str = "daemonsets.v1alpha1.apps.kruise.io";
 const ANNOTATION: &str = "daemonset.kruise.io/progressive-create-pod";
@@ -45,9 +45,7 @@ fn partitioned_scaling_that_is_switched_off_stays_off_though_the_older_version_i
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn with_the_feature_gate_a_protected_daemonset_is_kept_while_nodes_want_its_pods() {
-    let scenario = scenario_alone("daemonset-protected");
-    let gate = ["--feature-gates=ResourcesDeletionProtection=true"];
-    let _flagged = Flagged::shared(scenario.kubectl.kubeconfig(), &gate);
+    let scenario = scenario_gated("daemonset-protected");
     let nodes = Nodes::new(&scenario, 2);
     let protect = |how: Value| {
         let labels = json!({"metadata": {"labels": {"policy.kruise.io/delete-protection": how}}});

@@ -123,7 +123,7 @@ pub(super) fn pull_job(name: &str, image: &str, nodes: &[String]) -> Value {
 
 /// Waits until a job has ended; returns its status.
 pub(super) fn until_ended(kubectl: &Kubectl, job: &str) -> Value {
-    wait::until("the job has ended", LIMIT, || {
+    wait::until("the job has ended", wait::QUIET, || {
         let status = kubectl.get("imagepulljobs", job)?["status"].clone();
         Ok(status["completionTime"].is_string().then_some(status))
     })

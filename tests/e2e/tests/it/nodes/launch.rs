@@ -119,7 +119,7 @@ fn containers_start_as_they_are_listed_and_again_without_their_barrier() {
     assert_eq!(again["data"], keys);
     let restarts = |pod: &Value| status_of(pod, "c")["restartCount"].as_u64().unwrap_or_default();
     let before = restarts(&kubectl.get("pods", "web").unwrap());
-    wait::until_true("the last one runs again", LIMIT, || {
+    wait::until_true("the last one runs again", wait::QUIET, || {
         let pod = kubectl.get("pods", "web")?;
         let status = status_of(&pod, "c");
         let runs = !status["state"]["running"].is_null();

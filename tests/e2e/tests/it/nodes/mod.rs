@@ -26,7 +26,7 @@ mod timing;
 
 use serde_json::{Value, json};
 
-use crate::cluster::{Scenario, scenario, scenario_alone, text, variable};
+use crate::cluster::{Scenario, scenario, scenario_alone, scenario_gated, text, variable};
 use runtime::Runtime;
 
 /// Serves its version; `:2`, `:3` and `:two`, another name of `:2`, are the others.
@@ -43,6 +43,11 @@ struct OnNodes {
 /// As [`scenario`], on real nodes.
 fn on_nodes(namespace: &str) -> OnNodes {
     on_nodes_by(namespace, scenario)
+}
+
+/// As [`on_nodes`], with a manager whose feature gates are on.
+fn on_nodes_gated(namespace: &str) -> OnNodes {
+    on_nodes_by(namespace, scenario_gated)
 }
 
 /// As [`on_nodes`], while no other scenario runs.

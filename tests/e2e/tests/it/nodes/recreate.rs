@@ -43,7 +43,7 @@ fn request(name: &str, pod: &Value, container: &str) -> Value {
 
 /// Waits until a request has ended; returns its status.
 fn until_completed(on: &OnNodes, name: &str) -> Value {
-    wait::until(&format!("request {name} has ended"), LIMIT, || {
+    wait::until(&format!("request {name} has ended"), wait::QUIET, || {
         let status = on.scenario.kubectl.get(REQUESTS, name)?["status"].clone();
         Ok((status["phase"] == "Completed").then_some(status))
     })

@@ -9,10 +9,8 @@ use kruise_e2e::watch::Watch;
 use serde_json::{Value, json};
 
 use super::runtime::version;
-use super::{OnNodes, TOOL, WEB, containers, identity, on_nodes_alone, status_of, web_of};
-use crate::cluster::{Flagged, LIMIT, explained, text};
-
-const GATE: &str = "--feature-gates=InPlaceWorkloadVerticalScaling=true";
+use super::{OnNodes, TOOL, WEB, containers, identity, on_nodes_gated, status_of, web_of};
+use crate::cluster::{LIMIT, explained, text};
 
 /// A server that requests so much of a processor.
 fn server(request: &str, limit: &str) -> Value {
@@ -62,8 +60,7 @@ fn condition(object: &Value, kind: &str) -> Value {
 #[test]
 #[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn more_processor_time_reaches_the_running_process_and_the_pod_stays_in_service() {
-    let on = on_nodes_alone("nodes-more-cpu");
-    let _flagged = Flagged::shared(on.scenario.kubectl.kubeconfig(), &[GATE]);
+    let on = on_nodes_gated("nodes-more-cpu");
     on.scenario
         .kubectl
         .apply(&web_of(1, &server("50m", "200m")))
@@ -110,9 +107,8 @@ fn processors(on: &OnNodes, pod: &Value) -> u64 {
 #[test]
 #[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn what_a_node_has_no_room_for_now_is_waited_for_and_given_when_there_is_room() {
-    let on = on_nodes_alone("nodes-no-room");
+    let on = on_nodes_gated("nodes-no-room");
     let kubectl = &on.scenario.kubectl;
-    let _flagged = Flagged::shared(kubectl.kubeconfig(), &[GATE]);
     kubectl.apply(&web_of(1, &server("10m", "50m"))).unwrap();
     on.until_updated(1);
     let (before, running) = (on.pod(), on.runtime.processes(&on.pod()));
@@ -148,7 +144,7 @@ fn what_a_node_has_no_room_for_now_is_waited_for_and_given_when_there_is_room() 
     kubectl.run(&["delete", "pod", "neighbour"]).unwrap();
     // Kubelets look again at what they deferred every three minutes, if not at once.
     let given = json!({"updatedAvailableReplicas": 1, "availableReplicas": 1});
-    on.scenario.until_status_within(LIMIT * 3, "web", &given);
+    on.scenario.until_status_within(LIMIT * 4, "web", &given);
     let after = on.pod();
     assert_eq!(identity(&after), identity(&before));
     assert_eq!(on.runtime.processes(&after), running, "the same processes run");
@@ -170,9 +166,8 @@ fn given_as(thousandths: u64) -> String {
 #[test]
 #[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn what_no_node_can_give_holds_the_rollout_and_going_back_ends_it() {
-    let on = on_nodes_alone("nodes-too-much-cpu");
+    let on = on_nodes_gated("nodes-too-much-cpu");
     let kubectl = &on.scenario.kubectl;
-    let _flagged = Flagged::shared(kubectl.kubeconfig(), &[GATE]);
     kubectl.apply(&web_of(3, &server("10m", "200m"))).unwrap();
     on.until_updated(3);
     let identities = |pods: &[Value]| {

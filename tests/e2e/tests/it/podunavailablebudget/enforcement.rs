@@ -3,7 +3,8 @@
 use kruise_e2e::kubectl::Kubectl;
 
 use super::*;
-use crate::cluster::Flagged;
+use crate::cluster::scenario_gated;
+use crate::own_nodes::{GROUP, Nodes};
 
 pub(super) const EXHAUSTED: &str = "is forbidden: pub unavailable allowed is negative";
 
@@ -39,6 +40,14 @@ fn names(scenario: &Scenario) -> Vec<String> {
 
 fn status(scenario: &Scenario) -> Value {
     scenario.kubectl.get("podunavailablebudgets", "web").unwrap()["status"].clone()
+}
+
+/// Changes the image of a pod in place. Returns the error; empty if there is none.
+fn update(kubectl: &Kubectl, pod: &str) -> String {
+    let image = format!("{pod}-image");
+    let patch = json!({"spec": {"containers": [{"name": "main", "image": image}]}}).to_string();
+    let patch = ["patch", "pod", pod, "-p", &patch];
+    kubectl.attempt(&patch, "").unwrap().1
 }
 
 /// So many pods without an owner, all of them ready and covered by a budget that lets one be unavailable.
@@ -88,6 +97,11 @@ fn evictions_beyond_the_budget_are_to_be_tried_again_and_deletions_are_forbidden
         refused.contains("(Forbidden)") && refused.contains("vpod.kb.io") && refused.contains(EXHAUSTED),
         "{refused}"
     );
+    assert_eq!(
+        update(kubectl, "web-1"),
+        "",
+        "updates are limited with their gate only"
+    );
     wait::until_true("an event is on the pod", LIMIT, || {
         let events = kubectl.list("events", "")?;
         Ok(events.iter().any(|event| {
@@ -133,26 +147,22 @@ fn a_budget_with_operations_and_an_ignored_selector_limits_nothing_else() {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_node_is_drained_within_the_budget() {
-    let scenario = scenario_alone("budget-drain");
+    let scenario = scenario("budget-drain");
     let kubectl = &scenario.kubectl;
+    // A node that is cordoned takes nobody else's pods.
+    let nodes = Nodes::new(&scenario, 2);
     kubectl.apply(&of_web("web", json!(1))).unwrap();
-    kubectl.apply(&deployment(4)).unwrap();
+    let mut web = deployment(4);
+    let pods = &mut web["spec"]["template"]["spec"];
+    pods["nodeSelector"] = json!({(GROUP): nodes.group});
+    pods["tolerations"] = json!([{"key": GROUP, "value": nodes.group}]);
+    kubectl.apply(&web).unwrap();
     until_numbers(&scenario, "web", [1, 4, 3, 4]);
     let pods = kubectl.list("pods", "app=web").unwrap();
     let node = text(&pods[0], "/spec/nodeName");
     let before = names(&scenario);
-    // Pods of other tests on that node have the other labels, too.
-    kubectl.run(&["label", "pods", "--all", "drained=here"]).unwrap();
-    let drained = kubectl.run(&[
-        "drain",
-        &node,
-        "--pod-selector=drained=here",
-        "--force",
-        "--ignore-daemonsets",
-        "--timeout=180s",
-    ]);
-    kubectl.run(&["uncordon", &node]).unwrap();
-    drained.unwrap();
+    let drain = ["drain", &node, "--force", "--ignore-daemonsets", "--timeout=180s"];
+    kubectl.run(&drain).unwrap();
     for pod in kubectl.list("pods", "app=web").unwrap() {
         assert!(
             text(&pod, "/spec/nodeName") != node || !before.contains(&text(&pod, "/metadata/name")),
@@ -165,17 +175,9 @@ fn a_node_is_drained_within_the_budget() {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn with_the_update_gate_updates_in_place_and_labels_are_limited_and_resizes_too() {
-    let scenario = scenario_alone("budget-updates");
+    let scenario = scenario_gated("budget-updates");
     let kubectl = &scenario.kubectl;
     guarded(&scenario, 3);
-    let image = |pod: &str| {
-        let image = format!("{pod}-image");
-        let patch = json!({"spec": {"containers": [{"name": "main", "image": image}]}}).to_string();
-        kubectl
-            .attempt(&["patch", "pod", pod, "-p", &patch], "")
-            .unwrap()
-            .1
-    };
     kubectl
         .patch(
             "podunavailablebudgets",
@@ -183,16 +185,13 @@ fn with_the_update_gate_updates_in_place_and_labels_are_limited_and_resizes_too(
             &json!({"spec": {"maxUnavailable": 0}}),
         )
         .unwrap();
-    assert_eq!(image("web-0"), "", "the gate is off");
-    let _flagged = Flagged::shared(
-        kubectl.kubeconfig(),
-        &["--feature-gates=PodUnavailableBudgetUpdateGate=true"],
+    // The budget allows less once its status was counted again.
+    until_numbers(&scenario, "web", [0, 3, 3, 3]);
+    let refused = update(kubectl, "web-1");
+    assert!(
+        refused.contains("vpod.kb.io") && refused.contains(EXHAUSTED),
+        "{refused}"
     );
-    wait::until_true("updates reach the manager", LIMIT, || {
-        let refused = image("web-1");
-        Ok(refused.contains("vpod.kb.io") && refused.contains(EXHAUSTED))
-    })
-    .unwrap();
     kubectl.run(&["label", "pod", "web-1", "any=label"]).unwrap();
     let label = ["label", "pod", "web-1", "unavailable-pod.kruise.io/x=y"];
     assert!(kubectl.refused(&label, "").unwrap().contains(EXHAUSTED));
@@ -210,7 +209,7 @@ fn with_the_update_gate_updates_in_place_and_labels_are_limited_and_resizes_too(
         .unwrap();
     // The budget allows more once its status was counted again.
     wait::until_true("an update within the budget is allowed", LIMIT, || {
-        Ok(image("web-1").is_empty())
+        Ok(update(kubectl, "web-1").is_empty())
     })
     .unwrap();
     assert!(status(&scenario)["unavailablePods"]["web-1"].is_string());
@@ -241,14 +240,18 @@ fn without_a_manager_only_guarded_pods_and_evictions_beside_them_wait_for_one() 
             kubectl.apply(&pod(name, "other")).unwrap();
         }
     }
-    wait::until_true("both webhooks are called for what is guarded only", LIMIT, || {
-        Ok(is_narrow(kubectl, "mutating", "mpod-sidecars.kb.io")?
-            && is_narrow(kubectl, "validating", "vpodeviction.kb.io")?)
-    })
+    wait::until_true(
+        "both webhooks are called for what is guarded only",
+        wait::QUIET,
+        || {
+            Ok(is_narrow(kubectl, "mutating", "mpod-sidecars.kb.io")?
+                && is_narrow(kubectl, "validating", "vpodeviction.kb.io")?)
+        },
+    )
     .unwrap();
     let _stopped = Stopped::shared(kubectl.kubeconfig());
     // API servers learn of a narrower condition a moment after it is stored.
-    wait::until_true("nothing of another namespace waits", LIMIT, || {
+    wait::until_true("nothing of another namespace waits", wait::QUIET, || {
         Ok(evict(&elsewhere, "other-0", &Value::Null).is_empty())
     })
     .unwrap();

@@ -59,7 +59,7 @@ fn until_numbers(scenario: &Scenario, name: &str, numbers: [i64; 4]) {
         "desiredAvailable",
         "totalReplicas",
     ];
-    let reached = wait::until_true(&format!("{name} has {numbers:?}"), LIMIT, || {
+    let reached = wait::until_true(&format!("{name} has {numbers:?}"), wait::QUIET, || {
         let budget = scenario.kubectl.get("podunavailablebudgets", name)?;
         seen = budget["status"].clone();
         let is_current = seen["observedGeneration"] == budget["metadata"]["generation"];
@@ -181,27 +181,23 @@ fn a_budget_with_charges_half_way_is_taken_over_and_is_whole_again_when_they_exp
         // As the specification says that OpenKruise leaves it: two pods are charged, of which one is gone.
         let now = now();
         let charged = json!({"status": {"unavailableAllowed": 0, "disruptedPods": {there.as_str(): now, "web-gone": now}}});
-        let patch = [
-            "patch",
-            "podunavailablebudgets",
-            "web",
-            "--subresource=status",
-            "--type=merge",
-            "-p",
-        ];
         kubectl
-            .run(&[&patch[..], &[&charged.to_string()]].concat())
+            .patch_status("podunavailablebudgets", "web", &charged)
             .unwrap();
     }
-    wait::until_true("the charge of the pod that is gone is dropped", LIMIT, || {
-        let status = kubectl.get("podunavailablebudgets", "web")?["status"].clone();
-        Ok(status["disruptedPods"]["web-gone"].is_null())
-    })
+    wait::until_true(
+        "the charge of the pod that is gone is dropped",
+        wait::QUIET,
+        || {
+            let status = kubectl.get("podunavailablebudgets", "web")?["status"].clone();
+            Ok(status["disruptedPods"]["web-gone"].is_null())
+        },
+    )
     .unwrap();
     until_numbers(&scenario, "web", [1, 3, 2, 3]);
     let status = kubectl.get("podunavailablebudgets", "web").unwrap()["status"].clone();
     assert!(status["disruptedPods"].is_null(), "{status}");
-    wait::until_true("an event says that the pod was not deleted", LIMIT, || {
+    wait::until_true("an event says that the pod was not deleted", wait::QUIET, || {
         let events = kubectl.list("events", "")?;
         Ok(events.iter().any(|event| {
             event["reason"] == "NotDeleted"

@@ -51,17 +51,8 @@ fn the_target_of_a_custom_kind_is_followed_by_its_scale_subresource() {
     let game = json!({"apiVersion": format!("{group}/v1"), "kind": "Game", "metadata": {"name": "one"},
                       "spec": {"replicas": 3}});
     wait::until_true("the kind is served", LIMIT, || Ok(kubectl.apply(&game).is_ok())).unwrap();
-    let status = json!({"status": {"replicas": 3, "selector": "app=game"}}).to_string();
-    let patch = [
-        "patch",
-        &defined.1,
-        "one",
-        "--subresource=status",
-        "--type=merge",
-        "-p",
-        &status,
-    ];
-    kubectl.run(&patch).unwrap();
+    let status = json!({"status": {"replicas": 3, "selector": "app=game"}});
+    kubectl.patch_status(&defined.1, "one", &status).unwrap();
     for name in ["game-a", "game-b", "game-c"] {
         kubectl.apply(&bare(name, "game")).unwrap();
     }

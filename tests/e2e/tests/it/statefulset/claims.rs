@@ -85,7 +85,7 @@ fn claims_go_with_their_pods_or_their_set_as_the_policy_says_and_come_back_fresh
         claims.len() == 3 && claims.values().all(|claim| owner(claim).as_ref() == Some(&owned))
     });
     scenario.kubectl.run(&["delete", "asts", "db"]).unwrap();
-    wait::until_true("pods and claims are gone", LIMIT, || {
+    wait::until_true("pods and claims are gone", wait::QUIET, || {
         Ok(is_gone(&scenario.kubectl, "pods")? && is_gone(&scenario.kubectl, CLAIMS)?)
     })
     .unwrap();

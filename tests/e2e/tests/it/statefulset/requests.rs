@@ -3,14 +3,12 @@
 use std::time::{Duration, Instant};
 
 use kruise_e2e::audit::{AuditLog, Counts, Entry, MANAGER};
-use kruise_e2e::wait;
+use kruise_e2e::wait::{self, Patience};
 use serde_json::{Value, json};
 
 use super::{SETS, db, parallel, rolling, template, with_claims};
 use crate::claims::storage_class;
-use crate::cluster::{LIMIT, Scenario, audit_log, manager_cpu_seconds, scenario_alone};
-
-const NAMESPACE: &str = "statefulset-requests";
+use crate::cluster::{LIMIT, Scenario, manager_cpu_seconds, scenario};
 
 /// Writes to the pod and its claim, in hundredths.
 const CREATE: u64 = 305;
@@ -64,8 +62,7 @@ impl Bill {
         let requests = self.log.read_new(MANAGER).unwrap();
         for ((name, pods), seconds) in self.sets.into_iter().zip(seconds) {
             let is_counted = |request: &&Entry| {
-                request.namespace == NAMESPACE
-                    && request.is_write()
+                request.is_write()
                     && (request.resource.starts_with("pods") || request.resource == "persistentvolumeclaims")
                     && belongs(name, &request.name)
             };
@@ -89,7 +86,7 @@ impl Bill {
         }
     }
 
-    fn until_status(&self, name: &str, fields: &Value, limit: Duration) {
+    fn until_status(&self, name: &str, fields: &Value, limit: Patience) {
         wait::until_true(&format!("status of {name} has {fields}"), limit, || {
             let set = self.scenario.kubectl.get(SETS, name)?;
             let current = set["status"]["observedGeneration"] == set["metadata"]["generation"];
@@ -113,11 +110,11 @@ fn updated(pods: u64) -> Value {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn pods_of_statefulsets_cost_no_more_writes_than_the_bars() {
-    let scenario = scenario_alone(NAMESPACE);
+    let scenario = scenario("statefulset-requests");
     storage_class(&scenario);
     let [many, few] = replicas();
     let sets = [("parallel", many), ("ordered", few)];
-    let log = audit_log();
+    let log = scenario.audit_log();
     let mut bill = Bill { scenario, log, sets };
     let (start, cpu) = (Instant::now(), manager_cpu_seconds());
     for (set, (name, pods)) in [parallel(1), db(1)].into_iter().zip(sets) {

@@ -5,11 +5,11 @@ use kruise_e2e::{kubectl::Kubectl, wait};
 use serde_json::{Value, json};
 
 use super::{
-    ByName, CLAIMS, SETS, at_every_moment, claim_templates, claims, db, ended, image, names, parallel, patch,
-    pods, rolling, rollout, uids, until, until_status, until_updated, with_claims,
+    ByName, CLAIMS, at_every_moment, claim_templates, claims, db, ended, image, names, parallel, patch, pods,
+    rolling, rollout, uids, until, until_status, until_updated, with_claims,
 };
 use crate::claims::storage_class;
-use crate::cluster::{Flagged, LIMIT, Scenario, scenario_alone, text};
+use crate::cluster::{LIMIT, Scenario, scenario_gated, text};
 
 /// A storage class whose claims may grow.
 const GROWS: &str = "host-path-grows";
@@ -45,17 +45,8 @@ fn until_requested(scenario: &Scenario, size: &str, wanted: &[&str]) {
 
 /// Gives a claim what it asks for, as a resizer would: the lab's storage does not grow.
 fn grow(kubectl: &Kubectl, claim: &str, size: &str) {
-    let status = json!({"status": {"capacity": {"storage": size}}}).to_string();
-    let patch = [
-        "patch",
-        CLAIMS,
-        claim,
-        "--subresource=status",
-        "--type=merge",
-        "-p",
-        &status,
-    ];
-    kubectl.run(&patch).unwrap();
+    let status = json!({"status": {"capacity": {"storage": size}}});
+    kubectl.patch_status(CLAIMS, claim, &status).unwrap();
 }
 
 /// A patch of the claims' size.
@@ -66,13 +57,10 @@ fn size(class: &str, size: &str) -> Value {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn with_their_gates_claims_grow_one_pod_after_another_and_ordinals_start_where_the_set_says() {
-    let scenario = scenario_alone("statefulset-gates");
-    let gates = "--feature-gates=StatefulSetAutoResizePVCGate=true,StatefulSetStartOrdinal=true";
-    let _flagged = Flagged::shared(scenario.kubectl.kubeconfig(), &[gates]);
+    let scenario = scenario_gated("statefulset-gates");
     storage_class(&scenario);
     growing_class(&scenario.kubectl);
     claims_grow(&scenario);
-    refused_where_they_cannot(&scenario);
     ordinals_start(&scenario);
 }
 
@@ -143,7 +131,7 @@ fn claims_grow(scenario: &Scenario) {
     });
     scenario.kubectl.run(&["delete", "asts", "db"]).unwrap();
     let delete = ["delete", CLAIMS, "-l", "app=db", "--wait=false"];
-    wait::until_true("no pod is left", LIMIT, || {
+    wait::until_true("no pod is left", wait::QUIET, || {
         Ok(scenario.kubectl.list("pods", "app=db")?.is_empty())
     })
     .unwrap();
@@ -151,18 +139,9 @@ fn claims_grow(scenario: &Scenario) {
     until(scenario, CLAIMS, "no claim is left", ByName::is_empty);
 }
 
-fn refused_where_they_cannot(scenario: &Scenario) {
-    let mut set = with_claims(parallel(2), "host-path");
-    set["spec"]["volumeClaimUpdateStrategy"] = json!({"type": "OnPodRollingUpdate"});
-    scenario.kubectl.apply(&set).unwrap();
-    until_updated(scenario, 2);
-    let change = size("host-path", "2Gi").to_string();
-    let change = ["patch", SETS, "db", "--type=merge", "-p", &change];
-    let refusal = scenario.kubectl.refused(&change, "").unwrap();
-    assert!(refusal.contains("volumeClaimTemplates"), "{refusal}");
-}
-
 fn ordinals_start(scenario: &Scenario) {
+    scenario.kubectl.apply(&parallel(2)).unwrap();
+    until_updated(scenario, 2);
     for (start, wanted) in [
         (json!({"start": 2}), ["db-2", "db-3"]),
         (json!({"start": 4}), ["db-4", "db-5"]),

@@ -11,7 +11,7 @@ use kruise_e2e::wait;
 use serde_json::{Value, json};
 
 use super::{nodes_of, spread, subset, until_counts, until_known, workload};
-use crate::cluster::{LIMIT, Scenario, audit_log, scenario_alone};
+use crate::cluster::{LIMIT, Scenario, scenario};
 use crate::own_nodes::Nodes;
 
 const NAME: &str = "spread-load";
@@ -100,7 +100,7 @@ fn most_at_once(entries: &[&Entry]) -> usize {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn pods_that_a_deployment_creates_at_once_fill_three_subsets_exactly_and_share_their_status_writes() {
-    let scenario = scenario_alone(NAME);
+    let scenario = scenario(NAME);
     let (pods, is_measured) = size();
     let all = pods * ZONES.len();
     let nodes: Vec<&str> = ZONES
@@ -108,13 +108,12 @@ fn pods_that_a_deployment_creates_at_once_fill_three_subsets_exactly_and_share_t
         .flat_map(|zone| vec![*zone; pods.div_ceil(PODS_OF_A_NODE)])
         .collect();
     let nodes = nodes_of(&scenario, &nodes);
-    let mut log = audit_log();
+    let mut log = scenario.audit_log();
     create(&scenario, &nodes, pods);
     let wanted = ZONES.map(|zone| (zone.to_owned(), pods));
     assert_eq!(placed(&scenario), BTreeMap::from(wanted));
 
-    let mut requests = log.read_new("").unwrap();
-    requests.retain(|entry| entry.namespace == NAME);
+    let requests = log.read_new("").unwrap();
     let is_creation = |entry: &&Entry| entry.verb == "create" && entry.resource == "pods";
     let created: Vec<&Entry> = requests.iter().filter(is_creation).collect();
     let refused = created.iter().filter(|entry| entry.code != 201);
@@ -141,7 +140,7 @@ fn pods_that_a_deployment_creates_at_once_fill_three_subsets_exactly_and_share_t
 fn measure(scenario: &Scenario, nodes: &Nodes, created: &[&Entry], writes: &[&Entry]) {
     println!("creations of pods that are spread, {}", quantiles(created));
     println!("writes of the status, {}", quantiles(writes));
-    let mut log = audit_log();
+    let mut log = scenario.audit_log();
     let mut other = workload(
         "apps/v1",
         "Deployment",
@@ -158,7 +157,7 @@ fn measure(scenario: &Scenario, nodes: &Nodes, created: &[&Entry], writes: &[&En
     scenario.kubectl.create(&other).unwrap();
     until_ready(scenario, "bare", u32::try_from(created.len()).unwrap());
     let mut requests = log.read_new("").unwrap();
-    requests.retain(|entry| entry.namespace == NAME && entry.verb == "create" && entry.resource == "pods");
+    requests.retain(|entry| entry.verb == "create" && entry.resource == "pods");
     println!(
         "creations of pods that are not, {}",
         quantiles(&requests.iter().collect::<Vec<_>>())

@@ -5,7 +5,7 @@ mod load;
 use kruise_e2e::{kubectl::Kubectl, wait};
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, Scenario, explained, is_ready, scenario};
+use crate::cluster::{Scenario, explained, is_ready, scenario};
 use crate::own_nodes::{GROUP, Nodes};
 
 const ZONE: &str = "topology.kubernetes.io/zone";
@@ -78,7 +78,7 @@ fn pods(kubectl: &Kubectl) -> anyhow::Result<Vec<String>> {
 
 fn until_pods(kubectl: &Kubectl, wanted: &[&str]) {
     let mut seen = Vec::new();
-    let reached = wait::until_true("pods in these subsets", LIMIT, || {
+    let reached = wait::until_true("pods in these subsets", wait::QUIET, || {
         seen = pods(kubectl)?;
         Ok(seen == wanted)
     });
@@ -88,7 +88,7 @@ fn until_pods(kubectl: &Kubectl, wanted: &[&str]) {
 /// `name replicas/missing` of each subset.
 fn until_counts(kubectl: &Kubectl, wanted: &str) {
     let mut seen = String::new();
-    let reached = wait::until_true("the counts", LIMIT, || {
+    let reached = wait::until_true("the counts", wait::QUIET, || {
         let status = kubectl.get("workloadspreads", "web")?["status"].clone();
         let subsets = status["subsetStatuses"].as_array().cloned().unwrap_or_default();
         let subsets = subsets.iter().map(|one| {
@@ -102,7 +102,7 @@ fn until_counts(kubectl: &Kubectl, wanted: &str) {
 }
 
 fn until_known(kubectl: &Kubectl) {
-    wait::until_true("the WorkloadSpread is counted", LIMIT, || {
+    wait::until_true("the WorkloadSpread is counted", wait::QUIET, || {
         let status = kubectl.get("workloadspreads", "web")?["status"].clone();
         Ok(status["observedGeneration"] == 1)
     })
@@ -168,7 +168,7 @@ fn a_deployment_fills_its_limited_subset_and_the_rest_goes_to_the_other_one() {
     until_counts(kubectl, "a 2/0, b 3/-1");
     let change = json!({"spec": {"template": {"metadata": {"annotations": {"round": "2"}}}}});
     kubectl.patch("deployments", "web", &change).unwrap();
-    wait::until_true("one version is left", LIMIT, || {
+    wait::until_true("one version is left", wait::QUIET, || {
         let status = kubectl.get("workloadspreads", "web")?["status"].clone();
         let versions = status["versionedSubsetStatuses"].as_object();
         let pods = kubectl.list("pods", "app=web")?;

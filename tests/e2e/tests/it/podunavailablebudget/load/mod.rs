@@ -21,14 +21,13 @@ use kruise_e2e::wait;
 use serde_json::{Value, json};
 
 use super::budget;
-use crate::cluster::{Flagged, LIMIT, Scenario, audit_log, scenario_alone};
+use crate::cluster::{LIMIT, Scenario, scenario_gated};
 use clients::{Clients, Times, quantile};
 use watched::Watched;
 
 const NAME: &str = "budget-load";
 /// A namespace without a budget.
 const UNGUARDED: &str = "budget-load-unguarded";
-const GATE: [&str; 1] = ["--feature-gates=PodUnavailableBudgetUpdateGate=true"];
 const CHARGE: &str = "podunavailablebudgets/status";
 
 /// Clients that evict.
@@ -315,16 +314,15 @@ fn most_counts(seconds: i64, counts: &[&Entry]) -> usize {
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn evictions_by_many_clients_beside_rollouts_keep_every_budget_and_share_their_status_writes() {
-    let scenario = scenario_alone(NAME);
-    let _flagged = Flagged::shared(scenario.kubectl.kubeconfig(), &GATE);
+    let scenario = scenario_gated(NAME);
     let size = Size::given();
     begin(&scenario, size);
-    let mut log = audit_log();
+    let mut log = scenario.audit_log();
     let watched = Arc::<Watched>::default();
     let times = run(&scenario, size, &watched);
     until_whole(&scenario, size);
     let mut writes = log.read_new(MANAGER).unwrap();
-    writes.retain(|entry| entry.namespace == NAME && entry.resource == CHARGE && entry.verb == "patch");
+    writes.retain(|entry| entry.resource == CHARGE && entry.verb == "patch");
     let report = Report {
         size,
         times,
