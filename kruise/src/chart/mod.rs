@@ -191,10 +191,10 @@ const CHECKS: &str = "\
 {{/* What would go wrong later is refused here. */}}
 {{- $image := .Values.manager.image }}
 {{- if regexMatch \"(^|/)openkruise/kruise-manager$\" $image.repository }}
-{{- fail (printf \"manager.image.repository: %s is an image of OpenKruise, which this chart does not run. Its own image is needed:\n@HELP\" $image.repository) }}
+{{- fail (printf \"manager.image.repository: %s is an image of OpenKruise, which this chart does not run. Its own image is needed:\\n@HELP\" $image.repository) }}
 {{- end }}
 {{- if not (and $image.repository $image.tag) }}
-{{- fail \"manager.image: @NO_IMAGE\n@HELP\" }}
+{{- fail \"manager.image: @NO_IMAGE\\n@HELP\" }}
 {{- end }}
 {{- range $name := list @DEFINITIONS }}
 {{- if not (and $.Values.crds.managed (index $kinds (first (splitList \".\" $name)))) }}
