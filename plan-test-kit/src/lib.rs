@@ -34,7 +34,7 @@ pub use placement::{decode, node_of, pinned, placed};
 pub use pods::{Labelled, change, pod, wrote};
 pub use rounds::{Expected, differences, line, node};
 pub use server::{Refused, create, may_delete, merge, patch, strategic};
-pub use store::{Key, Store, key_of, planned};
+pub use store::{Key, Store, key_of, planned, reads_first};
 pub use text::{decisions, reasons, spoken};
 
 /// RFC 3339 as servers write it.

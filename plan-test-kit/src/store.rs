@@ -112,7 +112,10 @@ impl Store {
         merge(object, change);
         object["metadata"]["resourceVersion"] = version;
         grow(object, &before);
-        self.collect(&key);
+        // Pods that are being deleted stay until their node says so.
+        if change["metadata"].get("finalizers").is_some() {
+            self.collect(&key);
+        }
     }
 
     /// What the server makes of an object while it stores it.
@@ -128,6 +131,7 @@ impl Store {
     pub fn delete(&mut self, resource: ResourceId, namespace: &str, name: &str) {
         let deleted = json!({"metadata": {"deletionTimestamp": text(self.now)}});
         self.edit(resource, namespace, name, &deleted);
+        self.collect(&(resource, namespace.to_owned(), name.to_owned()));
     }
 
     /// Objects that these are not true of are gone, whatever holds them.
@@ -227,10 +231,23 @@ fn grow(object: &mut Value, before: &Value) {
     }
 }
 
+/// A plan that, if it needs to read, does nothing else.
+///
+/// # Panics
+/// If it does.
+pub fn reads_first(plan: Plan) -> Plan {
+    let is_idle = plan.writes.is_empty() && plan.status.is_none();
+    assert!(
+        plan.needs.is_empty() || is_idle,
+        "a plan writes before it has read"
+    );
+    plan
+}
+
 /// Plans until the plan needs nothing more to be read; an object that cannot be read has an error.
 ///
 /// # Panics
-/// If a plan writes before it has read, or asks again and again.
+/// If a plan asks again and again.
 pub fn planned(
     memory: &Memory,
     mut read: impl FnMut(&Need) -> Result<Option<Value>, String>,
@@ -242,8 +259,6 @@ pub fn planned(
         if planned.needs.is_empty() {
             return planned;
         }
-        let writes = !planned.writes.is_empty() || planned.status.is_some();
-        assert!(!writes, "a plan writes before it has read");
         for need in planned.needs {
             match read(&need) {
                 Ok(object) => drop(memory.read.insert(need, object)),

@@ -11,7 +11,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use kruise_api::resourcedistribution::ResourceDistribution;
 use kruise_plan_distribution::resourcedistribution::{Copies, Snapshot, plan};
 use kruise_plan_kit::{Explain, FailedCopy, Memory, Need, Plan, ResourceId, Write};
-use kruise_plan_test_kit::{Agenda, Store, decode, key_of, merge, planned};
+use kruise_plan_test_kit::{Agenda, Store, decode, key_of, merge, planned, reads_first};
 use kruise_views::{MetadataView, NamespaceView};
 use serde_json::{Value, json};
 
@@ -118,7 +118,11 @@ impl World {
 
     /// A ResourceDistribution is deleted, and the garbage collector follows.
     pub(crate) fn withdraw(&mut self, name: &str) {
-        self.store.delete(DISTRIBUTIONS, "", name);
+        let released = json!({"metadata": {"finalizers": null}});
+        self.edit(DISTRIBUTIONS, "", name, &released);
+        if self.store.get(DISTRIBUTIONS, "", name).is_some() {
+            self.store.delete(DISTRIBUTIONS, "", name);
+        }
         self.memory.remove(name);
     }
 
@@ -198,7 +202,7 @@ impl World {
                 memory,
                 explain,
             };
-            plan(&snapshot, self.now)
+            reads_first(plan(&snapshot, self.now))
         })
     }
 

@@ -9,7 +9,9 @@ use kruise_plan_kit::{
     workloads::{Known, Workload},
 };
 use kruise_plan_podstate::persistentpodstate::{Generator, Nodes, Snapshot, plan};
-use kruise_plan_test_kit::{Agenda, create, decode, fingerprint, may_delete, merge, patch, planned, text};
+use kruise_plan_test_kit::{
+    Agenda, create, decode, fingerprint, may_delete, merge, patch, planned, reads_first, text,
+};
 use kruise_views::{NodeView, PodView, WorkloadView};
 use serde_json::{Value, json};
 
@@ -346,7 +348,7 @@ impl World {
                 memory,
                 explain,
             };
-            plan(&snapshot, self.now)
+            reads_first(plan(&snapshot, self.now))
         });
         self.reads += reads;
         plan

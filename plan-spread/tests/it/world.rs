@@ -14,7 +14,9 @@ use kruise_plan_kit::{
     workloads::Known,
 };
 use kruise_plan_spread::workloadspread::{Nodes, Snapshot, plan};
-use kruise_plan_test_kit::{Agenda, decode, fingerprint, may_delete, merge, patch, planned, text};
+use kruise_plan_test_kit::{
+    Agenda, decode, fingerprint, may_delete, merge, patch, planned, reads_first, text,
+};
 use kruise_views::{NodeView, PodView, WorkloadView, numbers_of};
 use serde_json::{Value, json};
 
@@ -328,7 +330,7 @@ impl World {
                 memory,
                 explain,
             };
-            plan(&snapshot, self.now)
+            reads_first(plan(&snapshot, self.now))
         });
         self.reads += reads;
         plan

@@ -176,7 +176,7 @@ fn happen(world: &mut World, step: &Step) {
         (!names.is_empty()).then(|| index.get(&names).clone())
     };
     match step {
-        Step::Join(index) => world.nodes.extend([node(index.get(&NODES))]),
+        Step::Join(index) => world.nodes.extend([node(*index.get(&NODES))]),
         Step::Taint(index, effect) => {
             let name = *index.get(&NODES);
             if world.nodes.contains_key(name) {
