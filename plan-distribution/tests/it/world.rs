@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::resourcedistribution::ResourceDistribution;
 use kruise_plan_distribution::resourcedistribution::{Copies, Snapshot, plan};
-use kruise_plan_kit::{Explain, FailedCopy, Memory, Plan, ResourceId, Target, Write};
+use kruise_plan_kit::{Attempts, Explain, FailedCopy, Memory, Plan, Precondition, ResourceId, Target, Write};
 use kruise_plan_test_kit::{Refused, create, may_delete, merge, patch, text};
 use kruise_views::{MetadataView, NamespaceView};
 use serde_json::{Value, json};
@@ -241,7 +241,7 @@ impl World {
     }
 
     /// The plan, once it needs nothing more to be read.
-    pub(crate) fn plan(&self, name: &str, explain: Explain) -> Plan {
+    pub(crate) fn plan(&mut self, name: &str, explain: Explain) -> Plan {
         let object = self.get(DISTRIBUTIONS, "", name).unwrap();
         let distribution = ResourceDistribution::from_value(object.clone()).unwrap();
         let of = |((resource, ..), _): &(&Key, &Value)| *resource == ResourceId::NAMESPACES;
@@ -259,20 +259,21 @@ impl World {
             };
             let planned = plan(&snapshot, self.now);
             if planned.needs.is_empty() {
+                let known = self.memory.entry(name.to_owned()).or_default();
+                known.unread = memory.unread;
                 return planned;
             }
             assert!(planned.writes.is_empty() && planned.status.is_none());
             for need in planned.needs {
                 let target = need.target();
                 self.reads.set(self.reads.get() + 1);
-                if let Some(error) = self.hides.get(&target.namespace) {
-                    memory.unread.insert(need, error.clone());
-                    continue;
-                }
-                let object = self
-                    .get(target.resource, &target.namespace, &target.name)
-                    .cloned();
-                memory.read.insert(need, object);
+                let object = self.get(target.resource, &target.namespace, &target.name);
+                let hidden = self.hides.get(&target.namespace);
+                memory.note(
+                    need,
+                    hidden.map_or_else(|| Ok(object.cloned()), |error| Err(error.clone())),
+                    self.now,
+                );
             }
         }
         panic!("a plan asks again and again");
@@ -293,7 +294,6 @@ impl World {
         let mut memory = self.memory.remove(name).unwrap_or_default();
         memory.count(plan.attempts, self.now);
         memory.known = plan.known.unwrap_or_default();
-        memory.failed_copies.clear();
         let again = plan.requeue.is_some_and(|after| after.is_zero());
         let reported = plan.status.is_some();
         if let Some(status) = &plan.status {
@@ -309,6 +309,7 @@ impl World {
                 panic!("one write for a copy")
             };
             let target = step.write.target().clone();
+            let before = memory.failed_copies.remove(&target);
             match self.apply(&step.write) {
                 Ok(version) => {
                     memory
@@ -325,10 +326,18 @@ impl World {
                     let note = step.failed.as_ref().unwrap();
                     self.events
                         .push(format!("{}: {}{message}", note.reason, note.prefix));
-                    let intent = step.write.intent();
-                    memory
-                        .failed_copies
-                        .insert(target, FailedCopy { intent, message });
+                    let version = match step.write.precondition() {
+                        Some(Precondition::UidAndVersion(_, version)) => Some(version.clone()),
+                        _ => None,
+                    };
+                    let failed = FailedCopy {
+                        intent: step.write.intent(),
+                        message,
+                        digest: memory.known.digest.clone(),
+                        version,
+                        attempts: Attempts::and_now(before.map(|before| before.attempts), self.now),
+                    };
+                    memory.failed_copies.insert(target, failed);
                 }
             }
         }

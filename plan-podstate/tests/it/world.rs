@@ -1,6 +1,9 @@
 //! Nodes, workloads, their pods and PersistentPodStates in one namespace, and a server that carries plans out.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use kruise_api::persistentpodstate::PersistentPodState;
@@ -39,6 +42,8 @@ pub(crate) struct World {
     pub(crate) reads: usize,
     /// The pods cannot be read, and why.
     pub(crate) hides: Option<String>,
+    /// Pods that can be read all the same.
+    pub(crate) shown: BTreeSet<String>,
     /// Workloads that cannot be read, or not yet.
     pub(crate) known: Option<Known>,
     version: u64,
@@ -80,6 +85,7 @@ impl World {
             events: Vec::new(),
             reads: 0,
             hides: None,
+            shown: BTreeSet::new(),
             known: None,
             version: 1,
         };
@@ -344,17 +350,16 @@ impl World {
             };
             let planned = plan(&snapshot, self.now);
             if planned.needs.is_empty() {
+                self.memory.entry(name.to_owned()).or_default().unread = memory.unread;
                 return planned;
             }
             assert!(planned.writes.is_empty() && planned.status.is_none() && planned.events.is_empty());
             for need in planned.needs {
                 self.reads += 1;
-                if let Some(error) = &self.hides {
-                    memory.unread.insert(need, error.clone());
-                } else {
-                    let object = self.pods.get(&need.target().name).cloned();
-                    memory.read.insert(need, object);
-                }
+                let name = need.target().name;
+                let object = self.pods.get(&name).cloned();
+                let hidden = self.hides.clone().filter(|_| !self.shown.contains(&name));
+                memory.note(need, hidden.map_or(Ok(object), Err), self.now);
             }
         }
         panic!("a plan asks again and again");

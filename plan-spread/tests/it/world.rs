@@ -43,6 +43,10 @@ pub(crate) struct World {
     pub(crate) events: Vec<String>,
     /// Pods that were read.
     pub(crate) reads: usize,
+    /// Pods that cannot be read.
+    pub(crate) hides: BTreeSet<String>,
+    /// Pods whose patches the server refuses.
+    pub(crate) refuses: BTreeSet<String>,
     version: u64,
 }
 
@@ -92,6 +96,8 @@ impl World {
             reports: Vec::new(),
             events: Vec::new(),
             reads: 0,
+            hides: BTreeSet::new(),
+            refuses: BTreeSet::new(),
             version: 1,
         }
     }
@@ -324,13 +330,18 @@ impl World {
             };
             let planned = plan(&snapshot, self.now);
             if planned.needs.is_empty() {
+                self.memory.unread = memory.unread;
                 return planned;
             }
             assert!(planned.writes.is_empty() && planned.status.is_none());
             for need in planned.needs {
                 self.reads += 1;
-                let object = self.pods.get(&need.target().name).cloned();
-                memory.read.insert(need, object);
+                let name = need.target().name;
+                let read = match self.hides.contains(&name) {
+                    true => Err("timeout".to_owned()),
+                    false => Ok(self.pods.get(&name).cloned()),
+                };
+                memory.note(need, read, self.now);
             }
         }
         panic!("a plan asks again and again");
@@ -365,8 +376,11 @@ impl World {
     fn apply(&mut self, write: &Write) {
         let target = write.target();
         assert_eq!((target.resource, &*target.namespace), (ResourceId::PODS, "shop"));
-        let version = self.bump();
         let name = &target.name;
+        if self.refuses.contains(name) {
+            return self.written.push(format!("refused {name}"));
+        }
+        let version = self.bump();
         match write {
             Write::Patch {
                 part,
