@@ -32,8 +32,8 @@ pub fn ids(owner_uid: &str, owner_version: &str, used: &[&str], count: usize) ->
     chosen.into_iter().collect()
 }
 
-/// The id of the pod of an owner for a node, after the pod of this uid. `index` counts up where pods, whatever their state, have
-/// the ids before: nodes of a large cluster share ids.
+/// The id of the pod of an owner for a node, after the pod of this uid. `index` counts up where pods, whatever their
+/// state, have the ids before: nodes of a large cluster share ids.
 pub fn id_for_node(owner_uid: &str, (node, predecessor): (&str, Option<&str>), index: u32) -> String {
     let drawn = if is_injected(Bug::RandomNames) {
         draw() << 20
@@ -48,8 +48,9 @@ pub fn id_for_node(owner_uid: &str, (node, predecessor): (&str, Option<&str>), i
     }
 }
 
-/// The name of the next pod of an owner for a node: the first that is not taken. It depends on the newest pod that the node had,
-/// and on nothing else: no pod has the name of the one before it, and a plan that is made twice names the same pod.
+/// The name of the next pod of an owner for a node: the first that is not taken. It depends on the newest pod that the
+/// node had, and on nothing else: no pod has the name of the one before it, and a plan that is made twice names the
+/// same pod.
 pub fn name_for_node(
     (name, uid): (&str, &str),
     (node, predecessor): (&str, Option<&str>),

@@ -41,8 +41,8 @@ pub struct Memory {
     /// What plans have tried, by the keys in [`Plan::attempts`](crate::Plan::attempts). Forgotten half an hour after the
     /// last attempt.
     pub attempts: BTreeMap<String, Attempts>,
-    /// What plans asked to read as [`Need::Content`] and could not be read so far. Forgotten half an hour after the last
-    /// attempt.
+    /// What plans asked to read as [`Need::Content`] and could not be read so far. Forgotten half an hour after the
+    /// last attempt.
     pub unread: BTreeMap<Need, Unread>,
     /// Objects whose contents are known although no cache has them.
     pub known: Known,
@@ -116,8 +116,8 @@ impl Attempts {
         Self { count, last: now }
     }
 
-    /// How much is left of the pause after the last attempt, if anything is: a second after the first one, and twice as long
-    /// after each further one.
+    /// How much is left of the pause after the last attempt, if anything is: a second after the first one, and twice as
+    /// long after each further one.
     pub fn left(&self, longest: Duration, now: Timestamp) -> Option<Duration> {
         let doublings = self.count.checked_sub(1)?.min(16);
         let pause = Duration::from_secs(1 << doublings).min(longest);

@@ -1,5 +1,5 @@
-//! The newest pod that each node had: the names of pods that follow one another on a node are made from it, so that no pod has
-//! the name of the one before it.
+//! The newest pod that each node had: the names of pods that follow one another on a node are made from it, so that no
+//! pod has the name of the one before it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -39,8 +39,8 @@ impl Predecessor {
     }
 }
 
-/// What is known once these pods have been seen too. `owner` is the name and the uid of the owner; its places are nodes with their
-/// pods, in any state.
+/// What is known once these pods have been seen too. `owner` is the name and the uid of the owner; its places are nodes
+/// with their pods, in any state.
 ///
 /// A pod that the last plan created may be gone before it was seen: its name says which node it was for.
 pub fn newest<'p, P>(

@@ -1,5 +1,6 @@
-//! What a plan reads from the API server, a limited number of objects at a time. Objects for which that failed before come after
-//! those that were never tried, each after a pause of its own that grows: those that fail keep no others waiting.
+//! What a plan reads from the API server, a limited number of objects at a time. Objects for which that failed before
+//! come after those that were never tried, each after a pause of its own that grows: those that fail keep no others
+//! waiting.
 
 use std::time::Duration;
 
@@ -35,8 +36,8 @@ pub struct Reads {
 }
 
 impl Reads {
-    /// What is known of an object. If that is nothing, it is to be read, unless it is too early for another attempt. `tried` is
-    /// what was tried in vain that it is read for.
+    /// What is known of an object. If that is nothing, it is to be read, unless it is too early for another attempt.
+    /// `tried` is what was tried in vain that it is read for.
     pub fn get<'m>(
         &mut self,
         memory: &'m Memory,

@@ -60,7 +60,7 @@ pub(crate) fn choose<'m, 'a>(
         } else if !pod.upgradable {
             // It is told so at once, however young it is: the set's status waits for that.
             let text = if pod.of_other_type {
-                "has its sidecars under another upgradeType, of an earlier SidecarSet of this name: only a new pod gets others"
+                "has its sidecars under another upgradeType, of an earlier SidecarSet: only a new pod gets others"
             } else {
                 "cannot be upgraded in place: more than images changed"
             };

@@ -197,7 +197,8 @@ pub fn judge_names(write: &Write<'_>, names: &mut Names) -> Option<Violation> {
 /// The newest pod of each owner on each node: who created it, and its name.
 pub type Newest = BTreeMap<(String, String), (ProcessId, String)>;
 
-/// Judges the creation of a pod: it has another name than the one before it on its node. Who starts anew knows no pod that is gone.
+/// Judges the creation of a pod: it has another name than the one before it on its node. Who starts anew knows no pod
+/// that is gone.
 pub fn judge_succession(write: &Write<'_>, mirror: &Mirror, newest: &mut Newest) -> Option<Violation> {
     let new = created(write, mirror)?;
     let key = (new.owner().to_owned(), pinned(&new.value()["spec"])?.to_owned());

@@ -205,8 +205,8 @@ impl Round<'_> {
         }
     }
 
-    /// The write of this kind that has failed there. Other contents and another version of the copy are another attempt, which
-    /// still comes after those of copies that never failed.
+    /// The write of this kind that has failed there. Other contents and another version of the copy are another
+    /// attempt, which still comes after those of copies that never failed.
     fn failed(&self, intent: Intent, namespace: &str, version: Option<&str>) -> Option<FailedCopy> {
         let failed = &self.snapshot.memory.failed_copies;
         let failed = failed.get(&self.source.target(namespace))?;

@@ -1,4 +1,5 @@
-//! Copies that cannot be read or written: they keep no others waiting, and each is tried again after a pause of its own.
+//! Copies that cannot be read or written: they keep no others waiting, and each is tried again after a pause of its
+//! own.
 
 use std::time::Duration;
 

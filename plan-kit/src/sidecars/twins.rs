@@ -72,7 +72,8 @@ pub fn is_structurally_consistent(spec: &Value, has: impl Fn(&str) -> bool, work
     })
 }
 
-/// Does a pod have every sidecar, of this `upgradeType` or another one? An earlier SidecarSet of the name injected it so.
+/// Does a pod have every sidecar, of this `upgradeType` or another one? An earlier SidecarSet of the name injected it
+/// so.
 pub fn has_sidecars(spec: &Value, has: impl Fn(&str) -> bool) -> bool {
     items(spec, "containers").iter().all(|sidecar| {
         let name = text(sidecar, "/name");

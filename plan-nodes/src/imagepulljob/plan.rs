@@ -27,7 +27,8 @@ use super::{
 /// A node that could not be asked so often comes after the others.
 const ATTEMPTS: u32 = 3;
 
-/// Seconds that a job without a deadline waits at least for a node: new nodes get a NodeImage some time after they are ready.
+/// Seconds that a job without a deadline waits at least for a node: new nodes get a NodeImage some time after they are
+/// ready.
 const LEAST_WAIT: i64 = 600;
 
 /// Decides what a job needs now.
@@ -75,7 +76,8 @@ fn finalizers(job: &ImagePullJob, owner: &Owner<'_>, holds: bool) -> Option<Obje
     Some(ObjectWrites::alone(Phase::Cleanup, write, reason))
 }
 
-/// Keeps the copies of an ended job as they are to be until it is deleted, and deletes it when its time to live is over.
+/// Keeps the copies of an ended job as they are to be until it is deleted, and deletes it when its time to live is
+/// over.
 fn end(snapshot: &Snapshot<'_>, owner: &Owner<'_>, ended: Timestamp, now: Timestamp) -> Plan {
     let job = snapshot.job;
     let mut plan = Plan {
@@ -197,28 +199,24 @@ fn parallelism(job: &ImagePullJob) -> Result<usize, String> {
 
 fn course(job: &ImagePullJob, progress: &Progress<'_>, now: Timestamp) -> Course {
     let policy = &job.spec.completion_policy;
-    if policy.is_never() {
-        return if progress.nodes.is_empty() && !selects_nothing(job) {
-            Course::Waits
-        } else {
-            Course::Runs
-        };
-    }
     let waits = progress.nodes.is_empty() && !selects_nothing(job);
-    if progress.is_done() && !waits {
+    if policy.is_never() {
+        return if waits { Course::Waits } else { Course::Runs };
+    }
+    if !waits && progress.is_done() {
         return Course::Done;
     }
     if policy.active_deadline_seconds.is_some() && until_deadline(job, now).is_none() {
         return Course::Late;
     }
-    let is_over = policy.active_deadline_seconds.is_none()
-        && policy.ttl_seconds_after_finished.is_some()
-        && until_no_node(job, now).is_none();
-    match waits {
-        true if is_over => Course::NoNode,
-        true => Course::Waits,
-        false => Course::Runs,
+    if !waits {
+        return Course::Runs;
     }
+    let may_end = policy.active_deadline_seconds.is_none() && policy.ttl_seconds_after_finished.is_some();
+    if may_end && until_no_node(job, now).is_none() {
+        return Course::NoNode;
+    }
+    Course::Waits
 }
 
 /// Does the job name its nodes, and none?

@@ -1,9 +1,9 @@
 //! Copies of pull secrets, in the one namespace whose secrets node agents may read.
 //!
-//! One copy of a secret serves all jobs that name it. An annotation of the copy lists them, and the last one deletes it: jobs that
-//! have ended keep it until they are deleted. Writes
-//! of the list are for the version that was read: the server refuses one that would lose another job. The manager keeps no
-//! credentials: what a copy is to hold is read when it is written.
+//! One copy of a secret serves all jobs that name it. An annotation of the copy lists them, and the last one deletes
+//! it: jobs that have ended keep it until they are deleted. Writes of the list are for the version that was read: the
+//! server refuses one that would lose another job. The manager keeps no credentials: what a copy is to hold is read
+//! when it is written.
 //!
 //! Only secrets with credentials of images are copied. Agents pull with no others, and every agent may read every copy: a copy of
 //! another secret would only show it to all nodes. What OpenKruise copied of such a secret is released.

@@ -1,4 +1,5 @@
-//! Pods that cannot be read or annotated: they keep no others from their subset, and each is tried again after a pause of its own.
+//! Pods that cannot be read or annotated: they keep no others from their subset, and each is tried again after a pause
+//! of its own.
 
 use kruise_plan_kit::Explain;
 use serde_json::Value;

@@ -337,9 +337,10 @@ impl World {
             for need in planned.needs {
                 self.reads += 1;
                 let name = need.target().name;
-                let read = match self.hides.contains(&name) {
-                    true => Err("timeout".to_owned()),
-                    false => Ok(self.pods.get(&name).cloned()),
+                let read = if self.hides.contains(&name) {
+                    Err("timeout".to_owned())
+                } else {
+                    Ok(self.pods.get(&name).cloned())
                 };
                 memory.note(need, read, self.now);
             }

@@ -1,5 +1,5 @@
-//! Names of pods for nodes, as files say them: `new@NODE` is the pod that a controller created, or is about to create, for a node.
-//! Where it is not the only one, it is the oldest, and `new@NODE.1` the next.
+//! Names of pods for nodes, as files say them: `new@NODE` is the pod that a controller created, or is about to create,
+//! for a node. Where it is not the only one, it is the oldest, and `new@NODE.1` the next.
 
 use std::collections::BTreeMap;
 

@@ -61,8 +61,8 @@ const FIRST_REFUSALS: u32 = 3;
 pub(super) struct Refusals(BTreeMap<Target, u32>);
 
 impl Refusals {
-    /// Counts those of an execution. Returns whether one of them is so new that other objects may not have had their turn: a plan
-    /// with a limit has as many as it allows, and waits for them.
+    /// Counts those of an execution. Returns whether one of them is so new that other objects may not have had their
+    /// turn: a plan with a limit has as many as it allows, and waits for them.
     pub(super) fn count(&mut self, report: &Report, purposes: &[Purpose]) -> bool {
         let mut is_new = false;
         for (purpose, results) in purposes.iter().zip(&report.steps) {

@@ -65,7 +65,8 @@ const RECHECK_EXPECTATIONS: Duration = Duration::from_secs(2);
 /// Pause after a lost race for a budget, whose newer version is about to arrive.
 const LOST_RACE: Duration = pace::SHORTEST;
 
-/// Shortest time until the next plan after writes of which none succeeded: what is due at once is not, as nothing came of it.
+/// Shortest time until the next plan after writes of which none succeeded: what is due at once is not, as nothing came
+/// of it.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// A dry run plans an object with writes again after this long, even if nothing changes.
@@ -563,7 +564,8 @@ impl<R: Reconciler> Controller<R> {
             queue.push_after(key.clone(), Priority::Live, LOST_RACE, now);
             return "requeue";
         }
-        // A cache event pushes the key earlier. Without one, an early retry would fail again, unless it is for other objects.
+        // A cache event pushes the key earlier. Without one, an early retry would fail again, unless it is for other
+        // objects.
         queue.push_rate_limited(key.clone(), Priority::Live, now);
         if is_new {
             queue.push_after(key.clone(), Priority::Live, AFTER_FAILURE, now);
