@@ -205,11 +205,19 @@ pub enum Bug {
     FailedRestartIgnored,
     /// `kruise restart` does not wait until a pod whose containers run anew is available again.
     RestartedPodUnawaited,
+    /// Copies of a ResourceDistribution that the server refuses are read and written again at once, before all others.
+    RefusedCopiesFirst,
+    /// Pods that cannot be read, or that no subset can adopt, are tried again every few seconds, before all others.
+    AdoptionPolled,
+    /// A pod of a node has the name of the one before it.
+    PredecessorsName,
+    /// A second pod of a DaemonSet stays on its node.
+    SurplusKept,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 99] = [
+    pub const ALL: [Self; 103] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -309,6 +317,10 @@ impl Bug {
         Self::OpenRequestsIgnored,
         Self::FailedRestartIgnored,
         Self::RestartedPodUnawaited,
+        Self::RefusedCopiesFirst,
+        Self::AdoptionPolled,
+        Self::PredecessorsName,
+        Self::SurplusKept,
     ];
 }
 

@@ -32,19 +32,30 @@ pub fn ids(owner_uid: &str, owner_version: &str, used: &[&str], count: usize) ->
     chosen.into_iter().collect()
 }
 
-/// The id of the pod of an owner for a node. `index` counts up where pods, whatever their state, have the ids before: nodes
-/// of a large cluster share ids.
-pub fn id_for_node(owner_uid: &str, node: &str, index: u32) -> String {
+/// The id of the pod of an owner for a node, after the pod of this uid. `index` counts up where pods, whatever their
+/// state, have the ids before: nodes of a large cluster share ids.
+pub fn id_for_node(owner_uid: &str, (node, predecessor): (&str, Option<&str>), index: u32) -> String {
     let drawn = if is_injected(Bug::RandomNames) {
         draw() << 20
     } else {
         0
     };
-    id(owner_uid, node, drawn + u64::from(index))
+    let index = drawn + u64::from(index);
+    // No name of a node has a slash.
+    match predecessor {
+        Some(predecessor) => id(owner_uid, &format!("{node}/{predecessor}"), index),
+        None => id(owner_uid, node, index),
+    }
 }
 
-/// The name of the next pod of an owner for a node: the first that is not taken. It depends on nothing else that there is.
-pub fn name_for_node((name, uid): (&str, &str), node: &str, taken: &BTreeSet<String>) -> String {
+/// The name of the next pod of an owner for a node: the first that is not taken. It depends on the newest pod that the
+/// node had, and on nothing else: no pod has the name of the one before it, and a plan that is made twice names the
+/// same pod.
+pub fn name_for_node(
+    (name, uid): (&str, &str),
+    (node, predecessor): (&str, Option<&str>),
+    taken: &BTreeSet<String>,
+) -> String {
     let node = if is_injected(Bug::NameForSeveralNodes) {
         ""
     } else {
@@ -52,7 +63,7 @@ pub fn name_for_node((name, uid): (&str, &str), node: &str, taken: &BTreeSet<Str
     };
     let mut index = 0;
     loop {
-        let name = format!("{name}-{}", id_for_node(uid, node, index));
+        let name = format!("{name}-{}", id_for_node(uid, (node, predecessor), index));
         if !taken.contains(&name) {
             return name;
         }
@@ -132,10 +143,15 @@ mod tests {
 
     #[test]
     fn nodes_have_ids_of_their_own_and_others_after_them() {
-        assert_eq!(id_for_node("uid", "n1", 0), id_for_node("uid", "n1", 0));
-        let first = id_for_node("uid", "n1", 0);
-        for (owner, node, index) in [("uid", "n1", 1), ("uid", "n2", 0), ("other", "n1", 0)] {
-            assert_ne!(id_for_node(owner, node, index), first, "{owner} {node} {index}");
+        let first = id_for_node("uid", ("n1", None), 0);
+        assert_eq!(id_for_node("uid", ("n1", None), 0), first);
+        for (owner, node, index) in [
+            ("uid", ("n1", None), 1),
+            ("uid", ("n2", None), 0),
+            ("uid", ("n1", Some("pod")), 0),
+            ("other", ("n1", None), 0),
+        ] {
+            assert_ne!(id_for_node(owner, node, index), first, "{owner} {node:?} {index}");
         }
     }
 
@@ -144,11 +160,12 @@ mod tests {
         let nodes: Vec<String> = (0..5000).map(|number| format!("node-{number}")).collect();
         let mut taken = BTreeSet::new();
         for node in &nodes {
-            let name = name_for_node(("check", "uid"), node, &taken);
-            assert_eq!(name, name_for_node(("check", "uid"), node, &taken));
+            let name = name_for_node(("check", "uid"), (node, None), &taken);
+            assert_eq!(name, name_for_node(("check", "uid"), (node, None), &taken));
             assert!(taken.insert(name), "{node}");
         }
-        let first: BTreeSet<String> = nodes.iter().map(|node| id_for_node("uid", node, 0)).collect();
+        let first = nodes.iter().map(|node| id_for_node("uid", (node, None), 0));
+        let first: BTreeSet<String> = first.collect();
         assert!(
             first.len() > 4990,
             "few nodes need a second name: {}",

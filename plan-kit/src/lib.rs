@@ -17,6 +17,7 @@ pub mod jobs;
 pub mod ledger;
 pub mod lifecycle;
 mod memory;
+pub mod newest;
 pub mod order;
 pub mod ordinals;
 pub mod outlook;
@@ -26,6 +27,7 @@ pub mod pod_writes;
 pub mod priority;
 mod put;
 pub mod readiness;
+pub mod reads;
 mod resource;
 pub mod rollout;
 pub mod sidecars;
@@ -37,7 +39,7 @@ mod write;
 
 pub use history::revision;
 pub use kruise_api::names::events::{self, EventKind};
-pub use memory::{Attempts, FailedCopy, Holder, Known, Memory};
+pub use memory::{Attempts, FailedCopy, Holder, Known, Memory, Unread};
 pub use owner::Owner;
 pub use plan::{
     Batching, EventNote, Explain, FailureNote, Involved, Need, ObjectWrites, Phase, Plan, PodRef,

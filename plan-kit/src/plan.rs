@@ -1,6 +1,6 @@
 //! A plan: everything one reconcile decides from one snapshot.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use kruise_api::names::events::Reason;
 use kruise_views::PodView;
@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::{
     ResourceId,
     memory::Known,
+    newest::Newest,
     outlook::Outlook,
     rollout::Stage,
     write::{Target, Write},
@@ -39,6 +40,8 @@ pub struct Plan {
     /// Objects whose contents are known to be as they are to be, where caches have no contents. The next plan finds them in
     /// its memory, with those that this one writes.
     pub known: Option<Known>,
+    /// The newest pod that each node had, for the memory of the next plan. `None` leaves what that has.
+    pub newest: Option<Arc<Newest>>,
 }
 
 /// Writes for one object, in order. A failure ends these writes, not those of other objects.

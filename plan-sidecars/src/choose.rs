@@ -59,11 +59,12 @@ pub(crate) fn choose<'m, 'a>(
             choice.explain(snapshot, pod, "stays: updateStrategy.selector does not match it");
         } else if !pod.upgradable {
             // It is told so at once, however young it is: the set's status waits for that.
-            choice.explain(
-                snapshot,
-                pod,
-                "cannot be upgraded in place: more than images changed",
-            );
+            let text = if pod.of_other_type {
+                "has its sidecars under another upgradeType, of an earlier SidecarSet: only a new pod gets others"
+            } else {
+                "cannot be upgraded in place: more than images changed"
+            };
+            choice.explain(snapshot, pod, text);
             choice.stranded.push(pod);
         } else if let Some(left) = pod.fresh_for(now) {
             choice.explain(snapshot, pod, "waits: it has just been made");

@@ -6,7 +6,9 @@ use jiff::Timestamp;
 use kruise_plan_kit::{
     availability::is_ready_for_certain,
     inplace::is_pending,
-    sidecars::{Hashes, Records, UpgradeStates, Working, is_in_list, is_structurally_consistent, names},
+    sidecars::{
+        Hashes, Records, UpgradeStates, Working, has_sidecars, is_in_list, is_structurally_consistent, names,
+    },
 };
 use kruise_views::PodView;
 use serde_json::Value;
@@ -20,7 +22,7 @@ const UNNOTICED: Duration = Duration::from_mins(2);
 /// How long a pod that was just made is left alone: another replica may have injected an edit that is not seen here yet.
 pub(crate) const FRESH: Duration = Duration::from_secs(5);
 
-/// An active pod with every container that the set would have injected.
+/// An active pod with every sidecar of the set.
 pub(crate) struct Pod<'a> {
     pub(crate) view: &'a Arc<PodView>,
     /// What the pod records of its sets; empty if that cannot be read.
@@ -32,6 +34,8 @@ pub(crate) struct Pod<'a> {
     pub(crate) updated: bool,
     /// Do only images differ from what the pod was injected with?
     pub(crate) upgradable: bool,
+    /// Has it its sidecars under another `upgradeType`? It is counted and stays as it is, whatever state it is in.
+    pub(crate) of_other_type: bool,
     /// Does `updateStrategy.selector` match it, or is there none?
     pub(crate) selected: bool,
     /// Do all sidecars run their images?
@@ -47,6 +51,9 @@ impl Pod<'_> {
     pub(crate) fn is_out(&self, set: &str) -> bool {
         if self.updated {
             return !self.consistent || !self.ready;
+        }
+        if self.of_other_type {
+            return false;
         }
         let changed_before = self
             .states
@@ -153,15 +160,16 @@ fn classified<'a>(
     let working = Working::read(annotation(names::WORKING));
     let has =
         |name: &str| pod.image_of(name).is_some() || pod.init_containers.iter().any(|init| **init == *name);
-    if !is_structurally_consistent(spec, has, &working) {
+    let of_other_type = !is_structurally_consistent(spec, has, &working);
+    if of_other_type && !has_sidecars(spec, has) {
         return None;
     }
     let records = Records::read(annotation(names::HASH)).unwrap_or_default();
     let states = UpgradeStates::read(annotation(names::INPLACE_STATE)).ok();
-    let updated = records.hash_of(set) == hashes.full;
+    let updated = !of_other_type && records.hash_of(set) == hashes.full;
     let upgradable = updated || {
         let without = Records::read(annotation(names::HASH_WITHOUT_IMAGE)).unwrap_or_default();
-        records.0.contains_key(set.as_str()) && without.hash_of(set) == hashes.without_image
+        !of_other_type && records.0.contains_key(set.as_str()) && without.hash_of(set) == hashes.without_image
     };
     // A report from before the last change of the specification says nothing about it.
     let consistent = !pod.unobserved && is_consistent(pod, set, states.as_ref(), |name| sidecars.has(name));
@@ -172,13 +180,14 @@ fn classified<'a>(
         pod.image_of(&other) == Some(empty)
     });
     Some(Pod {
-        ready: is_ready_for_certain(pod, now) && idle,
+        ready: is_ready_for_certain(pod, now) && (idle || of_other_type),
         view: pod,
         records,
         states,
         working,
         updated,
         upgradable,
+        of_other_type,
         selected: selector.is_none_or(|selector| selector.matches_by(|key| pod.labels.get(key))),
         consistent,
         serves: statuses.all(|status| status.ready || !sidecars.has(&status.name)),

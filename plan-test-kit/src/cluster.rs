@@ -3,7 +3,10 @@
 //! Objects are JSON and go back to the planner through the same decoding as in production, so a patch that production
 //! would misread is misread here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::{SignedDuration, Timestamp};
 use kruise_plan_kit::{Memory, Plan, Precondition, ResourceId, Write, ledger::Gates};
@@ -112,6 +115,9 @@ impl Cluster {
     /// Applies the plan's status patch, and remembers what it tried.
     pub fn report(&mut self, plan: &Plan) {
         self.memory.count(plan.attempts.clone(), self.now);
+        if let Some(newest) = &plan.newest {
+            self.memory.newest = Arc::clone(newest);
+        }
         if let Some(status) = &plan.status {
             merge(&mut self.set, &status.patch);
             let version = self.next_version();

@@ -244,26 +244,26 @@ pub fn reads_first(plan: Plan) -> Plan {
     plan
 }
 
-/// Plans until the plan needs nothing more to be read; an object that cannot be read has an error.
+/// Plans until the plan needs nothing more to be read; an object that cannot be read has an error, which is remembered.
 ///
 /// # Panics
 /// If a plan asks again and again.
 pub fn planned(
-    memory: &Memory,
+    memory: &mut Memory,
+    now: Timestamp,
     mut read: impl FnMut(&Need) -> Result<Option<Value>, String>,
     plan: impl Fn(&Memory) -> Plan,
 ) -> Plan {
-    let mut memory = memory.clone();
+    let mut reading = memory.clone();
     for _ in 0..3 {
-        let planned = plan(&memory);
+        let planned = plan(&reading);
         if planned.needs.is_empty() {
+            memory.unread = reading.unread;
             return planned;
         }
         for need in planned.needs {
-            match read(&need) {
-                Ok(object) => drop(memory.read.insert(need, object)),
-                Err(why) => drop(memory.unread.insert(need, why)),
-            }
+            let object = read(&need);
+            reading.note(need, object, now);
         }
     }
     panic!("a plan asks again and again");

@@ -378,7 +378,8 @@ pub(crate) fn unblock(owner: &Owner<'_>, workload: &Workload, parts: &Parts<'_>)
         let write = Write::Delete {
             intent: Intent::DeletePod,
             target: owner.target(ResourceId::PODS, &*pod.name),
-            precondition: Precondition::Uid(pod.uid.to_string()),
+            // Not if it has changed since: it may be Ready by now.
+            precondition: Precondition::UidAndVersion(pod.uid.to_string(), pod.resource_version.to_string()),
         };
         let reason = "it is of an older revision and not Ready, and the rolling update waits for it";
         ObjectWrites::alone(Phase::Cleanup, write, reason)

@@ -1,7 +1,9 @@
 //! What is reported of the containers of a request, and which of them are stopped now.
 //!
-//! A container is stopped at most once for a request. Before it is stopped, its id is stored in the message of its state;
-//! afterwards `isKilled` is. So an agent that starts in between sees whether the container is gone.
+//! Containers are stopped one after the other, in the order of the request: each once the one before it has been
+//! stopped, and with `orderedRecreate` once that is ready again. A container is stopped at most once for a request.
+//! Before it is stopped, its id is stored in the message of its state; afterwards `isKilled` is. So an agent that starts
+//! in between sees whether the container is gone.
 
 use std::collections::BTreeMap;
 
@@ -84,9 +86,13 @@ impl<'a> Known<'a> {
         let ignores = &*self.view.strategy.failure_policy == "Ignore";
         let has_failed = !ignores && verdicts.iter().any(is_failure);
         let mut decision = Decision::default();
-        let mut is_ones_turn = !has_failed;
+        let together = is_injected(Bug::StopsTogether);
+        let is_stopping = |kill: &Kill| matches!(kill, Kill::UnderWay(_));
+        let stops = self.kills.values().any(is_stopping);
+        let mut is_ones_turn = !has_failed && (!stops || together);
         let mut are_all_final = true;
         for (container, verdict) in containers.iter().zip(verdicts) {
+            let is_to_stop = matches!(verdict, Verdict::Stop(_));
             let state = match verdict {
                 Verdict::Report(state) => state,
                 Verdict::Until(state, time) => {
@@ -101,12 +107,11 @@ impl<'a> Known<'a> {
                 Verdict::Stop(_) => self.untouched(container),
             };
             are_all_final &= state.phase.is_final();
-            let is_ordered = self.view.strategy.ordered_recreate && !is_injected(Bug::StopsTogether);
-            is_ones_turn &= !is_ordered || state.phase.is_final();
+            let waits = is_to_stop || (self.view.strategy.ordered_recreate && !state.phase.is_final());
+            is_ones_turn &= !waits || together;
             decision.states.push(state);
         }
-        let is_stopping = |kill: &Kill| matches!(kill, Kill::UnderWay(_));
-        decision.is_over = are_all_final || (has_failed && !self.kills.values().any(is_stopping));
+        decision.is_over = are_all_final || (has_failed && !stops);
         decision
     }
 

@@ -118,6 +118,7 @@ reasons! {
     MISSING_JOB = "MissingJob", Normal, ["AdvancedCronJob"], "A job that ran was deleted by somebody else.";
     UNKNOWN_TIME_ZONE = "UnknownTimeZone", Warning, ["AdvancedCronJob"], "The time zone is not known; the schedule follows the zone of the manager.";
     PULL_IMAGE_FAILED = "PullImageFailed", Warning, ["ImagePullJob", "NodeImage"], "A node did not pull an image, and its agent does not respond.";
+    NO_NODE = "WaitingForNodes", Normal, ["ImagePullJob"], "No node that the job selects has a NodeImage; the job waits for one.";
     PULL_SECRET_MISSING = "PullSecretMissing", Warning, ["ImagePullJob"], "A pull secret that the job names does not exist; nodes pull without it.";
     PULL_SECRET_REFUSED = "PullSecretRefused", Warning, ["ImagePullJob"], "A pull secret that the job names has a type that holds no credentials of images; it is not copied, and nodes pull without it.";
     FAILED_SECRET_COPY = "FailedCopyPullSecret", Warning, ["ImagePullJob"], "A pull secret could not be copied for the node agents; the job waits for it.";

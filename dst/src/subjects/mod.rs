@@ -75,6 +75,8 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         | Bug::NodeSelectorIgnored
         | Bug::BurstIgnored
         | Bug::NameForSeveralNodes
+        | Bug::PredecessorsName
+        | Bug::SurplusKept
         | Bug::InPlaceForgotten => Some("daemonset"),
         Bug::NodeRunTwice
         | Bug::EndedJobRuns
@@ -121,6 +123,7 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         | Bug::TerminatedTwice
         | Bug::IgnoredWithOthers => Some("sidecarterminator"),
         Bug::SlotUncounted
+        | Bug::AdoptionPolled
         | Bug::SlotsOverwritten
         | Bug::SubsetTermForgotten
         | Bug::LastSubsetFirst
@@ -140,6 +143,7 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         | Bug::OpenRequestsIgnored
         | Bug::FailedRestartIgnored
         | Bug::RestartedPodUnawaited => Some("restart"),
+        Bug::RefusedCopiesFirst => Some("resourcedistribution"),
         _ => None,
     }
 }

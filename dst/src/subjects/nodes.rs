@@ -10,6 +10,7 @@ use crate::engine::{
     boot,
     cluster::Cluster,
     oracles::{Mirror, Object, PODS, Violation, Write},
+    process::ProcessId,
     random::Random,
     resource::NODES,
     user::{self, insist},
@@ -190,5 +191,21 @@ pub fn judge_names(write: &Write<'_>, names: &mut Names) -> Option<Violation> {
             "{} requests {name} for {node}, and it was for {known}",
             write.process
         ),
+    })
+}
+
+/// The newest pod of each owner on each node: who created it, and its name.
+pub type Newest = BTreeMap<(String, String), (ProcessId, String)>;
+
+/// Judges the creation of a pod: it has another name than the one before it on its node. Who starts anew knows no pod
+/// that is gone.
+pub fn judge_succession(write: &Write<'_>, mirror: &Mirror, newest: &mut Newest) -> Option<Violation> {
+    let new = created(write, mirror)?;
+    let key = (new.owner().to_owned(), pinned(&new.value()["spec"])?.to_owned());
+    let before = newest.insert(key, (write.process, new.name.to_string()));
+    let is_same = before.is_some_and(|(process, name)| process == write.process && *name == *new.name);
+    is_same.then(|| Violation {
+        oracle: "a successor has a name of its own",
+        what: format!("{} created {} after a pod of that name", write.process, new.name),
     })
 }

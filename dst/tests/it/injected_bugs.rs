@@ -93,6 +93,8 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::NodesUnavailableOffByOne => &["availability"],
         Bug::NodeSelectorIgnored => &["selector"],
         Bug::BurstIgnored => &["burst"],
+        Bug::PredecessorsName => &["a successor has a name of its own"],
+        Bug::SurplusKept => &["convergence"],
         Bug::NameForSeveralNodes => &["a name is for one node"],
         Bug::NodeRunTwice => &["one pod of a job for each node"],
         Bug::EndedJobRuns => &["an ended job runs nothing"],
@@ -163,6 +165,7 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
             "a restart waits for open requests of its pod",
         ],
         Bug::FailedRestartIgnored => &["a failed restart is the last one"],
+        Bug::RefusedCopiesFirst | Bug::AdoptionPolled => &["cost"],
     }
 }
 

@@ -37,9 +37,9 @@ pub const NODE_IMAGES: CacheId<CachedNodeImage> = CacheId::of("nodeimages", Reso
     .reach(Reach::Cluster)
     .before(&[NODES.name, IMAGE_PULL_JOBS.name]);
 
-/// ImagePullJobs that have not ended, by what they wait for: see the functions of [`waits`].
+/// ImagePullJobs by what they wait for: see the functions of [`waits`].
 pub const JOBS_BY_WAIT: Index<CachedPullJob> = Index::new("waits for", |cached| {
-    let job = cached.object.as_ref().ok().filter(|job| job.is_active());
+    let job = cached.object.as_ref().ok();
     job.map(|job| waits::of(job)).unwrap_or_default()
 });
 
@@ -98,7 +98,22 @@ pub mod waits {
         format!("secret/{namespace}/{name}")
     }
 
+    /// What a job waits for. One that has ended waits for its secrets alone, whose copies it keeps.
     pub(super) fn of(job: &ImagePullJob) -> Vec<Box<str>> {
+        let (namespace, secrets) = (&job.metadata.namespace, job.spec.pull_secrets.iter());
+        let secrets = secrets.map(|name| secret(namespace, name));
+        let mut keys = if job.is_active() {
+            of_active(job)
+        } else {
+            Vec::new()
+        };
+        keys.extend(secrets);
+        keys.sort();
+        keys.dedup();
+        keys.into_iter().map(Into::into).collect()
+    }
+
+    fn of_active(job: &ImagePullJob) -> Vec<String> {
         let (namespace, spec) = (&job.metadata.namespace, &job.spec);
         let mut keys = vec![image_named(&image::name_and_tag(&spec.image).0)];
         let names = spec
@@ -112,10 +127,7 @@ pub mod waits {
         if spec.pod_selector.is_some() {
             keys.push(pods(namespace));
         }
-        keys.extend(spec.pull_secrets.iter().map(|name| secret(namespace, name)));
-        keys.sort();
-        keys.dedup();
-        keys.into_iter().map(Into::into).collect()
+        keys
     }
 }
 

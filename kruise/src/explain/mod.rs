@@ -29,8 +29,8 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use futures::future::BoxFuture;
 use kruise_api::definition::Kind;
-use kruise_plan_kit::{Phase, Plan, Step};
-use kruise_runtime::{Client, client::Source};
+use kruise_plan_kit::{Memory, Need, Part, Phase, Plan, Step};
+use kruise_runtime::{Client, Served, client::Source};
 use kruise_views::PodView;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -210,6 +210,24 @@ pub(crate) async fn connect(source: &Source) -> anyhow::Result<Client> {
 struct List<T> {
     #[serde(default = "Vec::new")]
     items: Vec<T>,
+}
+
+/// Reads what a plan needs.
+async fn read_needs(
+    client: &Client,
+    served: &Served,
+    needs: &[Need],
+    memory: &mut Memory,
+) -> anyhow::Result<()> {
+    for need in needs {
+        let read = match client.get(&served.path(&need.target(), Part::Main)?).await {
+            Ok(object) => Ok(Some(object)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error.to_string()),
+        };
+        memory.note(need.clone(), read, client.now());
+    }
+    Ok(())
 }
 
 pub(crate) async fn list<T: DeserializeOwned>(client: &Client, path: &str) -> anyhow::Result<Vec<Arc<T>>> {

@@ -9,7 +9,7 @@ use kruise_api::{
     persistentpodstate::{KIND, PersistentPodState},
 };
 use kruise_plan_kit::{
-    Explain, Memory, Part, ResourceId,
+    Explain, Memory, ResourceId,
     workloads::{Aspect, Known, Workload},
 };
 use kruise_plan_podstate::persistentpodstate::Nodes;
@@ -17,7 +17,7 @@ use kruise_runtime::ApiError;
 use kruise_views::{NodeView, PodView, WorkloadView};
 use kube_cache::ObjectKey;
 
-use super::{Request, workload::Cluster};
+use super::{Request, read_needs, workload::Cluster};
 use crate::{
     controllers::{parsed::Parsed, persistentpodstate::Inputs},
     workloads::Reader,
@@ -76,14 +76,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
                 .plan(&memory, Explain::Yes, request.client.now())
                 .unwrap_or_default()
         };
-        for need in &planned.needs {
-            let path = cluster.served.path(&need.target(), Part::Main)?;
-            match request.client.get(&path).await {
-                Ok(object) => drop(memory.read.insert(need.clone(), Some(object))),
-                Err(error) if error.is_not_found() => drop(memory.read.insert(need.clone(), None)),
-                Err(error) => drop(memory.unread.insert(need.clone(), error.to_string())),
-            }
-        }
+        read_needs(request.client, &cluster.served, &planned.needs, &mut memory).await?;
         let is_complete = planned.needs.is_empty();
         plan = Some(planned);
         if is_complete {

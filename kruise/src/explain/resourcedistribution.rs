@@ -9,13 +9,13 @@ use kruise_api::{
     resourcedistribution::{KIND, ResourceDistribution},
 };
 use kruise_plan_distribution::resourcedistribution::{Copies, Source};
-use kruise_plan_kit::{Explain, Memory, Part, Plan, ResourceId};
+use kruise_plan_kit::{Explain, Memory, ResourceId};
 use kruise_runtime::{Client, Served, discovery};
 use kruise_views::{MetadataView, NamespaceView};
 use kube_cache::ObjectKey;
 use serde::Deserialize;
 
-use super::{Request, list, pods::Facts, render};
+use super::{Request, list, pods::Facts, read_needs, render};
 use crate::controllers::{parsed::Parsed, resourcedistribution::Inputs};
 
 /// Explains a ResourceDistribution, or what it does in one namespace.
@@ -56,7 +56,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let now = client.now();
     let mut plan = inputs.plan(&distribution, &api_version, &memory, Explain::Yes, now);
     if !plan.needs.is_empty() {
-        read(client, &served, &plan, &mut memory).await?;
+        read_needs(client, &served, &plan.needs, &mut memory).await?;
         plan = inputs.plan(&distribution, &api_version, &memory, Explain::Yes, now);
     }
     // The writes of namespaces have the namespace's name here, and all copies the same one.
@@ -73,19 +73,6 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
         &[],
         None,
     ))
-}
-
-/// Reads what a plan needs.
-async fn read(client: &Client, served: &Served, plan: &Plan, memory: &mut Memory) -> anyhow::Result<()> {
-    for need in &plan.needs {
-        let path = served.path(&need.target(), Part::Main)?;
-        match client.get(&path).await {
-            Ok(object) => drop(memory.read.insert(need.clone(), Some(object))),
-            Err(error) if error.is_not_found() => drop(memory.read.insert(need.clone(), None)),
-            Err(error) => drop(memory.unread.insert(need.clone(), error.to_string())),
-        }
-    }
-    Ok(())
 }
 
 /// A list of metadata; servers write an empty one as `null`.

@@ -9,14 +9,14 @@ use kruise_api::{
     workloadspread::{KIND, WorkloadSpread},
 };
 use kruise_plan_kit::{
-    Explain, Memory, Part, ResourceId,
+    Explain, Memory, ResourceId,
     workloads::{Aspect, Known, Workload, chain},
 };
 use kruise_plan_spread::workloadspread::Nodes;
 use kruise_runtime::ApiError;
 use kruise_views::{NodeView, OwnerView, PodView, WorkloadView};
 
-use super::{Request, workload::Cluster};
+use super::{Request, read_needs, workload::Cluster};
 use crate::{
     controllers::workloadspread::{Inputs, before},
     workloads::Reader,
@@ -62,14 +62,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let mut memory = Memory::default();
     let (mut plan, own) = planned(&memory);
     if !plan.needs.is_empty() {
-        for need in std::mem::take(&mut plan.needs) {
-            let path = cluster.served.path(&need.target(), Part::Main)?;
-            match request.client.get(&path).await {
-                Ok(object) => drop(memory.read.insert(need, Some(object))),
-                Err(error) if error.is_not_found() => drop(memory.read.insert(need, None)),
-                Err(error) => drop(memory.unread.insert(need, error.to_string())),
-            }
-        }
+        read_needs(request.client, &cluster.served, &plan.needs, &mut memory).await?;
         plan = planned(&memory).0;
     }
     cluster.explain(&KIND, (pods, &own), None, plan).await

@@ -4,8 +4,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kruise_api::resourcedistribution::{KIND, ResourceDistributionStatus};
-use kruise_plan_kit::{Explain, Intent, Known, Need, ObjectWrites, Owner, Plan, Why};
+use kruise_plan_kit::{
+    Attempts, Explain, FailedCopy, Intent, Known, Need, Owner, Plan, Why,
+    injected::{Bug, is_injected},
+    reads::{Read, Reads},
+};
 use kruise_views::MetadataView;
+use serde_json::Value;
 
 use super::{
     events, explain,
@@ -16,13 +21,8 @@ use super::{
     writes::{Writer, is_still},
 };
 
-/// Copies that one reconcile reads: their contents are in memory until it ends.
-const READS: usize = 32;
-
-/// Key of the attempts to read copies that cannot be read.
-const UNREADABLE: &str = "unreadable copies";
-/// Longest pause between two of them.
-const LONGEST_PAUSE: Duration = Duration::from_mins(5);
+/// Time until more copies are read if nothing has come of those that were read.
+const REST: Duration = Duration::from_secs(1);
 
 /// Decides what the copies of a ResourceDistribution need now.
 pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
@@ -62,8 +62,10 @@ fn distribute(snapshot: &Snapshot<'_>, source: Source<'_>, now: Timestamp) -> Pl
             digest: distribution.resource_hash.clone(),
             ..Known::default()
         },
-        unread: Vec::new(),
+        reads: Reads::default(),
+        progressed: false,
         plan: Plan::default(),
+        now,
     };
     for (namespace, is_there) in &targets.matched {
         if *is_there {
@@ -76,7 +78,7 @@ fn distribute(snapshot: &Snapshot<'_>, source: Source<'_>, now: Timestamp) -> Pl
     for namespace in &targets.others {
         round.clear(namespace);
     }
-    round.end(now)
+    round.end()
 }
 
 /// One plan in the making.
@@ -89,8 +91,11 @@ struct Round<'a> {
     /// Copies whose contents are as they are to be.
     known: Known,
     /// Copies to read.
-    unread: Vec<Need>,
+    reads: Reads,
+    /// Has anything come of what was read: a copy that is known now, or a write?
+    progressed: bool,
     plan: Plan,
+    now: Timestamp,
 }
 
 impl Round<'_> {
@@ -109,8 +114,13 @@ impl Round<'_> {
     fn keep(&mut self, namespace: &str) {
         let copies = self.snapshot.copies;
         let Some(copy) = copies.get(self.source.resource, namespace, self.source.name) else {
-            let write = self.writer.create(namespace);
-            return self.writes(namespace, write, Trouble::Create);
+            let failed = self.failed(Intent::CreateCopy, namespace, None);
+            self.report(Trouble::Create, namespace, failed.as_ref());
+            if self.may_write(namespace, failed.as_ref()) {
+                let write = self.writer.create(namespace);
+                self.plan.writes.push(write);
+            }
+            return;
         };
         if !self.is_ours(&copy) {
             self.tally.fails(Trouble::Conflict, namespace, None);
@@ -145,49 +155,90 @@ impl Round<'_> {
         let name = self.source.name.to_owned();
         let need = Need::Content(self.source.resource, namespace.to_owned(), name);
         let memory = self.snapshot.memory;
-        if let Some(error) = memory.unread.get(&need) {
-            self.tally.fails(Trouble::Get, namespace, Some(error.clone()));
-            return self.why(namespace, "has a copy that cannot be read");
-        }
-        let Some(read) = memory.read.get(&need) else {
-            self.unread.push(need);
-            self.tally.pending += 1;
-            return self.why(namespace, "has a copy that is to be read first");
+        let failed = self.failed(Intent::UpdateCopy, namespace, Some(&copy.resource_version));
+        // The cache is behind what was read.
+        let behind = format!("behind {namespace} {}", copy.resource_version);
+        let tried = failed.as_ref().map(|failed| failed.attempts);
+        let tried = tried.into_iter().chain(memory.attempts.get(&behind).copied());
+        let read = match self.reads.get(memory, need, tried, self.now) {
+            Read::Object(read) => read,
+            Read::Failed(error) => {
+                self.tally.fails(Trouble::Get, namespace, Some(error.to_owned()));
+                return self.why(namespace, "has a copy that cannot be read");
+            }
+            Read::NotYet => {
+                self.report(Trouble::Update, namespace, failed.as_ref());
+                return match failed {
+                    Some(failed) => self.why_failed(namespace, &failed),
+                    None => self.why(namespace, "has a copy that is to be read first"),
+                };
+            }
         };
         // Whatever else became of the copy is about to be in the cache.
-        let Some(object) = read.as_ref().filter(|object| is_still(object, copy, &self.owner)) else {
+        let Some(object) = read.filter(|object| is_still(object, copy, &self.owner)) else {
             self.tally.pending += 1;
+            self.plan.attempts.push(behind);
             return self.why(namespace, "has a copy that is changing");
         };
         if let Some(write) = self.writer.update(namespace, object) {
-            return self.writes(namespace, write, Trouble::Update);
+            self.report(Trouble::Update, namespace, failed.as_ref());
+            self.progressed = true;
+            return self.plan.writes.push(write);
         }
-        let version = object.pointer("/metadata/resourceVersion");
-        let version = version
-            .and_then(|version| version.as_str())
-            .unwrap_or_default()
-            .to_owned();
-        self.is_current(namespace, &version);
+        let version = object
+            .pointer("/metadata/resourceVersion")
+            .and_then(Value::as_str);
+        let version = version.unwrap_or_default();
+        if *version == *copy.resource_version {
+            self.progressed = true;
+        } else {
+            self.plan.attempts.push(behind);
+        }
+        self.is_current(namespace, version);
     }
 
-    /// A write without which the namespace has no copy as it is to be.
-    fn writes(&mut self, namespace: &str, write: ObjectWrites, trouble: Trouble) {
-        let intent = match trouble {
-            Trouble::Create => Intent::CreateCopy,
-            _ => Intent::UpdateCopy,
-        };
-        match self.error_of(intent, namespace) {
-            Some(error) => self.tally.fails(trouble, namespace, Some(error)),
+    /// Reports a copy that has yet to be written.
+    fn report(&mut self, trouble: Trouble, namespace: &str, failed: Option<&FailedCopy>) {
+        match failed {
+            Some(failed) => self.tally.fails(trouble, namespace, Some(failed.message.clone())),
             None => self.tally.pending += 1,
         }
-        self.plan.writes.push(write);
     }
 
-    /// Why the last write of this kind failed there.
-    fn error_of(&self, intent: Intent, namespace: &str) -> Option<String> {
+    /// The write of this kind that has failed there. Other contents and another version of the copy are another
+    /// attempt, which still comes after those of copies that never failed.
+    fn failed(&self, intent: Intent, namespace: &str, version: Option<&str>) -> Option<FailedCopy> {
         let failed = &self.snapshot.memory.failed_copies;
         let failed = failed.get(&self.source.target(namespace))?;
-        (failed.intent == intent).then(|| failed.message.clone())
+        let is_same = failed.digest == self.snapshot.distribution.resource_hash
+            && failed.version.as_deref() == version
+            && !is_injected(Bug::RefusedCopiesFirst);
+        let count = if is_same { failed.attempts.count } else { 0 };
+        let attempts = Attempts {
+            count,
+            ..failed.attempts
+        };
+        (failed.intent == intent).then(|| FailedCopy {
+            attempts,
+            ..failed.clone()
+        })
+    }
+
+    /// Is it time for a write that needs no read?
+    fn may_write(&mut self, namespace: &str, failed: Option<&FailedCopy>) -> bool {
+        let left = failed.and_then(|failed| failed.attempts.left(Attempts::LONGEST_PAUSE, self.now));
+        if let (Some(failed), Some(left)) = (failed, left) {
+            self.reads.wait(left);
+            self.why_failed(namespace, failed);
+        }
+        left.is_none()
+    }
+
+    fn why_failed(&mut self, namespace: &str, failed: &FailedCopy) {
+        let left = failed.attempts.left(Attempts::LONGEST_PAUSE, self.now);
+        let seconds = left.unwrap_or_default().as_secs_f32().ceil();
+        let text = format!("is written again in {seconds} s: {}", failed.message);
+        self.why(namespace, &text);
     }
 
     /// A namespace that is to have none.
@@ -198,36 +249,28 @@ impl Round<'_> {
         let Some(copy) = copy.filter(|copy| is_to_go(copy)) else {
             return;
         };
-        if let Some(error) = self.error_of(Intent::DeleteCopy, namespace) {
+        let failed = self.failed(Intent::DeleteCopy, namespace, Some(&copy.resource_version));
+        if let Some(failed) = &failed {
+            let error = failed.message.clone();
             self.tally.fails(Trouble::Delete, namespace, Some(error));
         }
-        self.plan.writes.push(self.writer.delete(namespace, &copy));
+        if self.may_write(namespace, failed.as_ref()) {
+            self.plan.writes.push(self.writer.delete(namespace, &copy));
+        }
     }
 
-    fn end(mut self, now: Timestamp) -> Plan {
-        let memory = self.snapshot.memory;
-        if !self.unread.is_empty() {
-            let explains = self.snapshot.explain == Explain::Yes;
-            if explains || (memory.read.is_empty() && memory.unread.is_empty()) {
-                let limit = if explains { usize::MAX } else { READS };
-                self.unread.truncate(limit);
-                self.plan.needs = self.unread;
-                self.plan.writes.clear();
-                return self.plan;
-            }
-            self.plan.requeue_after([Duration::ZERO]);
+    fn end(mut self) -> Plan {
+        let needs = self.reads.needs(self.snapshot.memory, self.snapshot.explain);
+        if !needs.is_empty() {
+            self.plan.needs = needs;
+            self.plan.writes.clear();
+            return self.plan;
         }
-        if !self.tally.namespaces(Trouble::Get).is_empty() {
-            let tried = memory
-                .attempts
-                .get(UNREADABLE)
-                .map_or(0, |attempts| attempts.count);
-            let pause = Duration::from_secs(1 << tried.min(16)).min(LONGEST_PAUSE);
-            self.plan.attempts.push(UNREADABLE.to_owned());
-            self.plan.requeue_after([pause]);
-        }
+        let is_hurried = self.progressed || is_injected(Bug::RefusedCopiesFirst);
+        let rest = if is_hurried { Duration::ZERO } else { REST };
+        self.plan.requeue_after(self.reads.again(rest));
         let distribution = self.snapshot.distribution;
-        let status = self.tally.status(distribution, now);
+        let status = self.tally.status(distribution, self.now);
         self.plan.status = self.tally.patch(distribution, &self.owner, &status);
         self.events(&status);
         if self.snapshot.explain == Explain::Yes {

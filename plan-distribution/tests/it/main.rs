@@ -1,8 +1,8 @@
 //! What the planner of ResourceDistributions must do, written from the requirements and not from the planner.
 //!
-//! `world` is a small cluster that carries plans out as a server would, with caches of metadata. In `scenarios` fixed things
-//! happen, and the controller runs until it has nothing to do. `takeover` are objects that OpenKruise stored, and `properties`
-//! are random histories.
+//! `world` is a small cluster that carries plans out as a server would, with caches of metadata. In `scenarios` and
+//! `refusals` fixed things happen, and the controller runs until it has nothing to do. `takeover` are objects that
+//! OpenKruise stored, and `properties` are random histories.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,6 +12,7 @@
 )]
 
 mod properties;
+mod refusals;
 mod scenarios;
 mod takeover;
 mod world;

@@ -20,7 +20,7 @@ fn team(team: &str) -> Value {
     json!({"matchLabels": {"team": team}})
 }
 
-fn everywhere() -> Value {
+pub(crate) fn everywhere() -> Value {
     json!({"allNamespaces": true})
 }
 
@@ -31,7 +31,7 @@ fn foreign(namespace: &str) -> Value {
 }
 
 /// `pull` in `a`, `b` and `c`.
-fn distributed() -> World {
+pub(crate) fn distributed() -> World {
     let mut world = World::new(&["a", "b", "c"]);
     world.distribute("pull", &json!({}), &everywhere());
     world.settle();
@@ -333,43 +333,6 @@ fn a_deleted_distribution_leaves_its_copies_to_the_garbage_collector() {
 }
 
 #[test]
-fn a_refusal_in_one_namespace_holds_back_no_other_and_is_retried() {
-    let mut world = World::new(&["a", "b", "c"]);
-    world
-        .refuses
-        .insert("b".into(), "exceeded quota: no-secrets, 100%".into());
-    world.distribute("pull", &json!({}), &everywhere());
-    world.settle();
-    assert_eq!(world.copied("pull"), "a c");
-    assert_eq!(world.report("pull"), "3 2 1, CreateResourceFailed: b");
-    assert_eq!(
-        world.reason("pull", "CreateResourceFailed"),
-        "exceeded quota: no-secrets, 100%"
-    );
-    let event =
-        "FailedDistribute: Error creating Secret reg in namespace b: exceeded quota: no-secrets, 100%";
-    assert!(world.events.contains(&event.to_owned()), "{:?}", world.events);
-    let plan = world.plan("pull", Explain::No);
-    assert_eq!(
-        plan.writes.len(),
-        1,
-        "a failed write is planned again, and the loop backs off"
-    );
-    world.refuses.clear();
-    world.pass(60);
-    world.settle();
-    assert_eq!(world.report("pull"), "3 3 0");
-    let times: Vec<&Value> = world.status("pull")["conditions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|condition| &condition["lastTransitionTime"])
-        .collect();
-    assert_eq!(*times[1], "2026-01-01T01:01:00Z", "its status has changed");
-    assert_eq!(*times[0], "2026-01-01T01:00:00Z", "that of others has not");
-}
-
-#[test]
 fn a_type_that_changed_is_refused_and_a_copy_that_cannot_be_deleted_is_reported() {
     let mut world = distributed();
     world.change(
@@ -473,28 +436,6 @@ fn only_copies_that_changed_are_read_and_never_many_at_a_time() {
         (0, 1),
         "nothing is written at rest"
     );
-}
-
-#[test]
-fn a_copy_that_cannot_be_read_is_reported_and_read_again_later() {
-    let mut world = distributed();
-    world.restart();
-    world.hides.insert("b".into(), "the server is overloaded".into());
-    let plan = world.plan("pull", Explain::No);
-    assert_eq!(plan.requeue, Some(Duration::from_secs(1)));
-    world.execute("pull", plan);
-    assert_eq!(world.report("pull"), "3 2 1, GetResourceFailed: b");
-    assert_eq!(
-        world.reason("pull", "GetResourceFailed"),
-        "the server is overloaded"
-    );
-    assert_eq!(
-        world.plan("pull", Explain::No).requeue,
-        Some(Duration::from_secs(2))
-    );
-    world.hides.clear();
-    world.settle();
-    assert_eq!(world.report("pull"), "3 3 0");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use kruise_api::resourcedistribution::ResourceDistribution;
 use kruise_plan_distribution::resourcedistribution::{Copies, Snapshot, plan};
-use kruise_plan_kit::{Explain, FailedCopy, Memory, Need, Plan, ResourceId, Write};
+use kruise_plan_kit::{Attempts, Explain, FailedCopy, Memory, Need, Plan, Precondition, ResourceId, Write};
 use kruise_plan_test_kit::{Agenda, Store, decode, key_of, merge, planned, reads_first};
 use kruise_views::{MetadataView, NamespaceView};
 use serde_json::{Value, json};
@@ -179,11 +179,11 @@ impl World {
     }
 
     /// The plan, once it needs nothing more to be read.
-    pub(crate) fn plan(&self, name: &str, explain: Explain) -> Plan {
+    pub(crate) fn plan(&mut self, name: &str, explain: Explain) -> Plan {
         let object = self.store.get(DISTRIBUTIONS, "", name).unwrap();
         let distribution = ResourceDistribution::from_value(object.clone()).unwrap();
         let namespaces: Vec<Arc<NamespaceView>> = self.views(ResourceId::NAMESPACES, "");
-        let memory = self.memory.get(name).cloned().unwrap_or_default();
+        let mut memory = self.memory.get(name).cloned().unwrap_or_default();
         let read = |need: &Need| {
             let target = need.target();
             self.reads.set(self.reads.get() + 1);
@@ -193,7 +193,7 @@ impl World {
             let found = self.store.get(target.resource, &target.namespace, &target.name);
             Ok(found.cloned())
         };
-        planned(&memory, read, |memory| {
+        let planned = planned(&mut memory, self.now, read, |memory| {
             let snapshot = Snapshot {
                 distribution: &distribution,
                 api_version: API_VERSION,
@@ -203,7 +203,9 @@ impl World {
                 explain,
             };
             reads_first(plan(&snapshot, self.now))
-        })
+        });
+        self.memory.entry(name.to_owned()).or_default().unread = memory.unread;
+        planned
     }
 
     /// The manager restarts: what it knew is gone.
@@ -213,7 +215,9 @@ impl World {
     }
 
     /// Carries a plan out.
-    pub(crate) fn execute(&mut self, name: &str, plan: Plan) {
+    pub(crate) fn execute(&mut self, name: &str, plan: Plan) -> bool {
+        let again = plan.requeue.is_some_and(|after| after.is_zero());
+        let is_busy = again || plan.status.is_some() || !plan.writes.is_empty();
         self.events.extend(
             plan.events
                 .iter()
@@ -222,7 +226,7 @@ impl World {
         let mut memory = self.memory.remove(name).unwrap_or_default();
         memory.count(plan.attempts, self.now);
         memory.known = plan.known.unwrap_or_default();
-        let failed_before = std::mem::take(&mut memory.failed_copies);
+        let failed_before = memory.failed_copies.clone();
         if let Some(status) = &plan.status {
             self.reports += usize::from(self.store.report(status));
         }
@@ -231,6 +235,7 @@ impl World {
                 panic!("one write for a copy")
             };
             let target = step.write.target().clone();
+            let before = memory.failed_copies.remove(&target);
             match self.carry_out(&step.write) {
                 Ok(version) => {
                     let version = version.map(|version| (target, version));
@@ -243,21 +248,27 @@ impl World {
                     let note = step.failed.as_ref().unwrap();
                     self.events
                         .push(format!("{}: {}{message}", note.reason, note.prefix));
-                    let intent = step.write.intent();
-                    memory
-                        .failed_copies
-                        .insert(target, FailedCopy { intent, message });
+                    let version = match step.write.precondition() {
+                        Some(Precondition::UidAndVersion(_, version)) => Some(version.clone()),
+                        _ => None,
+                    };
+                    let failed = FailedCopy {
+                        intent: step.write.intent(),
+                        message,
+                        digest: memory.known.digest.clone(),
+                        version,
+                        attempts: Attempts::and_now(before.map(|before| before.attempts), self.now),
+                    };
+                    memory.failed_copies.insert(target, failed);
                 }
             }
         }
         if memory.failed_copies != failed_before {
             // The next plan reports it.
             self.agenda.forget(&name.to_owned());
-        } else if !failed_before.is_empty() {
-            let now = self.store.now;
-            self.agenda.retry(&name.to_owned(), now);
         }
         self.memory.insert(name.to_owned(), memory);
+        is_busy
     }
 
     /// Carries one write out. Returns the version of what was written.

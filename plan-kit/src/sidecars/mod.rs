@@ -23,7 +23,7 @@ pub use record::{BadRecord, Record, Records, add_to_list, is_in_list};
 pub use revision::{restore, revision_data};
 pub use shape::is_own;
 pub use state::{UpgradeState, UpgradeStates};
-pub use twins::{Working, is_hot, is_native, is_structurally_consistent, sidecar_list, twins};
+pub use twins::{Working, has_sidecars, is_hot, is_native, is_structurally_consistent, sidecar_list, twins};
 
 use serde_json::Value;
 

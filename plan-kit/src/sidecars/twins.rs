@@ -60,7 +60,7 @@ pub fn sidecar_list(spec: &Value) -> Vec<String> {
 }
 
 /// Does a pod have every container the specification would have injected? `has` knows its containers and init
-/// containers. Pods that do not are invisible to the set.
+/// containers.
 pub fn is_structurally_consistent(spec: &Value, has: impl Fn(&str) -> bool, working: &Working) -> bool {
     items(spec, "containers").iter().all(|sidecar| {
         let name = text(sidecar, "/name");
@@ -69,5 +69,14 @@ pub fn is_structurally_consistent(spec: &Value, has: impl Fn(&str) -> bool, work
         } else {
             has(name)
         }
+    })
+}
+
+/// Does a pod have every sidecar, of this `upgradeType` or another one? An earlier SidecarSet of the name injected it
+/// so.
+pub fn has_sidecars(spec: &Value, has: impl Fn(&str) -> bool) -> bool {
+    items(spec, "containers").iter().all(|sidecar| {
+        let name = text(sidecar, "/name");
+        has(name) || twins(name).iter().all(|twin| has(twin))
     })
 }

@@ -7,10 +7,11 @@ use kruise_api::{
 };
 use kruise_plan_kit::{Owner, ResourceId, StatusPatch, Urgency, jobs, status_patch};
 
-/// Has every node of the job pulled, or failed to?
+/// Has every node of the job pulled, or failed to? One that has found no node yet waits for one.
 pub(super) fn is_completed(job: &ImagePullJob) -> bool {
     let status = &job.status;
-    status.start_time.is_some() && status.desired == status.succeeded + status.failed
+    let has_nodes = status.desired > 0 || status.completion_time.is_some();
+    status.start_time.is_some() && has_nodes && status.desired == status.succeeded + status.failed
 }
 
 /// The status with these jobs, one for each image.

@@ -3,8 +3,15 @@
 use kruise_api::names::imagepulljob::CREDENTIAL_TYPES;
 use kruise_plan_kit::{
     EventNote,
-    events::{CHANGE_IGNORED, FAILED_SECRET_COPY, INVALID_SPEC, PULL_SECRET_MISSING, PULL_SECRET_REFUSED},
+    events::{
+        CHANGE_IGNORED, FAILED_SECRET_COPY, INVALID_SPEC, NO_NODE, PULL_SECRET_MISSING, PULL_SECRET_REFUSED,
+    },
 };
+
+pub(super) fn no_node() -> EventNote {
+    let message = "no node that the job selects has a NodeImage; it waits for one";
+    EventNote::new(&NO_NODE, message)
+}
 
 pub(super) fn missing_secret(name: &str) -> EventNote {
     let message = format!("pull secret {name} does not exist; nodes pull without it");

@@ -52,6 +52,8 @@ pub(super) fn explain(
 
 fn summary(snapshot: &Snapshot<'_>, progress: &Progress<'_>, course: Course) -> String {
     let what = match course {
+        Course::Waits => "waits, as no node that it selects has a NodeImage",
+        Course::NoNode => "ends, as no node that it selects has got a NodeImage",
         Course::Runs => "pulls",
         Course::Done => "ends, as every node has pulled or failed",
         Course::Late => "ends at its deadline",
@@ -79,7 +81,7 @@ fn describe(node: &Node<'_>, course: Course, parallelism: usize, now: Timestamp)
     match node.state {
         State::Succeeded => "has the image".to_owned(),
         State::Failed => format!("could not pull the image{because}"),
-        State::Waiting if course != Course::Runs => "is not asked: the job ends".to_owned(),
+        State::Waiting if course.ends() => "is not asked: the job ends".to_owned(),
         State::Waiting if parallelism == 0 => "waits: parallelism 0 pauses the job".to_owned(),
         State::Waiting => format!("waits: no more than {parallelism} nodes pull at a time"),
         State::Active => match node.status {

@@ -27,12 +27,16 @@ use super::{
 /// A node that could not be asked so often comes after the others.
 const ATTEMPTS: u32 = 3;
 
+/// Seconds that a job without a deadline waits at least for a node: new nodes get a NodeImage some time after they are
+/// ready.
+const LEAST_WAIT: i64 = 600;
+
 /// Decides what a job needs now.
 pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let job = snapshot.job;
     let owner = Owner::new(snapshot.api_version, KIND.kind, &job.metadata);
     let mut plan = if job.metadata.deletion_timestamp.is_some() {
-        release(snapshot, &owner, "the job is being deleted")
+        release(snapshot, &owner)
     } else if let Some(ended) = job.status.completion_time {
         end(snapshot, &owner, ended, now)
     } else {
@@ -45,14 +49,14 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
 }
 
 /// Releases the copies of secrets, and then the job itself.
-fn release(snapshot: &Snapshot<'_>, owner: &Owner<'_>, why: &str) -> Plan {
+fn release(snapshot: &Snapshot<'_>, owner: &Owner<'_>) -> Plan {
     let mut writes = secrets::release(snapshot);
     if writes.is_empty() {
         writes.extend(finalizers(snapshot.job, owner, false));
     }
     Plan {
         writes,
-        why: vec![Why::of_set(format!("{why}: no node is asked to pull"))],
+        why: vec![Why::of_set("the job is being deleted: no node is asked to pull")],
         ..Plan::default()
     }
 }
@@ -72,10 +76,17 @@ fn finalizers(job: &ImagePullJob, owner: &Owner<'_>, holds: bool) -> Option<Obje
     Some(ObjectWrites::alone(Phase::Cleanup, write, reason))
 }
 
-/// Releases what an ended job had, and deletes it when its time to live is over.
+/// Keeps the copies of an ended job as they are to be until it is deleted, and deletes it when its time to live is
+/// over.
 fn end(snapshot: &Snapshot<'_>, owner: &Owner<'_>, ended: Timestamp, now: Timestamp) -> Plan {
     let job = snapshot.job;
-    let mut plan = release(snapshot, owner, "the job has ended");
+    let mut plan = Plan {
+        why: vec![Why::of_set("the job has ended: no node is asked to pull")],
+        ..Plan::default()
+    };
+    secrets::keep(snapshot, &mut plan);
+    plan.writes
+        .extend(finalizers(job, owner, secrets::has_copies(snapshot)));
     if snapshot.changed_after_end {
         plan.events.push(events::change_ignored());
     }
@@ -129,8 +140,12 @@ fn run(snapshot: &Snapshot<'_>, owner: &Owner<'_>, now: Timestamp) -> Plan {
     }
     let report = status::of(job, &progress, course, now);
     plan.status = status::patch(job, owner, &report);
-    if course == Course::Runs {
+    if !course.ends() {
         plan.requeue_after(until_deadline(job, now));
+    }
+    if course == Course::Waits {
+        plan.requeue_after(until_no_node(job, now));
+        plan.events.push(events::no_node());
     }
     if snapshot.explain == Explain::Yes {
         explain::explain(
@@ -184,16 +199,45 @@ fn parallelism(job: &ImagePullJob) -> Result<usize, String> {
 
 fn course(job: &ImagePullJob, progress: &Progress<'_>, now: Timestamp) -> Course {
     let policy = &job.spec.completion_policy;
+    let waits = progress.nodes.is_empty() && !selects_nothing(job);
     if policy.is_never() {
-        return Course::Runs;
+        return if waits { Course::Waits } else { Course::Runs };
     }
-    if progress.is_done() {
+    if !waits && progress.is_done() {
         return Course::Done;
     }
     if policy.active_deadline_seconds.is_some() && until_deadline(job, now).is_none() {
         return Course::Late;
     }
-    Course::Runs
+    if !waits {
+        return Course::Runs;
+    }
+    let may_end = policy.active_deadline_seconds.is_none() && policy.ttl_seconds_after_finished.is_some();
+    if may_end && until_no_node(job, now).is_none() {
+        return Course::NoNode;
+    }
+    Course::Waits
+}
+
+/// Does the job name its nodes, and none?
+fn selects_nothing(job: &ImagePullJob) -> bool {
+    let spec = &job.spec;
+    let names = spec
+        .selector
+        .as_ref()
+        .and_then(|selector| selector.names.as_ref());
+    spec.pod_selector.is_none() && names.is_some_and(Vec::is_empty)
+}
+
+/// How long a job without a deadline goes on waiting for a node, if it has a time to live.
+fn until_no_node(job: &ImagePullJob, now: Timestamp) -> Option<Duration> {
+    let policy = &job.spec.completion_policy;
+    let seconds = policy.ttl_seconds_after_finished?;
+    if policy.is_never() || policy.active_deadline_seconds.is_some() {
+        return None;
+    }
+    let start = job.status.start_time.unwrap_or(jobs::stored(now));
+    jobs::left(start, i64::from(seconds).max(LEAST_WAIT), now)
 }
 
 /// How long it is until the deadline, if the job has one that is to come.

@@ -1,8 +1,9 @@
 //! Copies of pull secrets, in the one namespace whose secrets node agents may read.
 //!
-//! One copy of a secret serves all jobs that name it. An annotation of the copy lists them, and the last one deletes it. Writes
-//! of the list are for the version that was read: the server refuses one that would lose another job. The manager keeps no
-//! credentials: what a copy is to hold is read when it is written.
+//! One copy of a secret serves all jobs that name it. An annotation of the copy lists them, and the last one deletes
+//! it: jobs that have ended keep it until they are deleted. Writes of the list are for the version that was read: the
+//! server refuses one that would lose another job. The manager keeps no credentials: what a copy is to hold is read
+//! when it is written.
 //!
 //! Only secrets with credentials of images are copied. Agents pull with no others, and every agent may read every copy: a copy of
 //! another secret would only show it to all nodes. What OpenKruise copied of such a secret is released.
@@ -119,6 +120,47 @@ pub(super) fn sync(snapshot: &Snapshot<'_>, plan: &mut Plan) -> Secrets {
     plan.writes
         .extend(others.map(|copy| release_one(&copy, &key(snapshot))));
     secrets
+}
+
+/// Keeps the copies that list an ended job as their originals are. None is made for it.
+pub(super) fn keep(snapshot: &Snapshot<'_>, plan: &mut Plan) {
+    let (job, namespace) = (key(snapshot), &snapshot.job.metadata.namespace);
+    for copy in needed(snapshot) {
+        let Some(name) = original_of(&copy, namespace) else {
+            continue;
+        };
+        let is_named = snapshot.job.spec.pull_secrets.iter().any(|one| one == name);
+        let source = snapshot.secrets.get(namespace, name);
+        let holds_credentials =
+            |source: &Arc<SecretView>| CREDENTIAL_TYPES.contains(&&*source.kind) || source.deleting;
+        if !is_named || !source.as_ref().is_none_or(holds_credentials) {
+            plan.writes.push(release_one(&copy, &job));
+            continue;
+        }
+        let source = source.filter(|source| !source.deleting && source.kind == copy.kind);
+        let Some(source) = source.filter(|source| source.fingerprint != copy.fingerprint) else {
+            continue;
+        };
+        let key = format!("{namespace}/{name}");
+        let (source, key) = (&*source, &*key);
+        let original = Copy {
+            snapshot,
+            source,
+            key,
+        };
+        original.update(&copy, &job, plan);
+    }
+}
+
+/// Does a copy list the job?
+pub(super) fn has_copies(snapshot: &Snapshot<'_>) -> bool {
+    !needed(snapshot).is_empty()
+}
+
+/// The name of the original of a copy, which is in this namespace.
+fn original_of<'c>(copy: &'c SecretView, namespace: &str) -> Option<&'c str> {
+    let source = copy.source.as_deref()?;
+    source.strip_prefix(namespace)?.strip_prefix('/')
 }
 
 /// The copies that list the job. Secrets in other namespaces are none, whatever their annotations say.

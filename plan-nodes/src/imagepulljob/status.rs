@@ -15,6 +15,17 @@ pub(super) enum Course {
     Done,
     /// It ends now: its deadline has come.
     Late,
+    /// None of its nodes has a NodeImage: it waits for one.
+    Waits,
+    /// It ends now: it has waited long enough for a node.
+    NoNode,
+}
+
+impl Course {
+    /// Does it end now?
+    pub(super) fn ends(self) -> bool {
+        matches!(self, Self::Done | Self::Late | Self::NoNode)
+    }
 }
 
 /// The status of this course.
@@ -24,7 +35,7 @@ pub(super) fn of(
     course: Course,
     now: Timestamp,
 ) -> ImagePullJobStatus {
-    let ends = course != Course::Runs;
+    let ends = course.ends();
     let mut status = ImagePullJobStatus {
         start_time: Some(job.status.start_time.unwrap_or(jobs::stored(now))),
         completion_time: ends.then_some(jobs::stored(now)),
@@ -49,8 +60,9 @@ fn message(course: Course, status: &ImagePullJobStatus) -> String {
     match course {
         Course::Done => "job has completed".to_owned(),
         Course::Late => "job exceeds activeDeadlineSeconds".to_owned(),
-        Course::Runs if status.desired == 0 => "job is running, no progress".to_owned(),
-        Course::Runs => {
+        Course::NoNode => "job has found no node".to_owned(),
+        Course::Runs | Course::Waits if status.desired == 0 => "job is running, no progress".to_owned(),
+        Course::Runs | Course::Waits => {
             let ended = f64::from(status.succeeded + status.failed) * 100.0;
             format!(
                 "job is running, progress {:.1}%",

@@ -190,3 +190,25 @@ fn a_list_that_has_ended_creates_nothing() {
     world.settle();
     assert_eq!(listed(&world), ["app:1"]);
 }
+
+#[test]
+fn a_list_waits_for_jobs_that_have_found_no_node() {
+    let mut world = world(&[]);
+    world.list(
+        "warm",
+        &json!({"images": ["app:1"], "completionPolicy": {"type": "Always"}}),
+    );
+    world.settle();
+    let list = |world: &World| world.get(LISTS, "shop", "warm").unwrap()["status"].clone();
+    let status = list(&world);
+    assert_eq!(
+        (&status["completed"], &status["completionTime"]),
+        (&json!(0), &Value::Null)
+    );
+    world.node("n1");
+    world.settle();
+    world.report("n1", "app:1", "Succeeded");
+    world.settle();
+    assert_eq!(list(&world)["completed"], 1);
+    assert!(list(&world)["completionTime"].is_string());
+}

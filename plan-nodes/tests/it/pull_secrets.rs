@@ -66,6 +66,54 @@ fn the_copy_of_a_pull_secret_is_shared_follows_its_original_and_goes_with_the_la
 }
 
 #[test]
+fn an_ended_job_keeps_its_copy_until_it_is_deleted() {
+    let mut world = world(&["n1"]);
+    world.secret("shop", "reg", "a");
+    world.job("warm", &json!({"pullSecrets": ["reg"]}));
+    world.settle();
+    world.report("n1", "app:1", "Succeeded");
+    world.settle();
+    assert!(world.the_job("warm")["status"]["completionTime"].is_string());
+    let copy = |world: &World| {
+        let mut all = world.all(SECRETS);
+        all.find(|secret| secret["metadata"]["namespace"] == AGENT)
+            .cloned()
+    };
+    assert_eq!(copy(&world).unwrap()["data"][".dockerconfigjson"], "a");
+    // It follows its original, and is there for the next job.
+    world.edit(
+        SECRETS,
+        "shop",
+        "reg",
+        &json!({"data": {".dockerconfigjson": "b"}}),
+    );
+    world.settle();
+    assert_eq!(copy(&world).unwrap()["data"][".dockerconfigjson"], "b");
+    world.job("next", &json!({"pullSecrets": ["reg"], "image": "app:2"}));
+    world.settle();
+    world.delete(JOBS, "shop", "warm");
+    world.settle();
+    let listed =
+        copy(&world).unwrap()["metadata"]["annotations"]["imagepulljobs.kruise.io/references"].clone();
+    assert_eq!(listed, "shop/next");
+    world.delete(JOBS, "shop", "next");
+    world.settle();
+    assert!(copy(&world).is_none() && world.names(JOBS).is_empty());
+}
+
+#[test]
+fn a_job_that_openkruise_ended_gets_no_copy() {
+    let mut world = world(&["n1"]);
+    world.secret("shop", "reg", "a");
+    world.job("warm", &json!({"pullSecrets": ["reg"]}));
+    let ended =
+        json!({"status": {"startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T00:01:00Z"}});
+    world.edit(JOBS, "shop", "warm", &ended);
+    world.settle();
+    assert_eq!(world.names(SECRETS), ["reg"]);
+}
+
+#[test]
 fn a_reference_that_another_job_adds_meanwhile_is_not_lost() {
     let mut world = world(&["n1"]);
     world.secret("shop", "reg", "a");

@@ -198,13 +198,13 @@ impl World {
 
     /// Plans until the plan needs nothing more.
     fn with_needs(&self, key: &Key, plan: impl Fn(&Memory) -> Plan) -> Plan {
-        let memory = self.memory.get(key).cloned().unwrap_or_default();
+        let mut memory = self.memory.get(key).cloned().unwrap_or_default();
         let read = |need: &kruise_plan_kit::Need| {
             let target = need.target();
             let found = self.store.get(target.resource, &target.namespace, &target.name);
             Ok(found.cloned())
         };
-        planned(&memory, read, plan)
+        planned(&mut memory, self.now, read, plan)
     }
 
     /// The plan of the NodeImage of a node.

@@ -21,13 +21,9 @@ use super::{
 const AGAIN: Duration = Duration::from_secs(5);
 /// Time until a target without a cache is asked for again, so that it goes on being read.
 const ASK: Duration = Duration::from_mins(1);
-/// Key of the attempts to read pods that cannot be read.
-const UNREADABLE: &str = "unreadable pods";
-/// Longest pause between two of them.
-const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 
 /// Decides what a PersistentPodState needs now: itself, if a workload asks for it, and its records.
-pub fn plan(snapshot: &Snapshot<'_>, _: Timestamp) -> Plan {
+pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
     generate(snapshot, &mut plan);
     if let Some(state) = snapshot.state {
@@ -35,7 +31,7 @@ pub fn plan(snapshot: &Snapshot<'_>, _: Timestamp) -> Plan {
             plan.why
                 .push(Why::of_set("is being deleted: nothing is recorded"));
         } else if plan.writes.is_empty() || snapshot.explain == Explain::Yes {
-            record(snapshot, state, &mut plan);
+            record(snapshot, state, &mut plan, now);
         }
     }
     if !plan.writes.is_empty() {
@@ -52,7 +48,7 @@ pub fn plan(snapshot: &Snapshot<'_>, _: Timestamp) -> Plan {
     plan
 }
 
-fn record(snapshot: &Snapshot<'_>, state: &PersistentPodState, plan: &mut Plan) {
+fn record(snapshot: &Snapshot<'_>, state: &PersistentPodState, plan: &mut Plan, now: Timestamp) {
     let target = &state.spec.target_ref;
     let target = Workload::new(target.group(), &target.kind, &target.name);
     if !target.owns_pods_by_itself() {
@@ -80,32 +76,22 @@ fn record(snapshot: &Snapshot<'_>, state: &PersistentPodState, plan: &mut Plan) 
                 .push(Why::of_set("the workload is being deleted: there are no records"));
             Records::default()
         }
-        Known::Found(workload) => records(snapshot, state, workload),
+        Known::Found(workload) => records(snapshot, state, workload, now),
     };
     end(snapshot, state, records, plan);
 }
 
 fn end(snapshot: &Snapshot<'_>, state: &PersistentPodState, mut records: Records, plan: &mut Plan) {
-    let needs = records.needs(snapshot.explain);
-    let memory = snapshot.memory;
+    let needs = records.reads.needs(snapshot.memory, snapshot.explain);
     if !needs.is_empty() {
-        if memory.read.is_empty() && memory.unread.is_empty() {
-            // A plan with needs has no writes: the next one has them.
-            plan.writes.clear();
-            plan.events.clear();
-            plan.needs = needs;
-            return;
-        }
-        // What was read is in the status first: until the cache shows it, the same pods would be read again.
-        plan.requeue_after([AGAIN]);
+        // A plan with needs has no writes: the next one has them.
+        plan.writes.clear();
+        plan.events.clear();
+        plan.needs = needs;
+        return;
     }
-    if !memory.unread.is_empty() {
-        let tried = memory.attempts.get(UNREADABLE);
-        let tried = tried.map_or(0, |attempts| attempts.count);
-        let pause = Duration::from_secs(1 << tried.min(16)).min(LONGEST_PAUSE);
-        plan.attempts.push(UNREADABLE.to_owned());
-        plan.requeue_after([pause]);
-    }
+    // What was read is in the status first: until the cache shows it, the same pods would be read again.
+    plan.requeue_after(records.reads.again(AGAIN));
     if records.lacks_node {
         plan.requeue_after([AGAIN]);
     }

@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use jiff::Timestamp;
 use kruise_api::{
     meta::StringMap,
     names::conditions::READY,
@@ -14,13 +15,11 @@ use kruise_plan_kit::{
     Explain, Need, ResourceId, Why,
     injected::{Bug, is_injected},
     ordinals::Ordinals,
+    reads::{Read, Reads},
 };
 use kruise_views::{NodeView, PodView, WorkloadView};
 
 use super::snapshot::Snapshot;
-
-/// Pods that one reconcile reads for their annotations.
-const READS: usize = 32;
 
 /// The records as they are to be.
 #[derive(Default)]
@@ -28,7 +27,7 @@ pub(super) struct Records {
     /// By the name of the pod.
     pub(super) states: BTreeMap<String, PodState>,
     /// Pods whose annotations are to be read first.
-    pub(super) unread: Vec<Need>,
+    pub(super) reads: Reads,
     /// Pods that wait for a node that does not exist, with the labels that no node has.
     pub(super) stranded: Vec<(String, String)>,
     /// Is a pod on a node that is not known (yet)?
@@ -42,6 +41,7 @@ pub(super) fn records(
     snapshot: &Snapshot<'_>,
     state: &PersistentPodState,
     workload: &WorkloadView,
+    now: Timestamp,
 ) -> Records {
     let mut records = Records {
         states: state.status.pod_states.clone(),
@@ -51,7 +51,7 @@ pub(super) fn records(
     pods.sort_by(|a, b| (&a.name, &a.uid).cmp(&(&b.name, &b.uid)));
     for pod in &pods {
         match whether_recorded(pod) {
-            Ok(node) => records.record(snapshot, &state.spec, pod, node),
+            Ok(node) => records.record(snapshot, &state.spec, (pod, node), now),
             Err(why) => records.wait(snapshot, &state.spec, pod, why),
         }
     }
@@ -87,12 +87,12 @@ impl Records {
         &mut self,
         snapshot: &Snapshot<'_>,
         spec: &PersistentPodStateSpec,
-        pod: &PodView,
-        node_name: &str,
+        (pod, node_name): (&PodView, &str),
+        now: Timestamp,
     ) {
         let before = self.states.get(&*pod.name).cloned().unwrap_or_default();
         let node = snapshot.nodes.get(node_name);
-        let annotations = match self.annotations(snapshot, spec, pod, &before) {
+        let annotations = match self.annotations(snapshot, spec, (pod, &before), now) {
             Ok(annotations) => annotations,
             Err(why) => return self.why(snapshot, &pod.name, || why.to_owned()),
         };
@@ -121,8 +121,8 @@ impl Records {
         &mut self,
         snapshot: &Snapshot<'_>,
         spec: &PersistentPodStateSpec,
-        pod: &PodView,
-        before: &PodState,
+        (pod, before): (&PodView, &PodState),
+        now: Timestamp,
     ) -> Result<StringMap, &'static str> {
         let keys = spec.persistent_pod_annotations.iter().map(|one| one.key.as_str());
         let wanted: BTreeSet<&str> = keys.filter(|key| pod.annotation_prints.has_key(key)).collect();
@@ -140,14 +140,12 @@ impl Records {
             snapshot.namespace.to_owned(),
             pod.name.to_string(),
         );
-        if snapshot.memory.unread.contains_key(&need) {
-            return Err("cannot be read for its annotations, and its record stays");
-        }
-        let Some(read) = snapshot.memory.read.get(&need) else {
-            self.unread.push(need);
-            return Err("is to be read for its annotations first");
+        let read = match self.reads.get(snapshot.memory, need, None, now) {
+            Read::Object(read) => read,
+            Read::Failed(_) => return Err("cannot be read for its annotations, and its record stays"),
+            Read::NotYet => return Err("is to be read for its annotations first"),
         };
-        let metadata = read.as_ref().and_then(|pod| pod.get("metadata"));
+        let metadata = read.and_then(|pod| pod.get("metadata"));
         let is_it = |uid: &serde_json::Value| uid.as_str() == Some(&*pod.uid);
         let Some(metadata) = metadata.filter(|metadata| metadata.get("uid").is_some_and(is_it)) else {
             return Err("is another one by now, and its record stays");
@@ -206,15 +204,6 @@ impl Records {
                 "was scaled in and is gone: its record is dropped".to_owned()
             });
         }
-    }
-
-    /// At most so many pods are read by one reconcile.
-    pub(super) fn needs(&mut self, explain: Explain) -> Vec<Need> {
-        let mut needs = std::mem::take(&mut self.unread);
-        if explain == Explain::No {
-            needs.truncate(READS);
-        }
-        needs
     }
 }
 

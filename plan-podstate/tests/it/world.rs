@@ -1,6 +1,9 @@
 //! Nodes, workloads, their pods and PersistentPodStates in one namespace, and a server that carries plans out.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use kruise_api::persistentpodstate::PersistentPodState;
@@ -41,6 +44,8 @@ pub(crate) struct World {
     pub(crate) reads: usize,
     /// The pods cannot be read, and why.
     pub(crate) hides: Option<String>,
+    /// Pods that can be read all the same.
+    pub(crate) shown: BTreeSet<String>,
     /// Workloads that cannot be read, or not yet.
     pub(crate) known: Option<Known>,
     agenda: Agenda<String>,
@@ -79,6 +84,7 @@ impl World {
             events: Vec::new(),
             reads: 0,
             hides: None,
+            shown: BTreeSet::new(),
             known: None,
             agenda: Agenda::default(),
             version: 1,
@@ -329,14 +335,15 @@ impl World {
                 }
             })
             .collect();
-        let memory = self.memory.get(name).cloned().unwrap_or_default();
+        let mut memory = self.memory.get(name).cloned().unwrap_or_default();
         let mut reads = 0;
         let read = |need: &Need| {
             reads += 1;
-            let found = || self.pods.get(&need.target().name).cloned();
-            self.hides.clone().map_or_else(|| Ok(found()), Err)
+            let name = need.target().name;
+            let hidden = self.hides.clone().filter(|_| !self.shown.contains(&name));
+            hidden.map_or_else(|| Ok(self.pods.get(&name).cloned()), Err)
         };
-        let plan = planned(&memory, read, |memory| {
+        let plan = planned(&mut memory, self.now, read, |memory| {
             let snapshot = Snapshot {
                 namespace: NAMESPACE,
                 name,
@@ -351,6 +358,7 @@ impl World {
             reads_first(plan(&snapshot, self.now))
         });
         self.reads += reads;
+        self.memory.entry(name.to_owned()).or_default().unread = memory.unread;
         plan
     }
 

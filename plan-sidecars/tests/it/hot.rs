@@ -3,7 +3,7 @@
 use kruise_plan_kit::sidecars::names;
 use serde_json::json;
 
-use crate::world::{World, hot};
+use crate::world::{World, container, hot};
 
 fn world() -> World {
     let mut world = World::new();
@@ -178,4 +178,39 @@ fn a_pod_whose_old_twin_is_told_to_idle_takes_up_the_budget_though_it_is_not_to_
     world.settle();
     assert_eq!(world.with_image("mesh-2", "mesh:3"), ["p1"]);
     assert_eq!(twins(&world), ["mesh:empty", "mesh:2"], "it is not to follow");
+}
+
+#[test]
+fn pods_under_another_upgrade_type_are_counted_and_explained_and_keep_no_others_waiting() {
+    let cold = || container("log", "log:1");
+    let hot = || hot("log", "log:1", "empty:1");
+    for (before, after) in [(cold(), hot()), (hot(), cold())] {
+        let mut world = World::settled(0);
+        world.edit(|spec| spec["containers"] = json!([before]));
+        for name in ["a", "b"] {
+            world.add(name);
+        }
+        world.settle();
+        // The set is created again, and pods come that it injects.
+        world.edit(|spec| spec["containers"] = json!([after]));
+        for name in ["c", "d"] {
+            world.add(name);
+        }
+        // Not in service, which is no fault of the set.
+        world.pods.get_mut("a").unwrap()["status"]["conditions"] =
+            json!([{"type": "Ready", "status": "False"}]);
+        world.settle();
+        let status = &world.set["status"];
+        let counts = ["matchedPods", "updatedPods"].map(|name| status[name].as_i64().unwrap());
+        assert_eq!(counts, [4, 2], "{status}");
+        let why = world.plan().why;
+        let of_old = why
+            .iter()
+            .filter(|why| why.text.contains("under another upgradeType"));
+        let about: Vec<&str> = of_old.map(|why| &*why.about).collect();
+        assert_eq!(about, ["shop/a", "shop/b"]);
+        world.image("log:2");
+        world.settle();
+        assert_eq!(world.set["status"]["updatedPods"], 2, "the others follow");
+    }
 }

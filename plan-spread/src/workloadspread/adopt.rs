@@ -11,6 +11,7 @@ use kruise_plan_kit::{
     Intent, Need, Part, ResourceId, Step,
     fit::Placement,
     pod_writes::{Guard, patch},
+    reads::{Read, Reads},
 };
 use kruise_views::{NodeView, PodView};
 use kube_schema::{patch::strategic, table::Table};
@@ -21,8 +22,6 @@ use super::{
     snapshot::Snapshot,
 };
 
-/// Pods that one reconcile reads.
-const READS: usize = 32;
 /// How long a pod is not read again that fitted no subset.
 const UNFIT: SignedDuration = SignedDuration::from_mins(1);
 
@@ -34,13 +33,11 @@ const REQUIRED: &str =
 #[derive(Default)]
 pub(super) struct Adoptions {
     /// Pods that are to be read first: caches do not have their affinity and tolerations.
-    pub(super) needs: Vec<Need>,
-    /// Are there more of them?
-    pub(super) more: bool,
+    pub(super) reads: Reads,
     /// The write that makes a pod part of a subset, by its uid.
     pub(super) steps: BTreeMap<Box<str>, Step>,
-    /// Pods that were read and fit no subset.
-    pub(super) unfit: Vec<String>,
+    /// Keys of the attempts: pods that were read and fit no subset, and those that are written now.
+    pub(super) attempts: Vec<String>,
 }
 
 /// Finds subsets for active pods on a node, and moves them there in the groups.
@@ -89,7 +86,15 @@ impl Adoptions {
             if let Some(room) = room.get_mut(found) {
                 *room = room.saturating_sub(1);
             }
-            *place = Place::Subset(found);
+            // Whom it was refused before is in the subset once it has the annotation.
+            let key = adoption(snapshot.spread, pod);
+            let is_refused = snapshot.memory.attempts.contains_key(&key);
+            *place = if is_refused {
+                Place::Unread
+            } else {
+                Place::Subset(found)
+            };
+            self.attempts.push(key);
             if let Some(subset) = snapshot.spread.spec.subsets.get(found) {
                 let step = step(snapshot.spread, subset, pod);
                 self.steps.insert(pod.uid.clone(), step);
@@ -123,27 +128,27 @@ impl Adoptions {
         }
         let need = Need::Content(ResourceId::PODS, pod.namespace.to_string(), pod.name.to_string());
         let memory = snapshot.memory;
-        let Some(read) = memory.read.get(&need) else {
-            if !memory.unread.contains_key(&need) {
-                if self.needs.len() < READS {
-                    self.needs.push(need);
-                } else {
-                    self.more = true;
-                }
-            }
+        let tried = memory.attempts.get(&adoption(spread, pod)).copied();
+        let Read::Object(read) = self.reads.get(memory, need, tried, now) else {
             return Fit::Unread;
         };
         // It may be another pod of that name by now.
         let is_it = |full: &&Value| full.pointer("/metadata/uid").and_then(Value::as_str) == Some(&*pod.uid);
-        let Some(full) = read.as_ref().filter(is_it) else {
+        let Some(full) = read.filter(is_it) else {
+            self.attempts.push(key);
             return Fit::None;
         };
         let found = best(&spread.spec.subsets, full, &node, room);
         if found.is_none() {
-            self.unfit.push(key);
+            self.attempts.push(key);
         }
         found.map_or(Fit::None, Fit::Subset)
     }
+}
+
+/// The key of the attempts to adopt a pod.
+fn adoption(spread: &WorkloadSpread, pod: &PodView) -> String {
+    format!("adopt {} {}", pod.uid, spread.metadata.generation)
 }
 
 /// What is known of the subset of a pod.
@@ -152,7 +157,7 @@ enum Fit {
     Subset(usize),
     /// None fits, or the pod has no node.
     None,
-    /// The pod has to be read first.
+    /// The pod has to be read first, or again.
     Unread,
 }
 

@@ -95,20 +95,15 @@ fn of_target(snapshot: &Snapshot<'_>, target: &Workload, plan: &mut Plan, now: T
         return end(snapshot, &limits, BTreeMap::new(), BTreeMap::new(), plan, now);
     };
     let mut groups = groups(snapshot.spread, snapshot.pods, snapshot.before);
-    let adoptions = adopt(snapshot, &mut groups, &limits, now);
-    if !adoptions.needs.is_empty() {
-        let memory = snapshot.memory;
-        if memory.read.is_empty() && memory.unread.is_empty() {
-            // A plan with needs has no writes: the next one has them.
-            plan.needs = adoptions.needs;
-            return;
-        }
-        plan.requeue_after([AGAIN]);
+    let mut adoptions = adopt(snapshot, &mut groups, &limits, now);
+    let needs = adoptions.reads.needs(snapshot.memory, snapshot.explain);
+    if !needs.is_empty() {
+        // A plan with needs has no writes: the next one has them.
+        plan.needs = needs;
+        return;
     }
-    if adoptions.more || !snapshot.memory.unread.is_empty() {
-        plan.requeue_after([AGAIN]);
-    }
-    plan.attempts.extend(adoptions.unfit);
+    plan.requeue_after(adoptions.reads.again(AGAIN));
+    plan.attempts.extend(adoptions.attempts);
     let latest = target::latest(spec, workload, snapshot.replica_sets);
     let mut steps: BTreeMap<Box<str>, Vec<Step>> = BTreeMap::new();
     let costs = cost::costs(spec, &groups, &limits, latest.as_deref(), now);

@@ -8,7 +8,7 @@ use crate::world::{World, in_zone, subset};
 const IGNORE: &str = "workloadspread.kruise.io/ignore-patch-existing-pods-metadata";
 
 /// Pods `web-0` and so on, which run on these nodes.
-fn running(subsets: Value, nodes: &[&str]) -> World {
+pub(crate) fn running(subsets: Value, nodes: &[&str]) -> World {
     let mut world = World::of_cloneset(nodes.len().try_into().unwrap(), subsets);
     for (index, node) in nodes.iter().enumerate() {
         let name = format!("web-{index}");

@@ -1,8 +1,8 @@
 //! What the planner of WorkloadSpreads must do, written from the requirements and not from the planner.
 //!
-//! `world` is a small cluster: a workload, its pods, nodes, a server, and the webhook, which counts with the functions that it
-//! has in common with the controller. In `scenarios`, `existing` and `adaptive` fixed things happen. `takeover` are objects that
-//! OpenKruise stored, and `properties` are random histories.
+//! `world` is a small cluster: a workload, its pods, nodes, a server, and the webhook, which counts with the functions
+//! that it has in common with the controller. In `scenarios`, `existing`, `adaptive` and `refusals` fixed things
+//! happen. `takeover` are objects that OpenKruise stored, and `properties` are random histories.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -14,6 +14,7 @@
 mod adaptive;
 mod existing;
 mod properties;
+mod refusals;
 mod scenarios;
 mod takeover;
 mod targets;

@@ -45,6 +45,10 @@ pub(crate) struct World {
     pub(crate) events: Vec<String>,
     /// Pods that were read.
     pub(crate) reads: usize,
+    /// Pods that cannot be read.
+    pub(crate) hides: BTreeSet<String>,
+    /// Pods whose patches the server refuses.
+    pub(crate) refuses: BTreeSet<String>,
     agenda: Agenda<()>,
     version: u64,
 }
@@ -95,6 +99,8 @@ impl World {
             reports: Vec::new(),
             events: Vec::new(),
             reads: 0,
+            hides: BTreeSet::new(),
+            refuses: BTreeSet::new(),
             agenda: Agenda::default(),
             version: 1,
         }
@@ -316,9 +322,14 @@ impl World {
         let mut reads = 0;
         let read = |need: &Need| {
             reads += 1;
-            Ok(self.pods.get(&need.target().name).cloned())
+            let name = need.target().name;
+            if self.hides.contains(&name) {
+                return Err("timeout".to_owned());
+            }
+            Ok(self.pods.get(&name).cloned())
         };
-        let plan = planned(&self.memory, read, |memory| {
+        let mut memory = self.memory.clone();
+        let plan = planned(&mut memory, self.now, read, |memory| {
             let snapshot = Snapshot {
                 spread: &spread,
                 target: &target,
@@ -333,6 +344,7 @@ impl World {
             reads_first(plan(&snapshot, self.now))
         });
         self.reads += reads;
+        self.memory.unread = memory.unread;
         plan
     }
 
@@ -372,8 +384,11 @@ impl World {
     fn apply(&mut self, write: &Write) {
         let target = write.target();
         assert_eq!((target.resource, &*target.namespace), (ResourceId::PODS, "shop"));
-        let version = self.bump();
         let name = &target.name;
+        if self.refuses.contains(name) {
+            return self.written.push(format!("refused {name}"));
+        }
+        let version = self.bump();
         match write {
             Write::Patch {
                 part,

@@ -1,7 +1,7 @@
 //! Fixed things happen, and the controller runs until it has nothing to do.
 
 use kruise_api::uniteddeployment::Child;
-use kruise_plan_kit::Explain;
+use kruise_plan_kit::{Explain, Intent};
 use serde_json::{Value, json};
 
 use crate::world::{REVISION, World, subsets, template};
@@ -496,4 +496,28 @@ fn an_explanation_says_what_each_subset_has_and_is_to_have() {
     );
     assert_eq!(lines[0], expected);
     assert!(world.plan(Explain::No).why.is_empty());
+}
+
+#[test]
+fn a_stuck_pod_that_has_become_ready_meanwhile_is_not_deleted() {
+    let mut world = World::new(Child::StatefulSet, 1, &subsets(&["a"]));
+    world.broken.insert("api:bad".into());
+    world.image("api:bad");
+    world.settle();
+    world.image("api:2");
+    world.reconcile();
+    let plan = world.plan(Explain::No);
+    let steps = plan.writes.iter().flat_map(|object| &object.steps);
+    assert_eq!(
+        steps
+            .filter(|step| step.write.intent() == Intent::DeletePod)
+            .count(),
+        1
+    );
+    let (name, mut pod) = world.pods.pop_first().unwrap();
+    pod["metadata"]["resourceVersion"] = json!("999999");
+    pod["status"]["conditions"][0]["status"] = json!("True");
+    world.pods.insert(name.clone(), pod);
+    world.execute(plan);
+    assert!(world.pods.contains_key(&name));
 }

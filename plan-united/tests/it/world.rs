@@ -276,7 +276,11 @@ impl World {
                         assert_eq!(controller(&stored), "united", "{write}: only what is its own");
                         stored
                     }
-                    None if target.resource == ResourceId::PODS => self.pods.remove(&key).unwrap(),
+                    None if target.resource == ResourceId::PODS => {
+                        may_delete(&self.pods[&key], precondition)
+                            .map_err(|refused| format!("{refused:?}"))?;
+                        self.pods.remove(&key).unwrap()
+                    }
                     None => self.revisions.remove(&key).unwrap(),
                 };
                 may_delete(&stored, precondition).unwrap();

@@ -11,13 +11,15 @@ use kruise_plan_kit::{
     Batching, Body, EventNote, Explain, Intent, ObjectWrites, Owner, Phase, Plan, ResourceId, Step, Why,
     fit::Binding,
     injected::{Bug, is_injected},
-    instance, put, readiness,
+    instance,
+    newest::Newest,
+    put, readiness,
 };
 use serde_json::{Value, json};
 
 use super::{
     events,
-    places::{Counts, Places},
+    places::{Counts, Place, Places},
     snapshot::{Options, Snapshot},
 };
 use crate::json::members;
@@ -28,9 +30,10 @@ pub(super) fn create(
     owner: &Owner<'_>,
     (places, counts): (&Places<'_>, Counts),
     plan: &mut Plan,
+    newest: &Newest,
 ) {
-    let mut empty = places.empty().peekable();
-    if empty.peek().is_none() {
+    let mut empty: Vec<&Place<'_>> = places.empty().collect();
+    if empty.is_empty() {
         return;
     }
     let limit = match limit(snapshot.job, counts.desired) {
@@ -58,9 +61,13 @@ pub(super) fn create(
         owner,
         options: snapshot.options,
         taken: names.chain(foreign).collect(),
+        newest,
         base: OnceCell::new(),
     };
-    for (index, place) in empty.enumerate() {
+    // A node whose pod the server refuses keeps no other one waiting.
+    let refused = &snapshot.memory.refused_names;
+    empty.sort_by_key(|place| !refused.is_empty() && refused.contains(&new_pods.name(place.name)));
+    for (index, place) in empty.into_iter().enumerate() {
         if index < room {
             plan.writes.push(new_pods.create(place.name));
         } else if snapshot.explain == Explain::No {
@@ -88,15 +95,23 @@ struct NewPods<'p> {
     options: Options,
     /// Names that pods have, or were given.
     taken: BTreeSet<String>,
+    /// The newest pod that each node had.
+    newest: &'p Newest,
     /// The pod that all new pods start from.
     base: OnceCell<Arc<Value>>,
 }
 
 impl NewPods<'_> {
+    /// The name of the next pod for a node.
+    fn name(&self, node: &str) -> String {
+        let predecessor = self.newest.get(node).map(|pod| &*pod.uid);
+        let owner = (self.owner.name, self.owner.uid);
+        instance::name_for_node(owner, (node, predecessor), &self.taken)
+    }
+
     /// Creates the pod of a node.
     fn create(&mut self, node: &str) -> ObjectWrites {
-        let owner = self.owner;
-        let name = instance::name_for_node((owner.name, owner.uid), node, &self.taken);
+        let (owner, name) = (self.owner, self.name(node));
         let binding = Binding::by_scheduler(self.options.by_scheduler);
         let base = self.base.get_or_init(|| Arc::new(self.pod(binding)));
         let body = Body {

@@ -6,6 +6,7 @@ use kruise_plan_kit::{
     injected::{Bug, is_injected},
     jobs,
     ledger::Charges,
+    newest::newest,
 };
 
 use super::{
@@ -52,6 +53,11 @@ fn act(
 ) {
     let explain = snapshot.explain;
     let is_going = snapshot.job.metadata.deletion_timestamp.is_some();
+    let of_places = places.all.iter().map(|place| {
+        let members = place.members.iter();
+        (place.name, members.map(|member| member.view))
+    });
+    let newest = newest(snapshot.memory, (owner.name, owner.uid), of_places, now);
     match course {
         // The end is stored first: a pod that made the job fail is not there any more once it is deleted.
         Course::Paused(Pause::Specified | Pause::Failure(_)) | Course::Fails(_) | Course::Completes => {}
@@ -60,17 +66,18 @@ fn act(
                 delete::running(places, charges, explain, plan);
             }
             if is_injected(Bug::EndedJobRuns) {
-                create::create(snapshot, owner, (places, counts), plan);
+                create::create(snapshot, owner, (places, counts), plan, &newest);
             }
         }
         Course::Runs => {
             let start = snapshot.job.status.start_time.unwrap_or(now);
             delete::refused(places, charges, explain, plan, (start, now));
             if !is_going {
-                create::create(snapshot, owner, (places, counts), plan);
+                create::create(snapshot, owner, (places, counts), plan, &newest);
             }
         }
     }
+    plan.newest = Some(newest);
 }
 
 /// Deletes the job when its time has come, or plans again when a time comes.

@@ -16,7 +16,9 @@ use kruise_api::{
 use kruise_plan_kit::{
     Batching, Body, Intent, ObjectWrites, Phase, ResourceId, Step,
     fit::{self, Binding},
-    instance, put, readiness,
+    instance,
+    newest::Newest,
+    put, readiness,
     rollout::Rollout,
 };
 use serde_json::{Value, json};
@@ -31,6 +33,8 @@ pub(super) struct NewPods<'p> {
     options: Options,
     /// Names that pods have, or were given.
     taken: RefCell<BTreeSet<String>>,
+    /// The newest pod that each node had.
+    newest: &'p Newest,
     /// The pod that all new pods start from.
     base: OnceCell<Arc<Value>>,
 }
@@ -41,13 +45,14 @@ impl<'p> NewPods<'p> {
         set: &'p DaemonSet,
         rollout: &'p Rollout<'p>,
         options: Options,
-        taken: BTreeSet<String>,
+        (taken, newest): (BTreeSet<String>, &'p Newest),
     ) -> Self {
         Self {
             set,
             rollout,
             options,
             taken: RefCell::new(taken),
+            newest,
             base: OnceCell::new(),
         }
     }
@@ -55,7 +60,9 @@ impl<'p> NewPods<'p> {
     /// The name of the next pod for a node.
     pub(super) fn name(&self, node: &str) -> String {
         let owner = &self.rollout.owner;
-        instance::name_for_node((owner.name, owner.uid), node, &self.taken.borrow())
+        let predecessor = self.newest.get(node).map(|pod| &*pod.uid);
+        let taken = self.taken.borrow();
+        instance::name_for_node((owner.name, owner.uid), (node, predecessor), &taken)
     }
 
     /// Creates the next pod for a node.

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use jiff::SignedDuration;
-use kruise_plan_kit::{Explain, Plan, Why, fit::may_be_news};
+use kruise_plan_kit::{
+    Explain, Plan, Why,
+    fit::may_be_news,
+    injected::{Bug, is_injected},
+};
 
 use super::{
     create::NewPods,
@@ -51,7 +54,11 @@ impl Decision<'_> {
         let replaced = replaced
             .into_iter()
             .map(|place| (place, "its node has no running pod"));
-        for (place, reason) in due.chain(replaced) {
+        let mut missing: Vec<_> = due.chain(replaced).collect();
+        // A node whose pod the server refuses keeps no other one waiting.
+        let refused = &self.memory.refused_names;
+        missing.sort_by_key(|(place, _)| !refused.is_empty() && refused.contains(&new_pods.name(place.name)));
+        for (place, reason) in missing {
             self.create(new_pods, place, reason, steps, plan);
         }
         if self.rollout.explain == Explain::Yes {
@@ -132,6 +139,9 @@ impl Decision<'_> {
             } else {
                 running.push(member);
             }
+        }
+        if is_injected(Bug::SurplusKept) {
+            return false;
         }
         if self.limits.max_surge == 0 {
             for member in running.into_iter().skip(1) {
@@ -216,15 +226,9 @@ impl Decision<'_> {
         }
     }
 
-    /// How long nothing is tried after the attempts so far: a second after the first, and twice as long after each further.
+    /// How long nothing is tried after the attempts so far.
     fn back_off(&self, key: &str) -> Option<Duration> {
-        let known = self.memory.attempts.get(key)?;
-        let doublings = known.count.saturating_sub(1).min(16);
-        let interval = Duration::from_secs(1 << doublings).min(LONGEST);
-        let since = self.rollout.now.duration_since(known.last);
-        interval
-            .checked_sub(since.max(SignedDuration::ZERO).unsigned_abs())
-            .filter(|left| !left.is_zero())
+        self.memory.attempts.get(key)?.left(LONGEST, self.rollout.now)
     }
 }
 

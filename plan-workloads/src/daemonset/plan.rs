@@ -1,6 +1,6 @@
 //! The order of decisions.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use kruise_api::daemonset::DaemonSet;
@@ -9,6 +9,7 @@ use kruise_plan_kit::{
     fit::Placement,
     history::History,
     ledger::Charges,
+    newest::{Newest, newest},
     rollout::{Pod, Rollout, add_ready, refresh, unreadable},
 };
 
@@ -159,7 +160,8 @@ impl<'p> Decision<'p> {
             .map(|member| member.pod.view.name.to_string());
         let foreign = self.memory.taken_names.iter().cloned();
         let taken: BTreeSet<String> = names.chain(foreign).collect();
-        let new_pods = NewPods::new(self.set, &self.rollout, self.options, taken);
+        let newest = self.newest();
+        let new_pods = NewPods::new(self.set, &self.rollout, self.options, (taken, &newest));
         let mut steps = Steps::new(self.limits.burst);
         let withheld = self.manage(&new_pods, &mut steps, plan);
         self.update(&new_pods, &mut steps, plan);
@@ -168,6 +170,17 @@ impl<'p> Decision<'p> {
         let relabelled = self.places.relabel(hash, twins);
         add_ready(relabelled, decided, plan);
         explain::explain(self, plan);
+        plan.newest = Some(newest);
         withheld
+    }
+
+    /// The newest pod that each node had.
+    fn newest(&self) -> Arc<Newest> {
+        let owner = &self.rollout.owner;
+        let places = self.places.all.iter().map(|place| {
+            let members = place.members.iter();
+            (place.name, members.map(|member| &**member.pod.view))
+        });
+        newest(self.memory, (owner.name, owner.uid), places, self.rollout.now)
     }
 }

@@ -20,6 +20,7 @@ mod daemonset;
 mod ephemeraljob;
 mod launch;
 mod lossless;
+mod node_names;
 mod oracle;
 mod outlook;
 mod podunavailablebudget;

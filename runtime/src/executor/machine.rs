@@ -356,7 +356,7 @@ impl Run {
         self.report.expectations.extend(expectation(&step.write, stored));
         self.report.events.extend(step.done.clone());
         if let Write::Create { target, .. } = &step.write {
-            self.report.created.push(target.clone());
+            self.report.created.push((target.clone(), stored.uid.clone()));
         }
         let Some(track) = self.tracks.get_mut(index) else {
             return;

@@ -76,8 +76,8 @@ pub struct Report {
     pub holders: Vec<(String, Holder)>,
     /// Failures in the order in which they occurred.
     pub failures: Vec<Failure>,
-    /// Objects that were created or adopted.
-    pub created: Vec<Target>,
+    /// Objects that were created or adopted, with their uids.
+    pub created: Vec<(Target, String)>,
     /// Objects that must be read before the next plan.
     pub doubts: Vec<Doubt>,
     /// Copies whose contents were written, with the version that this gave them.

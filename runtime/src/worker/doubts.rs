@@ -7,10 +7,10 @@
 //! - The request to create an object may arrive after the read. Its name is kept while that is possible, and plans use it
 //!   before other names, so that the object is not created twice.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream};
-use kruise_plan_kit::{Part, Target};
+use kruise_plan_kit::{Part, ResourceId, Target};
 use kube_cache::{Expectation, ObjectKey};
 
 use super::{Controller, Reconciler};
@@ -83,7 +83,13 @@ impl<R: Reconciler> Controller<R> {
             let owner = inner.owners.entry(key.clone()).or_default();
             match (&doubt.uid, &stored) {
                 (None, None) => owner.late.may_appear(doubt.target.clone(), now),
-                (None, Some(_)) => owner.late.appeared(&doubt.target),
+                (None, Some(stored)) => {
+                    owner.late.appeared(&doubt.target);
+                    if doubt.target.resource == ResourceId::PODS {
+                        let created = Arc::make_mut(&mut owner.memory.created);
+                        created.insert(doubt.target.name.clone(), stored.uid.clone());
+                    }
+                }
                 (Some(_), _) => {}
             }
             owner.doubts.remove(&doubt);
@@ -93,10 +99,7 @@ impl<R: Reconciler> Controller<R> {
 }
 
 /// What the caches must contain after the read of an object: its version, and that an object which has left is gone.
-fn expectations(
-    doubt: &Doubt,
-    stored: Option<&Stored>,
-) -> impl Iterator<Item = Expectation<kruise_plan_kit::ResourceId>> {
+fn expectations(doubt: &Doubt, stored: Option<&Stored>) -> impl Iterator<Item = Expectation<ResourceId>> {
     let resource = doubt.target.resource;
     let version = stored.and_then(|stored| stored.version.parse().ok());
     let present = version.map(|version| Expectation::AtLeast { resource, version });

@@ -1,19 +1,24 @@
 //! Passes the results of an execution to the next plan.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use go_compat::hash::SAFE_ALPHABET;
-use kruise_plan_kit::{FailedCopy, Intent, Memory, ObjectWrites, Step, Target};
+use jiff::Timestamp;
+use kruise_plan_kit::{
+    Attempts, FailedCopy, Intent, Memory, ObjectWrites, Precondition, ResourceId, Step, Target,
+};
 
 use crate::executor::{Report, StepResult};
 
 /// What a list of writes of one object was for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Purpose {
+    /// The object.
+    target: Option<Target>,
     /// The name of the pod that it creates.
     created: Option<String>,
-    /// The copy that it writes, and what for.
-    copy: Option<(Target, Intent)>,
+    /// The copy that it writes, what for, and the version of it that this is for.
+    copy: Option<(Target, Intent, Option<String>)>,
     /// The intent of each step, and the uid of its object if that existed.
     steps: Vec<(Intent, Option<String>)>,
 }
@@ -25,8 +30,15 @@ pub(super) fn purposes(writes: &[ObjectWrites]) -> Vec<Purpose> {
         let copies = [Intent::CreateCopy, Intent::UpdateCopy, Intent::DeleteCopy];
         copies.contains(&step.write.intent())
     };
-    let copy = |step: &Step| (step.write.target().clone(), step.write.intent());
+    let copy = |step: &Step| {
+        let version = match step.write.precondition() {
+            Some(Precondition::UidAndVersion(_, version)) => Some(version.clone()),
+            _ => None,
+        };
+        (step.write.target().clone(), step.write.intent(), version)
+    };
     let purpose = |object: &ObjectWrites| Purpose {
+        target: object.steps.first().map(|step| step.write.target().clone()),
         copy: object.steps.iter().find(is_copy).map(copy),
         created: object
             .steps
@@ -38,8 +50,40 @@ pub(super) fn purposes(writes: &[ObjectWrites]) -> Vec<Purpose> {
     writes.iter().map(purpose).collect()
 }
 
-/// Largest number of pods whose refusals are remembered.
+/// Largest number of objects whose refusals are remembered.
 const REFUSED: usize = 10_000;
+
+/// So often the writes of an object are refused before plans put others first, if they do.
+const FIRST_REFUSALS: u32 = 3;
+
+/// How often in a row the server has refused writes of an object.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Refusals(BTreeMap<Target, u32>);
+
+impl Refusals {
+    /// Counts those of an execution. Returns whether one of them is so new that other objects may not have had their
+    /// turn: a plan with a limit has as many as it allows, and waits for them.
+    pub(super) fn count(&mut self, report: &Report, purposes: &[Purpose]) -> bool {
+        let mut is_new = false;
+        for (purpose, results) in purposes.iter().zip(&report.steps) {
+            let Some(target) = &purpose.target else {
+                continue;
+            };
+            let is_refused =
+                |result: &StepResult| matches!(result, StepResult::Failed(failure) if !failure.is_conflict());
+            if results.iter().any(is_refused) {
+                if self.0.len() < REFUSED || self.0.contains_key(target) {
+                    let count = self.0.entry(target.clone()).or_default();
+                    *count = count.saturating_add(1);
+                    is_new |= *count <= FIRST_REFUSALS;
+                }
+            } else if !results.iter().all(|result| matches!(result, StepResult::Skipped)) {
+                self.0.remove(target);
+            }
+        }
+        is_new
+    }
+}
 
 /// The condition that reports a failure of this kind of write: 0 is `FailedScale`, 1 `FailedUpdate`. A failure to pull
 /// images in advance blocks no pod, so only its event reports it, and nor does a failure to annotate a revision. Schedules,
@@ -91,6 +135,7 @@ pub(super) fn record(
     report: &Report,
     purposes: &[Purpose],
     is_pod: &dyn Fn(&str) -> bool,
+    now: Timestamp,
 ) -> bool {
     let errors_of = |memory: &Memory| {
         let Memory {
@@ -101,7 +146,9 @@ pub(super) fn record(
             ..
         } = memory;
         let errors = [scale_error, create_error, update_error].map(Clone::clone);
-        (errors, failed_copies.clone())
+        let copies = failed_copies.iter();
+        let copies = copies.map(|(copy, failed)| (copy.clone(), failed.message.clone()));
+        (errors, copies.collect::<BTreeMap<_, _>>())
     };
     let before = errors_of(memory);
     if report.failures.is_empty() && !report.steps.is_empty() {
@@ -149,8 +196,16 @@ pub(super) fn record(
     [memory.scale_error, memory.update_error] = errors;
     memory.create_error = create_error;
     memory.known.versions.extend(report.copied.iter().cloned());
-    memory.failed_copies = failed_copies(&memory.failed_copies, report, purposes);
+    remember_copies(memory, report, purposes, now);
+    memory.created = created_pods(report);
     before != errors_of(memory)
+}
+
+/// The pods that an execution created: their uids by name.
+fn created_pods(report: &Report) -> Arc<BTreeMap<String, String>> {
+    let created = report.created.iter();
+    let pods = created.filter(|(target, _)| target.resource == ResourceId::PODS);
+    Arc::new(pods.map(|(pod, uid)| (pod.name.clone(), uid.clone())).collect())
 }
 
 /// Is it the generated end of a name? One that ends with a number says which pod is meant.
@@ -191,28 +246,31 @@ fn same_but_for_name(before: Option<&String>, now: &str, name: Option<&str>) -> 
     before.filter(is_same).cloned().unwrap_or_else(|| now.to_owned())
 }
 
-/// The writes of copies that failed now, and those that failed before and were not tried now.
-fn failed_copies(
-    before: &BTreeMap<Target, FailedCopy>,
-    report: &Report,
-    purposes: &[Purpose],
-) -> BTreeMap<Target, FailedCopy> {
-    let mut failed = BTreeMap::new();
+/// Remembers the writes of copies that failed, until they succeed or what was refused is as it is to be without them.
+fn remember_copies(memory: &mut Memory, report: &Report, purposes: &[Purpose], now: Timestamp) {
     for (purpose, results) in purposes.iter().zip(&report.steps) {
-        let (Some((target, intent)), Some(result)) = (&purpose.copy, results.first()) else {
+        let (Some((target, intent, version)), Some(result)) = (&purpose.copy, results.first()) else {
             continue;
         };
-        let now = match result {
-            StepResult::Failed(failure) if !failure.is_conflict() => Some(FailedCopy {
-                intent: *intent,
-                message: failure.message().to_owned(),
-            }),
-            StepResult::Skipped => before.get(target).cloned(),
-            _ => None,
-        };
-        failed.extend(now.map(|now| (target.clone(), now)));
+        match result {
+            StepResult::Failed(failure) if !failure.is_conflict() => {
+                let digest = memory.known.digest.clone();
+                let before = memory.failed_copies.get(target).filter(|before| {
+                    (before.intent, &before.digest, &before.version) == (*intent, &digest, version)
+                });
+                let failed = FailedCopy {
+                    intent: *intent,
+                    message: failure.message().to_owned(),
+                    attempts: Attempts::and_now(before.map(|before| before.attempts), now),
+                    version: version.clone(),
+                    digest,
+                };
+                memory.failed_copies.insert(target.clone(), failed);
+            }
+            StepResult::Skipped => {}
+            _ => drop(memory.failed_copies.remove(target)),
+        }
     }
-    failed
 }
 
 /// Remembers the name of a pod whose creation, or what comes before it, was refused, until it was created.
@@ -244,10 +302,15 @@ pub(super) fn has_lost_races_only(report: &Report, purposes: &[Purpose]) -> bool
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use kruise_plan_kit::{Holder, Intent, Memory, ResourceId, Target};
 
-    use super::{Purpose, REFUSED, has_lost_races_only, record};
+    use super::{Purpose, REFUSED, Refusals, has_lost_races_only, record};
     use crate::executor::{Failure, Report, StatusForm, StepResult};
+
+    fn now() -> Timestamp {
+        Timestamp::from_second(1).unwrap()
+    }
 
     fn report(result: StepResult) -> Report {
         Report {
@@ -294,7 +357,7 @@ mod tests {
                 failures: vec![Failure::Refused("no".into())],
                 ..report(StepResult::Done)
             };
-            record(&mut memory, &report, &plan, &|_| true);
+            record(&mut memory, &report, &plan, &|_| true, now());
             let names: Vec<String> = memory.refused_names.iter().cloned().collect();
             (names, memory.create_error.clone())
         };
@@ -319,7 +382,7 @@ mod tests {
                 created: Some(name.to_owned()),
                 ..of(Intent::CreatePod, None)
             };
-            let news = record(&mut memory, &failed(failure), &[purpose], &|_| true);
+            let news = record(&mut memory, &failed(failure), &[purpose], &|_| true, now());
             (news, memory.scale_error.clone().unwrap())
         };
         let first = r#"Pod "web-bcdfg" is invalid: pods "web-bcdfg" want more"#;
@@ -358,7 +421,13 @@ mod tests {
             (Intent::NoteTemplate, false, false),
         ] {
             let mut memory = Memory::default();
-            record(&mut memory, &failed(refused()), &[of(intent, None)], &|_| true);
+            record(
+                &mut memory,
+                &failed(refused()),
+                &[of(intent, None)],
+                &|_| true,
+                now(),
+            );
             let reported = (memory.scale_error.is_some(), memory.update_error.is_some());
             assert_eq!(reported, (scale, update), "{intent:?}");
         }
@@ -394,7 +463,7 @@ mod tests {
             name: "reg".into(),
         };
         let plan = ["a", "b"].map(|namespace| Purpose {
-            copy: Some((copy(namespace), Intent::CreateCopy)),
+            copy: Some((copy(namespace), Intent::CreateCopy, None)),
             steps: vec![(Intent::CreateCopy, None)],
             ..Purpose::default()
         });
@@ -410,7 +479,7 @@ mod tests {
                 copied: copied.collect(),
                 ..report(StepResult::Done)
             };
-            let changed = record(&mut memory, &report, &plan, &|_| true);
+            let changed = record(&mut memory, &report, &plan, &|_| true, now());
             let failed: Vec<String> = memory
                 .failed_copies
                 .keys()
@@ -431,6 +500,37 @@ mod tests {
             run([StepResult::Done, conflict], &[("a", "8")]),
             (true, names(&[]), 1)
         );
+    }
+
+    #[test]
+    fn a_refusal_is_new_until_the_object_was_refused_often() {
+        let refused = || StepResult::Failed(Failure::Refused("no".into()));
+        let of = |name: &str| Purpose {
+            target: Some(Target {
+                resource: ResourceId::PODS,
+                namespace: "shop".into(),
+                name: name.into(),
+            }),
+            ..Purpose::default()
+        };
+        let mut refusals = Refusals::default();
+        for (name, result, is_new) in [
+            ("a", refused(), true),
+            ("a", refused(), true),
+            ("a", StepResult::Skipped, false),
+            ("a", refused(), true),
+            ("a", refused(), false),
+            ("b", refused(), true),
+            ("a", refused(), false),
+            ("a", StepResult::Done, false),
+            ("a", refused(), true),
+        ] {
+            assert_eq!(
+                refusals.count(&report(result.clone()), &[of(name)]),
+                is_new,
+                "{name} {result:?}"
+            );
+        }
     }
 
     #[test]
@@ -455,7 +555,7 @@ mod tests {
             (nothing, true),
             (report(StepResult::Done), false),
         ] {
-            record(&mut memory, &report, &[], &|_| true);
+            record(&mut memory, &report, &[], &|_| true, now());
             assert_eq!(memory.taken_names.contains("web-1"), known, "{:?}", report.steps);
             assert_eq!(memory.holders.contains_key("web-1"), known, "{:?}", report.steps);
         }
@@ -472,7 +572,7 @@ mod tests {
             (StepResult::Failed(Failure::Refused("no".into())), Some(2)),
             (StepResult::Done, None),
         ] {
-            record(&mut memory, &report(result.clone()), &step, &|_| true);
+            record(&mut memory, &report(result.clone()), &step, &|_| true, now());
             assert_eq!(memory.refused.get("uid").copied(), count, "{result:?}");
         }
     }
@@ -495,7 +595,7 @@ mod tests {
         };
         let mut memory = Memory::default();
         for times in 1..=2 {
-            record(&mut memory, &report, &plan, &|_| true);
+            record(&mut memory, &report, &plan, &|_| true, now());
             assert_eq!(
                 (memory.refused.len(), memory.refused_names.len()),
                 (REFUSED, REFUSED)
@@ -512,10 +612,10 @@ mod tests {
         let of = |uid: &str| [of(Intent::UpdateInPlace, Some(uid))];
         let mut memory = Memory::default();
         for uid in ["deleted", "kept", "no-pod"] {
-            record(&mut memory, &refused(), &of(uid), &|uid| uid != "no-pod");
+            record(&mut memory, &refused(), &of(uid), &|uid| uid != "no-pod", now());
         }
         assert_eq!(memory.refused.len(), 2);
-        record(&mut memory, &refused(), &of("kept"), &|uid| uid == "kept");
+        record(&mut memory, &refused(), &of("kept"), &|uid| uid == "kept", now());
         assert_eq!(memory.refused, [("kept".to_owned(), 2)].into());
     }
 }

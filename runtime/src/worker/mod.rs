@@ -51,7 +51,7 @@ use crate::{
     Client,
     caches::CacheView,
     events::ObjectRef,
-    executor::{self, Conditions, Doubt, Limits, Report, Run, StatusForm, StepResult},
+    executor::{self, Conditions, Doubt, Failure, Limits, Report, Run, StatusForm, StepResult},
 };
 use doubts::Late;
 use first_pass::FirstPass;
@@ -64,6 +64,10 @@ const RECHECK_EXPECTATIONS: Duration = Duration::from_secs(2);
 
 /// Pause after a lost race for a budget, whose newer version is about to arrive.
 const LOST_RACE: Duration = pace::SHORTEST;
+
+/// Shortest time until the next plan after writes of which none succeeded: what is due at once is not, as nothing came
+/// of it.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// A dry run plans an object with writes again after this long, even if nothing changes.
 const PLAN_UNWRITTEN_AGAIN: Duration = Duration::from_secs(10);
@@ -106,6 +110,7 @@ struct Owner {
     memory: Memory,
     /// The events of the last plan.
     announced: BTreeSet<Announced>,
+    refusals: memory::Refusals,
     /// Objects that must be read before the next plan.
     doubts: BTreeSet<Doubt>,
     /// Objects whose creation may still take effect.
@@ -407,7 +412,7 @@ impl<R: Reconciler> Controller<R> {
             ..Limits::default()
         };
         let purposes = memory::purposes(&plan.writes);
-        let (attempts, known) = (plan.attempts, plan.known);
+        let (attempts, known, newest_pods) = (plan.attempts, plan.known, plan.newest);
         let stopping = || self.lock().phase == Phase::Stopping;
         let run = Run::new(plan.writes, limits);
         let newest = |target: &Target, uid: &str| self.settings.caches.version(target, uid);
@@ -422,6 +427,9 @@ impl<R: Reconciler> Controller<R> {
         if let Some(owner) = self.lock().owners.get_mut(key) {
             owner.memory.count(attempts, self.client.now());
             owner.memory.known = known.unwrap_or_default();
+            if let Some(newest) = newest_pods {
+                owner.memory.newest = newest;
+            }
         }
         self.settle(key, &report, &purposes, plan.requeue)
     }
@@ -498,36 +506,33 @@ impl<R: Reconciler> Controller<R> {
         }
         let owner = inner.owners.entry(key.clone()).or_default();
         owner.doubts.extend(report.doubts.iter().cloned());
-        for created in &report.created {
+        for (created, _) in &report.created {
             owner.late.appeared(created);
         }
-        let changed = memory::record(&mut owner.memory, report, purposes, &|uid| {
-            self.settings.caches.present(ResourceId::PODS, uid)
-        });
-        if let Some(after) = requeue {
+        let changed = memory::record(
+            &mut owner.memory,
+            report,
+            purposes,
+            &|uid| self.settings.caches.present(ResourceId::PODS, uid),
+            self.client.now(),
+        );
+        let is_new = owner.refusals.count(report, purposes);
+        let is_done = report.count(|result| matches!(result, StepResult::Done)) > 0;
+        if let Some(mut after) = requeue {
+            let is_vain = !is_done && !report.failures.is_empty();
+            if is_vain && after.is_zero() && !is_injected(Bug::RefusedCopiesFirst) {
+                after = AFTER_FAILURE;
+            }
             // The queue keeps the earliest time: work that is due soon does not wait for the back-off of a failed write.
             inner.queue.push_after(key.clone(), Priority::Live, after, now);
         }
         if let Some(failure) = report.most_severe_failure() {
             // Where some writes succeed, the few that fail do not add up to a long delay.
-            if report.count(|result| matches!(result, StepResult::Done)) > 0 {
+            if is_done {
                 inner.queue.forget(key);
             }
-            if memory::has_lost_races_only(report, purposes) {
-                // It is no failure, and says nothing about the next attempt. The newer budget is about to be in the cache.
-                inner.queue.forget(key);
-                inner
-                    .queue
-                    .push_after(key.clone(), Priority::Live, LOST_RACE, now);
-                return "requeue";
-            }
-            // A cache event pushes the key earlier. Without one, an early retry would fail again.
-            inner.queue.push_rate_limited(key.clone(), Priority::Live, now);
-            if failure.is_conflict() {
-                return "requeue";
-            }
-            tracing::warn!(controller = self.settings.name, namespace = %key.namespace, name = %key.name, error = failure.message(), "a write failed");
-            return "error";
+            let is_race = memory::has_lost_races_only(report, purposes);
+            return self.retry_writes(&mut inner.queue, key, failure, (is_race, is_new));
         }
         inner.queue.forget(key);
         if changed {
@@ -542,6 +547,34 @@ impl<R: Reconciler> Controller<R> {
             return "requeue_after";
         }
         "success"
+    }
+
+    /// Requeues a key with writes that have failed.
+    fn retry_writes(
+        &self,
+        queue: &mut Queue<ObjectKey>,
+        key: &ObjectKey,
+        failure: &Failure,
+        (is_race, is_new): (bool, bool),
+    ) -> &'static str {
+        let now = self.started.elapsed();
+        if is_race {
+            // It is no failure, and says nothing about the next attempt. The newer budget is about to be in the cache.
+            queue.forget(key);
+            queue.push_after(key.clone(), Priority::Live, LOST_RACE, now);
+            return "requeue";
+        }
+        // A cache event pushes the key earlier. Without one, an early retry would fail again, unless it is for other
+        // objects.
+        queue.push_rate_limited(key.clone(), Priority::Live, now);
+        if is_new {
+            queue.push_after(key.clone(), Priority::Live, AFTER_FAILURE, now);
+        }
+        if failure.is_conflict() {
+            return "requeue";
+        }
+        tracing::warn!(controller = self.settings.name, namespace = %key.namespace, name = %key.name, error = failure.message(), "a write failed");
+        "error"
     }
 }
 

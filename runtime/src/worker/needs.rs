@@ -30,6 +30,7 @@ impl<R: Reconciler> Controller<R> {
             match &outcome {
                 Outcome::Plan(plan) if !plan.needs.is_empty() => {
                     self.read(plan.needs.clone(), &mut memory).await?;
+                    self.lock().owners.entry(key.clone()).or_default().memory.unread = memory.unread.clone();
                 }
                 _ => return Ok((outcome, duration)),
             }
@@ -53,16 +54,13 @@ impl<R: Reconciler> Controller<R> {
         });
         let mut reads = stream::iter(reads).buffered(CONCURRENCY);
         while let Some((need, read)) = reads.next().await {
-            let object = match read {
-                Ok(object) => Some(object),
-                Err(error) if error.is_not_found() => None,
-                Err(error) if matches!(need, Need::Content(..)) => {
-                    memory.unread.insert(need, error.to_string());
-                    continue;
-                }
+            let read = match read {
+                Ok(object) => Ok(Some(object)),
+                Err(error) if error.is_not_found() => Ok(None),
+                Err(error) if matches!(need, Need::Content(..)) => Err(error.to_string()),
                 Err(error) => return Err(error),
             };
-            memory.read.insert(need, object);
+            memory.note(need, read, self.client.now());
         }
         Ok(())
     }

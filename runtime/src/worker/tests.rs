@@ -32,7 +32,9 @@ struct Stub {
 
 impl Reconciler for Stub {
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, _now: Timestamp) -> Outcome {
-        *self.late.lock().unwrap() = memory.late.iter().map(|late| late.name.clone()).collect();
+        if &*key.name != "unreadable" {
+            *self.late.lock().unwrap() = memory.late.iter().map(|late| late.name.clone()).collect();
+        }
         let reconciles = {
             let mut reconciles = self.reconciles.lock().unwrap();
             let reconciles = reconciles.entry(key.name.to_string()).or_default();
@@ -66,6 +68,19 @@ impl Reconciler for Stub {
                 Some(read) => self.late.lock().unwrap().push(format!("{}", read.is_some())),
                 None => plan.needs.push(need),
             }
+        } else if &*key.name == "unreadable" {
+            let need = Need::Content(ResourceId::PODS, "ns".into(), key.name.to_string());
+            if memory.has_read {
+                let unread = &memory.unread[&need];
+                let line = format!("{} {}", unread.attempts.count, memory.read.len());
+                self.late.lock().unwrap().push(line);
+                plan.requeue = Some(Duration::from_millis(1));
+            } else {
+                plan.needs.push(need);
+            }
+        } else if &*key.name == "in-vain" {
+            plan.writes.push(create(&key.name));
+            plan.requeue = Some(Duration::ZERO);
         } else if &*key.name == "refused" {
             plan.writes.push(create(&key.name));
             plan.requeue = Some(Duration::from_millis(1));
@@ -423,6 +438,26 @@ async fn work_that_is_due_does_not_wait_for_the_back_off_of_a_refused_write() {
     let bench = bench(server(403), &["refused"], Duration::from_mins(1));
     // The back-off alone doubles from 5 ms, and would take minutes for as many.
     bench.run_until(|| bench.reconciles("refused") > 15).await;
+}
+
+#[tokio::test]
+async fn work_that_is_due_at_once_waits_where_nothing_came_of_what_was_done() {
+    let bench = bench(server(403), &["in-vain"], Duration::from_mins(1));
+    let stop = tokio::time::sleep(Duration::from_millis(300));
+    bench.controller.clone().run(stop).await;
+    // The back-off doubles from 5 ms.
+    assert!(
+        (1..=8).contains(&bench.reconciles("in-vain")),
+        "{}",
+        bench.reconciles("in-vain")
+    );
+}
+
+#[tokio::test]
+async fn an_object_that_cannot_be_read_is_remembered_with_its_attempts() {
+    let bench = bench(server_with(201, 500), &["unreadable"], Duration::from_mins(1));
+    bench.run_until(|| bench.late().len() >= 3).await;
+    assert_eq!(bench.late()[2], "3 0");
 }
 
 #[tokio::test]

@@ -212,22 +212,58 @@ fn s4_8_1_a_container_is_replaced_and_three_writes_report_it() {
 }
 
 #[test]
-fn s4_8_2_without_an_order_all_are_stopped_before_any_is_ready() {
+fn s4_8_2_without_an_order_each_is_stopped_after_the_one_before_it_and_none_waits_for_readiness() {
     let mut world = with_hook(&json!({"exec": {"command": ["bye"]}}));
-    ask(&mut world, "r", &["app", "log"], &json!({}));
+    world.stopping = seconds(2);
+    ask(&mut world, "r", &["app", "log", "web"], &json!({}));
     world.run(millis(100));
-    assert_eq!(stopped(&world), ["log"], "the hook of app still runs");
-    world.run(seconds(5));
-    assert_eq!(stopped(&world), ["log", "app"]);
-    let gap = stops(&world)[1].0 - stops(&world)[0].0;
-    assert!((3.9..4.1).contains(&gap), "both began at the same time: {gap}");
-    replace(&mut world, "r", "app");
-    world.run(seconds(1));
-    assert_eq!(phase(&world, "r"), "Recreating");
-    start(&mut world, "log");
-    report(&mut world, "r", &["app", "log"]);
+    assert_eq!(
+        (hooks(&world).len(), stops(&world)),
+        (1, Vec::new()),
+        "the hook of app runs"
+    );
+    assert_eq!(state(&world, "r", "log"), is("Pending", "", false));
+    world.run(seconds(20));
+    let stops = stops(&world);
+    let order: Vec<&str> = stops.iter().map(|(_, id, _)| &**id).collect();
+    assert_eq!(order, ["app", "log", "web"]);
+    let gaps: Vec<f64> = stops.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    assert!(
+        gaps.iter().all(|gap| (2.0..3.0).contains(gap)),
+        "each after the end of the last: {gaps:?}"
+    );
+    assert_eq!(
+        state(&world, "r", "app"),
+        is("Recreating", WAITING, true),
+        "nothing was ready"
+    );
+    assert_eq!(
+        writes(&world),
+        4,
+        "what is stopped next is stored with the end of the last"
+    );
+    for name in ["app", "log", "web"] {
+        start(&mut world, name);
+    }
+    report(&mut world, "r", &["app", "log", "web"]);
     world.run(seconds(1));
     assert_eq!(phase(&world, "r"), "Completed");
+}
+
+#[test]
+fn stops_of_an_agent_before_that_stopped_side_by_side_go_on_one_after_the_other() {
+    let mut world = world();
+    world.stopping = seconds(2);
+    let mut request = request(&world, &["app", "log"], &json!({}));
+    let begun = ["app", "log"].map(|name| {
+        json!({"name": name, "phase": "Recreating", "message": format!("Stopping container containerd://{name}")})
+    });
+    request["status"] = json!({"phase": "Recreating", "containerRecreateStates": begun});
+    world.put_request("r", &request);
+    world.run(seconds(1));
+    assert_eq!(stopped(&world), ["app"]);
+    world.run(seconds(5));
+    assert_eq!(stopped(&world), ["app", "log"]);
 }
 
 #[test]

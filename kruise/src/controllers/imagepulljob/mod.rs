@@ -121,7 +121,7 @@ impl Controls for ImagePullJobs {
 }
 
 impl ImagePullJobs {
-    /// The active jobs that wait for this.
+    /// The jobs that wait for this.
     fn waiting(&self, key: &str) -> Vec<Arc<CachedPullJob>> {
         self.jobs.snapshot().by_index(&JOBS_BY_WAIT, key)
     }
@@ -153,7 +153,7 @@ impl ImagePullJobs {
 impl Reconciler for ImagePullJobs {
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
         let cached = self.jobs.snapshot().get(key);
-        // Without NodeImages there are no nodes, and jobs would end at once.
+        // Without NodeImages there are no nodes, and jobs would wait for them until their end.
         let nodes = self.served.version(ResourceId::NODE_IMAGES);
         let cached = cached.filter(|_| nodes.is_some());
         let (Some(cached), Ok(api_version)) = (cached, self.served.api_version(ResourceId::IMAGE_PULL_JOBS))

@@ -20,7 +20,7 @@ fn job(name: &str, spec: &Value, status: &Value) -> Arc<CachedPullJob> {
 }
 
 /// `all` pulls app on every node, `db` another image, `named` on n1, `pods` where web runs, with a secret, `web` on nodes of
-/// that pool; `done` has ended.
+/// that pool; `done` has ended, and keeps the copy of its secret.
 fn jobs() -> Vec<Arc<CachedPullJob>> {
     let none = json!({});
     let labels = json!({"matchLabels": {"pool": "web"}});
@@ -28,7 +28,7 @@ fn jobs() -> Vec<Arc<CachedPullJob>> {
     vec![
         job("all", &json!({"image": "app:1"}), &none),
         job("db", &json!({"image": "db:1", "selector": {}}), &none),
-        job("done", &json!({"image": "app:1"}), &ended),
+        job("done", &json!({"image": "app:1", "pullSecrets": ["reg"]}), &ended),
         job(
             "named",
             &json!({"image": "docker.io/library/app:2", "selector": {"names": ["n1"]}}),
@@ -151,10 +151,10 @@ fn secret(namespace: &str, change: impl FnOnce(&mut Value)) -> Option<Arc<kruise
 #[test]
 fn a_secret_enqueues_the_jobs_that_name_it_when_its_data_change() {
     let of = |old, new| names(keys::of_secret(&Delta { old, new }, "agents", &waiting));
-    assert_eq!(of(None, secret("shop", |_| ())), "pods");
-    assert_eq!(of(secret("shop", |_| ()), None), "pods");
+    assert_eq!(of(None, secret("shop", |_| ())), "done pods");
+    assert_eq!(of(secret("shop", |_| ()), None), "done pods");
     let data = |secret: &mut Value| secret["data"]["a"] = json!("Mg==");
-    assert_eq!(of(secret("shop", |_| ()), secret("shop", data)), "pods");
+    assert_eq!(of(secret("shop", |_| ()), secret("shop", data)), "done pods");
     let labels = |secret: &mut Value| secret["metadata"]["labels"] = json!({"a": "b"});
     assert_eq!(of(secret("shop", |_| ()), secret("shop", labels)), "");
     assert_eq!(of(None, secret("other", |_| ())), "");

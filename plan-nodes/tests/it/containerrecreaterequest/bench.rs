@@ -263,7 +263,7 @@ impl Bench {
             assert_eq!(*need, Need::Live(ResourceId::PODS, "shop".into(), POD.into()));
             Ok(self.pod.clone())
         };
-        planned(&Memory::default(), read, |memory| {
+        planned(&mut Memory::default(), self.now, read, |memory| {
             let snapshot = Snapshot {
                 request: &request,
                 pod: pod.as_deref(),

@@ -4,7 +4,8 @@
 //! to see some alone.
 //!
 //! A pod is one line: its name, which begins with that of its node, up to a dot, and words for what is special about it;
-//! without any it runs. Pods that the job creates are called `new@NODE`. Besides the words of other kinds: `unbound`: only its
+//! without any it runs. Pods that the job creates are called by their node
+//! ([`crate::node_names`]). Besides the words of other kinds: `unbound`: only its
 //! affinity names the node; `older`: its owner reference has the older version; `tolerates`: it tolerates every taint.
 
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
@@ -12,13 +13,13 @@ use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 use jiff::SignedDuration;
 use kruise_plan_kit::Explain;
 use kruise_plan_test_kit::{
-    Expected, budget, change, compare, differences, line, merge, node, node_of, pinned, set_condition,
-    spoken, strategic, text,
+    Expected, budget, change, compare, differences, line, merge, node, pinned, set_condition, spoken,
+    strategic, text,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::world::{API_VERSION, JOB_UID, World, name_of, owner};
+use super::world::{API_VERSION, JOB_UID, NAMES, World, owner};
 
 const NOW: &str = "2026-01-01T01:00:00Z";
 
@@ -176,22 +177,9 @@ fn add_pod(world: &mut World, line: &str) {
     world.pods.insert(name.to_owned(), pod);
 }
 
-/// The name of a pod that a file may call after its node.
-fn real(name: &str) -> String {
-    match name.strip_prefix("new@") {
-        Some(node) => name_of(node, 0),
-        None => name.to_owned(),
-    }
-}
-
 /// Nodes read better than hashes.
-fn with_short_names(world: &World, mut text: String) -> String {
-    let of_pods = world.pods.values().filter_map(node_of);
-    let nodes = world.nodes.keys().map(String::as_str).chain(of_pods);
-    for node in nodes {
-        text = text.replace(&name_of(node, 0), &format!("new@{node}"));
-    }
-    text
+fn with_short_names(world: &World, text: String) -> String {
+    NAMES.spoken(&world.cluster, &world.nodes, text)
 }
 
 fn happen(round: &Round, world: &mut World) {
@@ -207,17 +195,18 @@ fn happen(round: &Round, world: &mut World) {
     let at_work: Vec<String> = if all {
         world.pods.keys().cloned().collect()
     } else {
-        round.work.iter().map(|name| real(name)).collect()
+        round.work.iter().map(|name| NAMES.real(world, name)).collect()
     };
     world.work(&at_work);
     for line in &round.touch {
         let mut words = line.split_whitespace();
-        let name = real(words.next().unwrap());
+        let name = NAMES.real(world, words.next().unwrap());
         assert!(world.pods.contains_key(&name), "there is a pod {name}");
         world.touch(&name, |pod, now, _| change(pod, words, now));
     }
     for name in &round.gone {
-        assert!(world.pods.remove(&real(name)).is_some(), "there is a pod {name}");
+        let real = NAMES.real(world, name);
+        assert!(world.pods.remove(&real).is_some(), "there is a pod {name}");
     }
     world.pass(round.pass);
 }

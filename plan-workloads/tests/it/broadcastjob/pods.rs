@@ -1,10 +1,10 @@
 //! New pods, member by member.
 
-use kruise_plan_kit::{Explain, Write};
+use kruise_plan_kit::{Explain, Intent, Write};
 use kruise_plan_test_kit::{node, pinned};
 use serde_json::{Value, json};
 
-use super::world::{API_VERSION, JOB_UID, World, owner};
+use super::world::{API_VERSION, JOB_UID, NAMES, World, owner};
 
 /// The pods that a job of this template creates for these nodes.
 fn created(template: &Value, nodes: &[String], change: impl FnOnce(&mut World)) -> Vec<Value> {
@@ -88,4 +88,43 @@ fn of_the_pods_for_5000_nodes_no_two_share_a_name_or_a_node() {
         [pods.len(), distinct("/metadata/name"), distinct(node)],
         [5000; 3]
     );
+}
+
+/// The names of the pods that a plan creates.
+fn names(world: &World) -> Vec<String> {
+    let plan = world.plan(Explain::No);
+    let steps = plan.writes.iter().flat_map(|object| &object.steps);
+    let pods = steps.filter(|step| step.write.intent() == Intent::CreatePod);
+    pods.map(|step| step.write.target().name.clone()).collect()
+}
+
+#[test]
+fn no_pod_has_the_name_of_the_one_before_it() {
+    let spec = json!({"template": template()});
+    let mut world = World::new(spec, "2026-01-01T00:00:00Z".parse().unwrap());
+    world.nodes.extend([node("n1")]);
+    let mut given: Vec<String> = Vec::new();
+    for _ in 0..4 {
+        let [name] = names(&world).try_into().unwrap();
+        assert!(!given.contains(&name), "{name} after {given:?}");
+        given.push(name.clone());
+        for _ in 0..2 {
+            let plan = world.plan(Explain::No);
+            world.execute(&plan);
+        }
+        // Somebody deletes it.
+        world.pods.remove(&name);
+    }
+}
+
+#[test]
+fn nodes_whose_pods_are_refused_keep_no_others_waiting() {
+    let spec = json!({"template": template(), "parallelism": 7});
+    let mut world = World::new(spec, "2026-01-01T00:00:00Z".parse().unwrap());
+    let nodes: Vec<String> = (0..40).map(|number| format!("n{number:02}")).collect();
+    world.nodes.extend(nodes.iter().map(|line| node(line)));
+    let refused = nodes.iter().take(33).map(|node| NAMES.of(node, None));
+    world.memory.refused_names = refused.collect();
+    let others: Vec<String> = nodes.iter().skip(33).map(|node| NAMES.of(node, None)).collect();
+    assert_eq!(names(&world), others);
 }

@@ -8,11 +8,13 @@ use std::{
 
 use jiff::Timestamp;
 use kruise_api::broadcastjob::BroadcastJob;
-use kruise_plan_kit::{Explain, Plan, ResourceId, instance, ledger::Budgets};
+use kruise_plan_kit::{Explain, Plan, ResourceId, ledger::Budgets};
 use kruise_plan_test_kit::{Cluster, ReadBudgets, decode, placed, text};
 use kruise_plan_workloads::broadcastjob::{Options, Snapshot, placement, plan};
 use kruise_views::PodView;
 use serde_json::{Value, json};
+
+use crate::node_names::NodeNames;
 
 /// API version that owner references carry.
 pub(crate) const API_VERSION: &str = "apps.kruise.io/v1beta1";
@@ -46,10 +48,8 @@ pub(crate) fn owner(api_version: &str) -> Value {
            "controller": true, "blockOwnerDeletion": true})
 }
 
-/// The name of a pod of the job for a node: the first one, or one after others.
-pub(crate) fn name_of(node: &str, index: u32) -> String {
-    format!("check-{}", instance::id_for_node(JOB_UID, node, index))
-}
+/// Names of pods.
+pub(crate) const NAMES: NodeNames = NodeNames("check", JOB_UID);
 
 impl World {
     /// A world with a job of this specification and nothing else.

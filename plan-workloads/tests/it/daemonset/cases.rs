@@ -4,19 +4,19 @@
 //! some alone.
 //!
 //! A pod is one line, as for CloneSets. It is on the node that its name begins with, up to a dot. Pods that the set creates
-//! are called `new@NODE`, and `new@NODE.1` where another pod has that name. Besides: `unbound`: only its affinity names the
+//! are called by their node ([`crate::node_names`]). Besides: `unbound`: only its affinity names the
 //! node; `plain`: it lacks the gate of updates in place; `older`: its owner reference has the older version.
 
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 use kruise_plan_kit::{Explain, Intent, ObjectWrites, Phase, Write};
 use kruise_plan_test_kit::{
-    Expected, Letters, budget, change, compare, differences, line, merge, node, node_of, pinned, pod, spoken,
+    Expected, Letters, budget, change, compare, differences, line, merge, node, pinned, pod, spoken,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::world::{World, name_of, owner};
+use super::world::{NAMES, World, owner};
 
 const NOW: &str = "2026-01-01T01:00:00Z";
 
@@ -175,7 +175,7 @@ fn world(case: &Case, names: &Letters) -> World {
     }
     let taken = case.taken.iter().map(|letter| names.get(letter).1.to_owned());
     world.memory.taken_names.extend(taken);
-    let refused = case.refused.iter().map(|node| name_of(node, 0));
+    let refused = case.refused.iter().map(|node| NAMES.of(node, None));
     world.memory.refused_names.extend(refused);
     world.memory.create_error.clone_from(&case.create_error);
     world.memory.scale_error.clone_from(&case.create_error);
@@ -264,29 +264,9 @@ fn add_pods(world: &mut World, names: &Letters, lines: &[String]) {
     }
 }
 
-/// The name of a pod that a file may call after its node.
-fn real(name: &str) -> String {
-    let Some(node) = name.strip_prefix("new@") else {
-        return name.to_owned();
-    };
-    match node.split_once('.') {
-        Some((node, index)) => name_of(node, index.parse().unwrap()),
-        None => name_of(node, 0),
-    }
-}
-
 /// Nodes read better than hashes.
 fn with_short_names(world: &World, names: &Letters, text: String) -> String {
-    let mut text = names.spoken(text);
-    let of_pods = world.pods.values().filter_map(node_of).map(str::to_owned);
-    let nodes: Vec<String> = world.nodes.keys().cloned().chain(of_pods).collect();
-    for node in nodes {
-        text = text.replace(&name_of(&node, 0), &format!("new@{node}"));
-        for index in 1..3 {
-            text = text.replace(&name_of(&node, index), &format!("new@{node}.{index}"));
-        }
-    }
-    text
+    NAMES.spoken(&world.cluster, &world.nodes, names.spoken(text))
 }
 
 fn happen(round: &Round, world: &mut World, names: &Letters) {
@@ -305,12 +285,13 @@ fn happen(round: &Round, world: &mut World, names: &Letters) {
     }
     for line in &round.touch {
         let mut words = line.split_whitespace();
-        let name = real(words.next().unwrap());
+        let name = NAMES.real(world, words.next().unwrap());
         assert!(world.pods.contains_key(&name), "there is a pod {name}");
         world.touch(&name, |pod, now, _| change(pod, words, now));
     }
     for name in &round.gone {
-        assert!(world.pods.remove(&real(name)).is_some(), "there is a pod {name}");
+        let real = NAMES.real(world, name);
+        assert!(world.pods.remove(&real).is_some(), "there is a pod {name}");
     }
     add_budgets(world, &round.budgets);
     add_pods(world, names, &round.pods);
@@ -318,7 +299,7 @@ fn happen(round: &Round, world: &mut World, names: &Letters) {
     let at_work: Vec<String> = if all {
         world.pods.keys().cloned().collect()
     } else {
-        round.work.iter().map(|name| real(name)).collect()
+        round.work.iter().map(|name| NAMES.real(world, name)).collect()
     };
     world.work(&at_work);
     world.pass(round.pass);

@@ -1,10 +1,15 @@
 //! New pods, member by member.
 
-use kruise_plan_kit::{Explain, Write};
-use kruise_plan_test_kit::pinned;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use kruise_plan_kit::{Explain, Intent, Write};
+use kruise_plan_test_kit::{merge, pinned};
 use serde_json::{Value, json};
 
-use super::world::{API_VERSION, SET_UID, World};
+use super::world::{API_VERSION, NAMES, SET_UID, World};
 
 /// The pod that a set of this template creates for its only node.
 fn created(template: Value, change: impl FnOnce(&mut World)) -> Value {
@@ -111,4 +116,106 @@ fn a_template_generation_is_copied_to_the_pod() {
         world.set["metadata"]["annotations"] = json!({"deprecated.daemonset.template.generation": "3"});
     });
     assert_eq!(pod["metadata"]["labels"]["pod-template-generation"], "3");
+}
+
+/// The names of the pods that a plan creates.
+fn names(world: &World) -> Vec<String> {
+    let plan = world.plan(Explain::No);
+    let steps = plan.writes.iter().flat_map(|object| &object.steps);
+    let pods = steps.filter(|step| step.write.intent() == Intent::CreatePod);
+    pods.map(|step| step.write.target().name.clone()).collect()
+}
+
+/// A set whose revision exists, on these nodes.
+fn on(nodes: &[&str], spec: &Value) -> World {
+    let mut all = json!({"selector": {"matchLabels": {"app": "agent"}}, "template": template()});
+    merge(&mut all, spec);
+    let mut world = World::new(all, "2026-01-01T00:00:00Z".parse().unwrap());
+    for node in nodes {
+        world.join(node, json!({}), json!([]));
+    }
+    world
+}
+
+#[test]
+fn no_pod_has_the_name_of_the_one_before_it_and_a_plan_that_is_made_again_the_same() {
+    let mut world = on(&["n1"], &json!({}));
+    let mut given: Vec<String> = Vec::new();
+    for round in 0..8 {
+        let [name] = names(&world).try_into().unwrap();
+        assert_eq!(
+            names(&world),
+            [&*name],
+            "an old snapshot meets the pod that there is"
+        );
+        assert!(!given.contains(&name), "{name} after {given:?}");
+        given.push(name.clone());
+        let plan = world.plan(Explain::No);
+        world.execute(&plan);
+        if round % 2 == 0 {
+            // A plan sees it before it goes.
+            let plan = world.plan(Explain::No);
+            world.execute(&plan);
+        } else {
+            let uid = world.pods[&name]["metadata"]["uid"].as_str().unwrap().to_owned();
+            world.memory.created = Arc::new([(name.clone(), uid)].into());
+        }
+        world.pods.remove(&name);
+    }
+}
+
+#[test]
+fn a_pod_that_comes_beside_an_old_one_is_named_after_it() {
+    let surge = json!({"updateStrategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}});
+    let mut world = on(&["n1"], &surge);
+    let plan = world.plan(Explain::No);
+    world.execute(&plan);
+    let [old] = world.pods.keys().cloned().collect::<Vec<_>>().try_into().unwrap();
+    world.work(&[old.clone()]);
+    world.edit(|spec| spec["template"]["spec"]["containers"][0]["image"] = json!("agent:2"));
+    let uid = world.pods[&old]["metadata"]["uid"].as_str().unwrap().to_owned();
+    assert_eq!(names(&world), [NAMES.of("n1", Some(&uid))]);
+}
+
+#[test]
+fn nodes_whose_pods_are_refused_keep_no_others_waiting() {
+    let nodes: Vec<String> = (0..40).map(|number| format!("n{number:02}")).collect();
+    let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+    let mut world = on(&nodes, &json!({"burstReplicas": 7}));
+    let refused = nodes.iter().take(33).map(|node| NAMES.of(node, None));
+    world.memory.refused_names = refused.collect();
+    let others: Vec<String> = nodes.iter().skip(33).map(|node| NAMES.of(node, None)).collect();
+    assert_eq!(names(&world), others);
+}
+
+#[test]
+fn pods_whose_deletion_is_refused_keep_no_others_from_their_update() {
+    let nodes: Vec<String> = (0..40).map(|number| format!("n{number:02}")).collect();
+    let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+    let mut world = on(
+        &nodes,
+        &json!({"updateStrategy": {"rollingUpdate": {"maxUnavailable": 7}}}),
+    );
+    let plan = world.plan(Explain::No);
+    world.execute(&plan);
+    let all: Vec<String> = world.pods.keys().cloned().collect();
+    world.work(&all);
+    world
+        .edit(|spec| spec["template"]["spec"]["containers"][0]["env"] = json!([{"name": "A", "value": "b"}]));
+    let last = nodes.iter().rev().take(33).map(|node| NAMES.of(node, None));
+    let refused: BTreeMap<String, u32> = last
+        .map(|name| {
+            (
+                world.pods[&name]["metadata"]["uid"].as_str().unwrap().to_owned(),
+                1,
+            )
+        })
+        .collect();
+    world.memory.refused = refused;
+    let plan = world.plan(Explain::No);
+    let steps = plan.writes.iter().flat_map(|object| &object.steps);
+    let deleted = steps.filter(|step| step.write.intent() == Intent::DeletePod);
+    let deleted: BTreeSet<String> = deleted.map(|step| step.write.target().name.clone()).collect();
+    let others: BTreeSet<String> = nodes.iter().take(7).map(|node| NAMES.of(node, None)).collect();
+    assert_eq!(deleted, others);
 }

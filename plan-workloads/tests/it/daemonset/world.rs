@@ -8,11 +8,13 @@ use std::{
 
 use jiff::Timestamp;
 use kruise_api::daemonset::DaemonSet;
-use kruise_plan_kit::{Explain, Plan, ResourceId, instance, ledger::Budgets};
+use kruise_plan_kit::{Explain, Plan, ResourceId, ledger::Budgets};
 use kruise_plan_test_kit::{Cluster, ReadBudgets, decode, placed, text};
 use kruise_plan_workloads::daemonset::{Options, Snapshot, placement, plan};
 use kruise_views::{ImageJobView, PodView, RevisionView};
 use serde_json::{Value, json};
+
+use crate::node_names::NodeNames;
 
 /// API version that owner references carry.
 pub(crate) const API_VERSION: &str = "apps.kruise.io/v1beta1";
@@ -47,10 +49,8 @@ pub(crate) fn owner() -> Value {
            "controller": true, "blockOwnerDeletion": true})
 }
 
-/// The name of a pod of the set for a node: the first one, or one after others.
-pub(crate) fn name_of(node: &str, index: u32) -> String {
-    format!("agent-{}", instance::id_for_node(SET_UID, node, index))
-}
+/// Names of pods.
+pub(crate) const NAMES: NodeNames = NodeNames("agent", SET_UID);
 
 fn controller(object: &Value) -> Option<&str> {
     let owners = object["metadata"]["ownerReferences"].as_array()?;

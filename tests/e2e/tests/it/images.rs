@@ -20,7 +20,7 @@ fn until_listed(nodes: &Nodes, kubectl: &Kubectl) {
         Ok(nodes.names.iter().all(|node| image_of(kubectl, node).is_some()))
     })
     .unwrap();
-    // The manager learns of them a moment later. A job that is created before has ended, because it has no nodes.
+    // The manager learns of them a moment later. A job that is created before may end with those that it knows.
     std::thread::sleep(std::time::Duration::from_secs(1));
 }
 

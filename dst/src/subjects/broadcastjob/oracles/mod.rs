@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::start::{CONTROLLER, JOBS, Start};
 use crate::engine::oracles::{Counters, Mirror, Object, Oracles, Violation, Write};
-use crate::subjects::nodes::{Names, judge_names};
+use crate::subjects::nodes::{Names, Newest, judge_names, judge_succession};
 use crate::subjects::pod_writes;
 
 /// Least of nodes at first for a scenario to count.
@@ -23,6 +23,7 @@ const LEAST: u8 = 5;
 pub struct BroadcastJobOracles {
     start: Start,
     names: Names,
+    newest: Newest,
 }
 
 impl BroadcastJobOracles {
@@ -31,6 +32,7 @@ impl BroadcastJobOracles {
         Self {
             start,
             names: Names::new(),
+            newest: Newest::new(),
         }
     }
 }
@@ -41,7 +43,9 @@ impl Oracles for BroadcastJobOracles {
         if write.component != CONTROLLER {
             return verdict;
         }
+        let succession = judge_succession(write, mirror, &mut self.newest);
         verdict
+            .or(succession)
             .or_else(|| create::judge(write, mirror))
             .or_else(|| failure::judge_creation(write, mirror))
             .or_else(|| delete::judge(write, mirror))

@@ -120,20 +120,36 @@ fn too_early(request: &Object, now: Timestamp) -> Option<String> {
     }
 }
 
-/// A container before this one that is not dealt with, in an ordered request.
+/// What another container is still to go through before this one is stopped.
 fn unordered(request: &Object, name: &str) -> Option<String> {
     let spec = &request.value()["spec"];
-    if spec["strategy"]["orderedRecreate"] != true {
-        return None;
-    }
-    let containers = spec["containers"].as_array()?.iter();
-    let mut before = containers.take_while(|one| one["name"] != *name);
-    let is_dealt_with = |one: &Value| {
+    let state_of = |one: &Value| {
         let mut states = states(request.value());
-        states.any(|state| state["name"] == one["name"] && is_final(state))
+        states.find(|state| state["name"] == one["name"])
     };
-    let open = before.find(|one| !is_dealt_with(one))?;
-    Some(format!("{name} before {} of {}", open["name"], request.name))
+    let is_ordered = spec["strategy"]["orderedRecreate"] == true;
+    let is_dealt_with = |one: &Value| {
+        state_of(one).is_some_and(|state| {
+            let is_untouched = state["phase"] == "Pending" && state["message"].as_str().unwrap_or("") == "";
+            is_final(state) || (!is_ordered && !is_untouched)
+        })
+    };
+    let containers = spec["containers"].as_array()?;
+    let mut before = containers.iter().take_while(|one| one["name"] != *name);
+    if let Some(open) = before.find(|one| !is_dealt_with(one)) {
+        return Some(format!("{name} before {} of {}", open["name"], request.name));
+    }
+    let is_being_stopped = |one: &&Value| {
+        let state = state_of(one).filter(|state| !is_final(state) && state["isKilled"] != true);
+        let message = state.and_then(|state| state["message"].as_str());
+        message.is_some_and(|message| message.starts_with("Stopping container "))
+    };
+    let mut others = containers.iter().filter(|one| one["name"] != *name);
+    let other = others.find(is_being_stopped)?;
+    Some(format!(
+        "{name} while {} of {} is being stopped",
+        other["name"], request.name
+    ))
 }
 
 /// Is a container dealt with?

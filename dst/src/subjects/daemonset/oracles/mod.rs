@@ -22,7 +22,7 @@ use spec::Spec;
 use super::start::{CONTROLLER, DAEMONSETS, Start};
 use crate::engine::oracles::{Counters, Mirror, NODES, Object, Oracles, PODS, Violation, Write};
 use crate::subjects::labels::REVISION;
-use crate::subjects::nodes::{Names, created, judge_names};
+use crate::subjects::nodes::{Names, Newest, created, judge_names, judge_succession};
 use crate::subjects::pod_writes;
 
 /// Least of nodes at first for a scenario to count.
@@ -41,6 +41,7 @@ pub struct DaemonSetOracles {
     wrote: Wrote,
     created: Wrote,
     names: Names,
+    newest: Newest,
     bursts: Bursts,
 }
 
@@ -53,6 +54,7 @@ impl DaemonSetOracles {
             wrote: Wrote::new(),
             created: Wrote::new(),
             names: Names::new(),
+            newest: Newest::new(),
             bursts: Bursts::default(),
         }
     }
@@ -113,7 +115,8 @@ impl Oracles for DaemonSetOracles {
         let mut verdict =
             pod_writes::judge_pods(write, mirror, DAEMONSETS).or_else(|| report::judge(write, mirror));
         if write.component == CONTROLLER {
-            verdict = verdict.or_else(|| self.judge_pod(write, mirror));
+            let succession = judge_succession(write, mirror, &mut self.newest);
+            verdict = verdict.or(succession).or_else(|| self.judge_pod(write, mirror));
             self.remember(write, mirror);
         }
         verdict

@@ -1,8 +1,8 @@
-//! *"A copy of a secret stays as long as a job needs it."*
+//! *"A copy of a secret stays as long as a job names its original, whether that has ended or not."*
 
 use kruise_sim::Method;
 
-use super::known::{has_ended, surely_runs};
+use super::known::surely_stays;
 use crate::engine::oracles::{Mirror, Object, Violation, Write};
 use crate::subjects::imagepulljob::start::{AGENTS, JOBS, SECRETS};
 
@@ -26,7 +26,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let needing = needed_by(copy, mirror);
     let surely = needing
         .into_iter()
-        .find(|job| surely_runs(write, mirror, &job.uid));
+        .find(|job| surely_stays(write, mirror, &job.uid));
     surely.and_then(|job| {
         violation(
             "copies stay while jobs need them",
@@ -35,14 +35,12 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     })
 }
 
-/// The running jobs that a copy lists.
+/// The jobs that a copy lists.
 pub fn needed_by<'m>(copy: &Object, mirror: &'m Mirror) -> Vec<&'m Object> {
     let listed = copy.value()["metadata"]["annotations"][REFERENCES]
         .as_str()
         .unwrap_or_default();
     let names = listed.split(',').filter_map(|job| job.split_once('/'));
     let jobs = names.filter_map(|(_, name)| mirror.of(JOBS).named(name));
-    jobs.map(|job| &**job)
-        .filter(|job| !job.is_going() && !has_ended(job))
-        .collect()
+    jobs.map(|job| &**job).filter(|job| !job.is_going()).collect()
 }

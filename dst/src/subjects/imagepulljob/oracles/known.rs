@@ -19,11 +19,17 @@ pub fn believed<'m>(write: &Write<'_>, mirror: &'m Mirror, uid: &str) -> &'m [Ar
 
 /// Must the sender of a write know the job, and that it has not ended?
 pub fn surely_runs(write: &Write<'_>, mirror: &Mirror, uid: &str) -> bool {
+    let mut versions = believed(write, mirror, uid).iter();
+    surely_stays(write, mirror, uid) && versions.all(|job| !has_ended(job))
+}
+
+/// Must the sender of a write know the job, and that it is not being deleted?
+pub fn surely_stays(write: &Write<'_>, mirror: &Mirror, uid: &str) -> bool {
     let versions = believed(write, mirror, uid);
     let is_known = versions
         .first()
         .is_some_and(|first| first.version <= write.sent.floors.of(JOBS));
-    is_known && versions.iter().all(|job| !job.is_going() && !has_ended(job))
+    is_known && versions.iter().all(|job| !job.is_going())
 }
 
 /// The NodeImage before a write to it, and after.
