@@ -32,6 +32,7 @@ pub mod sidecars;
 pub mod spread;
 mod status;
 mod template;
+pub mod trial;
 pub mod workloads;
 mod write;
 

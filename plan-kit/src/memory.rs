@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::{Intent, Need, Target};
+use crate::{Intent, Need, Target, trial::Trials};
 
 /// Results of the last execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub struct Memory {
     pub attempts: BTreeMap<String, Attempts>,
     /// What the plan before this one asked to read as [`Need::Content`] and could not be read, with the error.
     pub unread: BTreeMap<Need, String>,
+    /// What the server said of new pods.
+    pub trials: Trials,
     /// Objects whose contents are known although no cache has them.
     pub known: Known,
     /// Writes of copies that the last execution could not make, by object.
