@@ -37,6 +37,7 @@ mod likeness;
 mod log;
 mod lossless;
 mod migration;
+mod mistakes;
 mod nodes;
 mod old_crd;
 mod own_nodes;
