@@ -20,6 +20,7 @@ use kruise_api::{
 };
 use kruise_plan_kit::ledger::Workload;
 use kruise_views::PodView;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::Response;
@@ -84,6 +85,13 @@ pub enum Lookup {
         plural: &'static str,
         /// The object as JSON, so that lookups have an order. Its namespace does not matter.
         object: String,
+    },
+    /// What the server finds wrong with a pod template; nothing is stored: [`LookupResult::Causes`].
+    PodTemplate {
+        /// The namespace of the object that has it; empty for one that is in none.
+        namespace: String,
+        /// The template as JSON, so that lookups have an order.
+        template: String,
     },
     /// How many dependants an object has: [`LookupResult::Count`].
     Dependants(Dependants),
@@ -189,6 +197,8 @@ pub enum LookupResult {
     Workloads(Vec<Workload>),
     /// The object does not exist, or the setting is not there.
     NotFound,
+    /// What is wrong with a pod template. Nothing if the server accepts it, and nothing without a verdict.
+    Causes(Vec<Cause>),
     /// The server would store the object.
     Accepted,
     /// The server would not store the object.
@@ -202,6 +212,17 @@ pub struct Pod {
     pub controller: Option<String>,
     /// It has a `deletionTimestamp`.
     pub deleting: bool,
+}
+
+/// One thing that a server finds wrong with a pod template.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct Cause {
+    /// The field, from the template on, such as `spec.dnsPolicy`; empty if it is the template.
+    #[serde(default)]
+    pub field: String,
+    /// What is wrong with it, in the server's words.
+    #[serde(default)]
+    pub message: String,
 }
 
 /// Why a server would not store an object.
@@ -512,6 +533,24 @@ impl<'a> Reader<'a> {
             _ => Err(lookup),
         };
         self.noted(result)
+    }
+
+    /// What the server finds wrong with a pod template of an object in this namespace; `None` while that is missing.
+    pub(crate) fn causes(&mut self, namespace: &str, template: &Value) -> Option<&'a [Cause]> {
+        let lookup = Lookup::PodTemplate {
+            namespace: namespace.to_owned(),
+            template: template.to_string(),
+        };
+        let result = self.lookups.read(lookup, |result| match result {
+            LookupResult::Causes(causes) => Some(causes.as_slice()),
+            _ => None,
+        });
+        self.noted(result).map(Option::unwrap_or_default)
+    }
+
+    /// Is everything there that was read?
+    pub(crate) fn is_complete(&self) -> bool {
+        self.missing.is_empty()
     }
 
     /// The response, unless something is missing that it depends on.

@@ -5,10 +5,14 @@ use std::{fmt::Write as _, path::PathBuf, time::Duration};
 use anyhow::Context;
 use clap::Args;
 use kruise_api::drift::{self, Advice, Difference};
+use kruise_plan_kit::ResourceId;
 use kruise_runtime::{Client, client::Source};
 use serde_json::Value;
 
-use crate::{command, manifests};
+use crate::{
+    command,
+    manifests::{self, rbac},
+};
 
 /// Path of all definitions.
 pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -50,7 +54,7 @@ pub fn run(options: &Options) -> anyhow::Result<Found> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let pairs = runtime.block_on(read_cluster(&source, ours))?;
+    let (pairs, role) = runtime.block_on(read_cluster(&source, ours))?;
     let (mut text, mut alike, mut missing) = (String::new(), 0_usize, 0_usize);
     for (ours, theirs) in &pairs {
         let name = name(ours);
@@ -72,21 +76,51 @@ pub fn run(options: &Options) -> anyhow::Result<Found> {
         "{} definitions: {alike} alike, {different} different, {missing} not installed",
         pairs.len()
     );
+    if role.as_ref().is_some_and(|role| !may_try_templates(role)) {
+        let _ = writeln!(
+            text,
+            "ClusterRole {}: lacks the right to create podtemplates, so webhooks check fewer rules of pod templates; apply the \
+             roles of this build: kruise manifests",
+            rbac::MANAGER
+        );
+    }
     Ok(Found {
         text,
         differs: alike < pairs.len(),
     })
 }
 
-/// Each of our definitions with the cluster's.
-async fn read_cluster(source: &Source, ours: Vec<Value>) -> anyhow::Result<Vec<(Value, Option<Value>)>> {
+/// Does a role let managers have the API server judge pod templates?
+fn may_try_templates(role: &Value) -> bool {
+    let rules = role.get("rules").and_then(Value::as_array);
+    let grants = |rule: &Value| {
+        let has = |list: &str, wanted: &str| {
+            let list = rule.get(list).and_then(Value::as_array).into_iter().flatten();
+            list.filter_map(Value::as_str)
+                .any(|one| one == wanted || one == "*")
+        };
+        has("apiGroups", "") && has("resources", ResourceId::POD_TEMPLATES.plural) && has("verbs", "create")
+    };
+    rules.is_some_and(|rules| rules.iter().any(grants))
+}
+
+/// Each of our definitions with the cluster's, and the managers' role if it can be read.
+async fn read_cluster(
+    source: &Source,
+    ours: Vec<Value>,
+) -> anyhow::Result<(Vec<(Value, Option<Value>)>, Option<Value>)> {
     let client = command::connect("crds", source, Duration::from_secs(30)).await?;
     let mut pairs = Vec::with_capacity(ours.len());
     for ours in ours {
         let theirs = theirs(&client, name(&ours)).await?;
         pairs.push((ours, theirs));
     }
-    Ok(pairs)
+    let role = format!(
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles/{}",
+        rbac::MANAGER
+    );
+    // A manager of one namespace has no such role, and whoever asks may not be allowed to read it.
+    Ok((pairs, client.get(&role).await.ok()))
 }
 
 async fn theirs(client: &Client, name: &str) -> anyhow::Result<Option<Value>> {
@@ -146,6 +180,22 @@ mod tests {
             })
             .collect();
         differences_text("a.b", &differences)
+    }
+
+    #[test]
+    fn the_role_of_openkruise_lacks_a_right_that_ours_has() {
+        let gates = crate::gates::Gates::parse("", "").unwrap();
+        let ours = rbac::objects("ns", &gates, &crate::profile::Profile::default(), None);
+        let role = ours
+            .iter()
+            .find(|object| object["kind"] == "ClusterRole" && object["metadata"]["name"] == rbac::MANAGER);
+        assert!(may_try_templates(role.unwrap()));
+        let rule = |verb: &str| serde_json::json!({"apiGroups": [""], "resources": ["pods", "podtemplates"], "verbs": [verb]});
+        assert!(!may_try_templates(&serde_json::json!({"rules": [rule("get")]})));
+        assert!(may_try_templates(
+            &serde_json::json!({"rules": [rule("get"), rule("*")]})
+        ));
+        assert!(!may_try_templates(&serde_json::json!({})));
     }
 
     #[test]

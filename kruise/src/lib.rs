@@ -28,6 +28,7 @@ pub mod profile;
 mod refusals;
 pub mod restart;
 mod settings;
+mod templates;
 pub mod uninstall;
 pub mod version;
 pub mod workloads;

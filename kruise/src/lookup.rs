@@ -22,13 +22,13 @@ use kruise_plan_kit::{
     sidecars::names,
     workloads::{Aspect, Known, Workload},
 };
-use kruise_runtime::{ApiError, Client};
+use kruise_runtime::{ApiError, Client, metrics::PodMetrics};
 use kruise_views::PodView;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
-use crate::{dependants, settings, workloads::Reader};
+use crate::{dependants, settings, templates::Judge, workloads::Reader};
 
 /// Versions of SidecarSet, newest first.
 const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
@@ -75,6 +75,8 @@ pub(crate) struct Server {
     namespace: String,
     /// For owners of pods. It knows the kinds that were looked up before.
     workloads: Reader,
+    /// For pod templates.
+    templates: Judge,
 }
 
 /// A cache, and a server for lookups that are not cached.
@@ -242,8 +244,17 @@ impl Server {
     pub(crate) fn new(client: Client, namespace: &str) -> Self {
         Self {
             workloads: Reader::new(client.clone(), namespace),
+            templates: Judge::new(client.clone(), namespace),
             client,
             namespace: namespace.to_owned(),
+        }
+    }
+
+    /// The same, and what becomes of pod templates is counted.
+    pub(crate) fn measured(self, metrics: PodMetrics) -> Self {
+        Self {
+            templates: self.templates.measured(metrics),
+            ..self
         }
     }
 
@@ -284,6 +295,10 @@ impl Server {
             Lookup::Dependants(wanted) => {
                 let number = dependants::count(&self.client, wanted).await;
                 Ok(LookupResult::Count(number.map_err(|error| error.to_string())))
+            }
+            Lookup::PodTemplate { namespace, template } => {
+                let causes = self.templates.causes(namespace, template).await;
+                Ok(LookupResult::Causes(causes))
             }
             Lookup::DryRunCreate { plural, object } => self.dry_run(plural, object).await,
             Lookup::Pod(name) | Lookup::LivePod(name) => {

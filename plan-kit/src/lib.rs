@@ -34,6 +34,7 @@ pub mod sidecars;
 pub mod spread;
 mod status;
 mod template;
+pub mod trial;
 pub mod workloads;
 mod write;
 

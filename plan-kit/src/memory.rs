@@ -9,7 +9,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::{Intent, Need, Target, newest::Newest};
+use crate::{Intent, Need, Target, newest::Newest, trial::Trials};
 
 /// Results of the last execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub struct Memory {
     /// What plans asked to read as [`Need::Content`] and could not be read so far. Forgotten half an hour after the
     /// last attempt.
     pub unread: BTreeMap<Need, Unread>,
+    /// What the server said of new pods.
+    pub trials: Trials,
     /// Objects whose contents are known although no cache has them.
     pub known: Known,
     /// The newest pod that each node had, as the last plan knew it.

@@ -12,6 +12,7 @@ use crate::{
     newest::Newest,
     outlook::Outlook,
     rollout::Stage,
+    trial::PodTrial,
     write::{Target, Write},
 };
 
@@ -336,18 +337,23 @@ pub enum Need {
     /// As `Live`, of an object that others can be planned without: if it cannot be read, the error is in the next plan's
     /// memory, and the reconcile goes on.
     Content(ResourceId, String, String),
+    /// Whether the server would take a pod. The answer is in [`Memory::trials`](crate::Memory::trials).
+    Trial(Box<PodTrial>),
 }
 
 impl Need {
     /// The object.
     pub fn target(&self) -> Target {
-        let (Self::Full(resource, namespace, name)
-        | Self::Live(resource, namespace, name)
-        | Self::Content(resource, namespace, name)) = self;
+        let (resource, namespace, name) = match self {
+            Self::Full(resource, namespace, name)
+            | Self::Live(resource, namespace, name)
+            | Self::Content(resource, namespace, name) => (*resource, namespace.as_str(), name.as_str()),
+            Self::Trial(trial) => (ResourceId::PODS, trial.namespace.as_str(), ""),
+        };
         Target {
-            resource: *resource,
-            namespace: namespace.clone(),
-            name: name.clone(),
+            resource,
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
         }
     }
 }

@@ -19,6 +19,8 @@ pub struct ResourceId {
 impl ResourceId {
     /// Pods.
     pub const PODS: Self = Self::core("pods");
+    /// Templates of pods.
+    pub const POD_TEMPLATES: Self = Self::core("podtemplates");
     /// Persistent volume claims.
     pub const CLAIMS: Self = Self::core("persistentvolumeclaims");
     /// ConfigMaps.

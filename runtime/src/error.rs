@@ -16,6 +16,28 @@ pub struct Status {
     pub message: String,
     /// The `Retry-After` header.
     pub retry_after: Option<Duration>,
+    /// What the response is about.
+    pub details: Details,
+}
+
+/// The details of an error response.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Details {
+    /// Name of the object; that of a new one may be generated.
+    pub name: String,
+    /// What is wrong with an object that is not valid.
+    pub causes: Vec<Cause>,
+}
+
+/// One thing that is wrong with an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Cause {
+    /// The field, such as `spec.replicas`.
+    pub field: String,
+    /// What is wrong with it.
+    pub message: String,
 }
 
 /// A failed request.
@@ -44,6 +66,8 @@ struct WireStatus {
     reason: String,
     #[serde(default)]
     message: String,
+    #[serde(default)]
+    details: Option<Details>,
 }
 
 impl ApiError {
@@ -61,6 +85,7 @@ impl ApiError {
             reason: status.reason,
             message,
             retry_after,
+            details: status.details.unwrap_or_default(),
         })
     }
 
@@ -162,6 +187,18 @@ mod tests {
         let error = ApiError::refused(502, b"<html>bad gateway</html>", None);
         assert_eq!(error.to_string(), "HTTP 502: <html>bad gateway</html>");
         assert!(error.may_have_happened() && error.is_retriable());
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_object_is_read_from_the_details() {
+        let body = br#"{"reason":"Invalid","message":"bad","details":{"name":"a-x","causes":[
+            {"reason":"FieldValueInvalid","message":"Invalid value: 1","field":"spec.x"}]}}"#;
+        let error = ApiError::refused(422, body, None);
+        let details = &error.status().unwrap().details;
+        assert_eq!((details.name.as_str(), details.causes.len()), ("a-x", 1));
+        assert_eq!(details.causes[0].field, "spec.x");
+        let bare = ApiError::refused(422, br#"{"details":null}"#, None);
+        assert_eq!(bare.status().unwrap().details, Details::default());
     }
 
     #[test]

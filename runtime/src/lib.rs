@@ -23,5 +23,5 @@ pub mod worker;
 
 pub use client::Client;
 pub use clock::Clock;
-pub use error::{ApiError, Status};
+pub use error::{ApiError, Cause, Status};
 pub use served::{NotServed, Served};

@@ -278,7 +278,7 @@ fn cause(error: &FieldError) -> Value {
     let reason = match &error.kind {
         Kind::Duplicate => "FieldValueDuplicate",
         Kind::Forbidden => "FieldValueForbidden",
-        Kind::Invalid => "FieldValueInvalid",
+        Kind::Invalid | Kind::Quoted => "FieldValueInvalid",
         Kind::NotFound => "FieldValueNotFound",
         Kind::NotSupported(_) => "FieldValueNotSupported",
         Kind::Required => "FieldValueRequired",

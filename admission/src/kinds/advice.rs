@@ -291,9 +291,12 @@ mod tests {
             warnings,
             expected.map(|path| format!("spec.containers[0].{path}: {refuses}"))
         );
-        let init =
-            json!([{"name": "i", "image": "i:1", "startupProbe": {"tcpSocket": {"port": 1, "host": "h"}}}]);
-        let warnings = warned("SidecarSet", &[("initContainers", init)]);
+        let init = json!([{"name": "i", "image": "i:1", "restartPolicy": "Always", "startupProbe": {"tcpSocket": {"port": 1, "host": "h"}}}]);
+        let changes = [
+            ("initContainers", init),
+            ("updateStrategy", json!({"type": "NotUpdate"})),
+        ];
+        let warnings = warned("SidecarSet", &changes);
         assert_eq!(warnings.len(), 1);
         assert!(warnings[0].starts_with("spec.initContainers[0].startupProbe.tcpSocket.host: "));
     }

@@ -14,7 +14,7 @@ use kube_schema::validate::{Errors, FieldError};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::{KindWebhooks, Scope, parts};
+use super::{KindWebhooks, Scope, judged, parts};
 use crate::json::{fill, made, present, text};
 use crate::workload;
 
@@ -25,6 +25,7 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     defaults,
     rules,
     advice,
+    templates: judged::of_workload,
     ..KindWebhooks::of(&kruise_api::broadcastjob::KIND)
 };
 

@@ -19,7 +19,7 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::advice::empty_hooks;
-use super::{KindWebhooks, Scope, parts};
+use super::{KindWebhooks, Scope, judged, parts};
 use crate::json::{fill, made, member, present, text};
 use crate::workload::{self, not_negative};
 
@@ -31,6 +31,7 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     defaults,
     rules,
     changes,
+    templates: judged::of_workload,
     advice: |object, _| member(object, "spec").map(empty_hooks).unwrap_or_default(),
     ..KindWebhooks::of(&kruise_api::daemonset::KIND)
 };

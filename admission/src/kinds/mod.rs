@@ -4,7 +4,8 @@
 //! review of it: it finds out whether there is something to review, makes a minimal patch, and holds nothing against an
 //! UPDATE that the stored object breaks in the same way. So what is stored stays writable, whatever rules are added.
 //!
-//! Rules about other objects come last, once the object's own are kept: they [look objects up](crate::lookup).
+//! Rules about other objects come last, once the object's own are kept: they [look objects up](crate::lookup). So does the
+//! server's own judgement of pod templates ([`judged`]).
 //!
 //! Rules read the request's own version, so that errors name the field that the client wrote. Kinds whose versions differ
 //! in more than words set `newest`: an object of the older version is converted first, and what it cannot say is judged as
@@ -19,6 +20,7 @@ mod daemonset;
 mod ephemeraljob;
 mod imagelistpulljob;
 mod imagepulljob;
+mod judged;
 mod nodeimage;
 mod parts;
 mod persistentpodstate;
@@ -41,6 +43,7 @@ use kruise_api::definition;
 use kube_schema::validate::{self, Errors, FieldError};
 use serde_json::Value;
 
+use self::judged::Template;
 pub use self::parts::wrong_types;
 pub(crate) use self::scope::Scope;
 use crate::json::text;
@@ -79,6 +82,8 @@ pub struct KindWebhooks {
     changes: fn(&mut Errors, &Value, &Value, &Scope<'_>),
     /// What is wrong with it among other objects. On UPDATE it judges only what changed.
     others: fn(&mut Errors, &Value, &Scope<'_>, &mut Reader<'_>),
+    /// Its pod templates.
+    templates: fn(&Value) -> Vec<Template>,
     /// What the author of a good object is warned of. On UPDATE, what is stored already is not repeated.
     advice: fn(&Value, &Scope<'_>) -> Vec<String>,
     /// What the author of a good object is warned of because of other objects.
@@ -131,6 +136,7 @@ impl KindWebhooks {
             rules: |_, _, _| {},
             changes: |_, _, _, _| {},
             others: |_, _, _, _| {},
+            templates: |_| Vec::new(),
             advice: |_, _| Vec::new(),
             warnings: |_, _| Vec::new(),
             copies: |_, _, _| {},
@@ -208,6 +214,10 @@ impl KindWebhooks {
         }
         let mut errors = Errors::default();
         (self.others)(&mut errors, &self.readable(new), scope, reader);
+        // The server is asked last: about objects that nothing else is wrong with.
+        if errors.0.is_empty() && reader.is_complete() {
+            judged::check(&mut errors, (self.templates)(new), scope, self.templates, reader);
+        }
         self.denied(self.codes.0, new, scope, &errors.0)
     }
 

@@ -26,10 +26,13 @@ pub const PARTITION_AVAILABLE: &str = "ProgressPartitionAvailable";
 /// Reason of [`PROGRESSING`] that is False: the deadline has passed.
 pub const DEADLINE_EXCEEDED: &str = "ProgressDeadlineExceeded";
 /// CloneSet condition: a rollout made no progress until its deadline, or for ten minutes if it has none. Its reason is
-/// [`DEADLINE_EXCEEDED`] or [`NOTHING_MOVED`]; [`INVALID_SPEC`] if no rollout is possible.
+/// [`DEADLINE_EXCEEDED`] or [`NOTHING_MOVED`]; [`PODS_REFUSED`] at once if the API server refuses the new pods;
+/// [`INVALID_SPEC`] if no rollout is possible.
 pub const STALLED: &str = "Stalled";
 /// Reason of [`STALLED`]: no progress for ten minutes, without a deadline.
 pub const NOTHING_MOVED: &str = "NothingMoved";
+/// Reason of [`STALLED`]: the API server refuses pods of the new revision, so no old one is deleted for them.
+pub const PODS_REFUSED: &str = "PodsRefused";
 /// Reason of [`STALLED`]: the specification cannot be read, and nothing is done.
 pub const INVALID_SPEC: &str = "InvalidSpec";
 /// CloneSet condition: the last attempt to create or delete pods failed.

@@ -23,7 +23,7 @@ use super::{
     faults::Faults,
     mirror::Mirror,
     oracles::Judges,
-    process::{Process, ProcessId, Sent},
+    process::{Process, ProcessId, Sent, creates_pod, is_dry_run},
     random::{Purpose, Random},
     report::{Counters, Reply, Trace, WRITES},
     resource::{PerResource, Resource},
@@ -480,13 +480,12 @@ impl State {
         self.counters.requests += u32::from(!request.path.contains("/leases"));
         self.trace
             .request(self.start.elapsed(), process, agent, request, &reply);
-        let creates = request.method == Method::Post && request.path.ends_with("/pods");
-        if self.judged == Judged::Yes && creates && (code < 300 || code == 409) {
+        if self.judged == Judged::Yes && creates_pod(request) && (code < 300 || code == 409) {
             let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
             self.judges
                 .name_is_used(body["metadata"]["name"].as_str().unwrap_or_default());
         }
-        if request.method != Method::Get && code < 300 {
+        if request.method != Method::Get && code < 300 && !is_dry_run(request) {
             let write = Write::new(process, agent, request, sent, marks, self.now(), self.judged);
             let write = write.by_clock(self.skews.get(&process).copied().unwrap_or_default());
             self.counters.wrote(&write);

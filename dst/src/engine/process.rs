@@ -265,12 +265,12 @@ impl Process {
 }
 
 /// Events, and the status of a controller's own objects, are written by tasks of their own, later than decided. The status of
-/// other objects, such as a charge, is part of the decision.
+/// other objects, such as a charge, is part of the decision. Dry runs come before it.
 fn is_of_a_plan(agent: &str, request: &Request) -> bool {
     let own = component(agent).strip_suffix("-controller");
     let is_own = own.is_none_or(|kind| request.path.contains(&format!("/{kind}s/")));
     let is_report = request.path.ends_with("/status") && is_own;
-    !(is_report || request.path.contains("/events"))
+    !(is_report || request.path.contains("/events") || is_dry_run(request))
 }
 
 /// The component of a user agent: `cloneset-controller`, `leader-election`.
@@ -278,9 +278,14 @@ pub fn component(agent: &str) -> &str {
     agent.rsplit('/').next().unwrap_or_default()
 }
 
+/// Does a request store nothing, whatever it asks for?
+pub fn is_dry_run(request: &Request) -> bool {
+    request.query.contains("dryRun=")
+}
+
 /// Does a request create a pod?
 pub fn creates_pod(request: &Request) -> bool {
-    request.method == Method::Post && request.path.ends_with("/pods")
+    request.method == Method::Post && request.path.ends_with("/pods") && !is_dry_run(request)
 }
 
 /// Uid of the controller of the pod that a request creates, empty if it has none; nothing if it creates none.

@@ -41,14 +41,18 @@ pub mod workloadspread;
 
 use go_compat::flags::Flag;
 use kruise_api::definition::Kind;
+use kruise_plan_kit::ResourceId;
 use kruise_runtime::metrics::objects::Spec;
 
 use crate::{
-    manager::{Limit, Registration},
+    manager::{Grant, Limit, Registration},
     refusals,
 };
 
 pub use webhook_caches::WebhookCaches;
+
+/// Templates of pods are created as dry runs, which is how the API server judges them.
+const TEMPLATES: Grant = Grant::on(ResourceId::POD_TEMPLATES, &["create"]).unwatched();
 
 /// All controllers, in the order in which they start.
 pub static ALL: [&Registration; 21] = [

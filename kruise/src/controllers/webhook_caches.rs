@@ -465,6 +465,7 @@ impl Cache for ReviewCache {
             | Lookup::Dependants(_)
             | Lookup::LivePod(_)
             | Lookup::Workload { .. }
+            | Lookup::PodTemplate { .. }
             | Lookup::DryRunCreate { .. } => Cached::Absent,
         }
     }

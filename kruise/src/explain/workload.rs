@@ -3,8 +3,14 @@
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use kruise_api::{condition::Condition, definition::Kind, lifecycle::Lifecycle, path::segment};
-use kruise_plan_kit::{Memory, Plan, ResourceId, Why};
+use kruise_api::{
+    condition::Condition,
+    definition::Kind,
+    lifecycle::Lifecycle,
+    names::conditions::{PODS_REFUSED, STALLED},
+    path::segment,
+};
+use kruise_plan_kit::{Memory, Plan, ResourceId, Why, trial::Trials};
 use kruise_runtime::{Served, discovery};
 use kruise_views::{ImageJobView, PodView, RevisionView};
 use serde::de::DeserializeOwned;
@@ -211,7 +217,13 @@ pub(super) fn memory_of(
         Some(message.strip_prefix(before).unwrap_or(message).to_owned())
     };
     let scale_error = error(scale, before_scale);
+    let mut conditions = conditions.iter();
+    let held = conditions.find(|condition| condition.kind == STALLED && condition.reason == PODS_REFUSED);
     Memory {
+        // The message has the revision: it counts for that one only.
+        trials: held
+            .and_then(|held| Trials::reported(&held.message))
+            .unwrap_or_default(),
         create_error: scale_error.clone(),
         scale_error,
         update_error: error(update, before_update),

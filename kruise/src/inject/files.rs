@@ -156,6 +156,7 @@ impl Cache for Files {
             | Lookup::Workload { .. }
             | Lookup::Replicas { .. }
             | Lookup::Workloads { .. }
+            | Lookup::PodTemplate { .. }
             | Lookup::DryRunCreate { .. } => Cached::Absent,
         }
     }

@@ -92,6 +92,8 @@ pub struct Grant {
     pub gates: &'static [&'static str],
     /// Where the objects are.
     pub area: Area,
+    /// Are the objects watched?
+    pub is_watched: bool,
 }
 
 /// Where the objects of a right are.
@@ -117,6 +119,16 @@ impl Grant {
             verbs,
             gates: &[],
             area: Area::Watched,
+            is_watched: true,
+        }
+    }
+
+    /// The same right, without that to watch the objects.
+    #[must_use]
+    pub const fn unwatched(self) -> Self {
+        Self {
+            is_watched: false,
+            ..self
         }
     }
 

@@ -64,7 +64,8 @@ impl Reviews {
         metrics: PodMetrics,
         effects: Effects,
     ) -> Self {
-        let server = Some(Server::new(client.clone(), &cache.namespace));
+        let server = Server::new(client.clone(), &cache.namespace);
+        let server = Some(server.measured(metrics.clone()));
         Self {
             options,
             source: LookupSource { cache, server },

@@ -17,6 +17,9 @@ use crate::settings::CONFIGURATION;
 /// Name of the manager's service account.
 pub(crate) const ACCOUNT: &str = "kruise-manager";
 
+/// Name of the role with the rights in all namespaces.
+pub(crate) const MANAGER: &str = "kruise-manager-role";
+
 /// Name of the role with the rights in the namespace of node agents.
 pub(crate) const COPIES: &str = "kruise-manager-copies-role";
 
@@ -127,7 +130,7 @@ pub(crate) struct Role<'n> {
 pub(crate) fn roles<'n>(namespace: &'n str, profile: &Profile) -> Vec<Role<'n>> {
     vec![
         Role {
-            name: "kruise-manager-role",
+            name: MANAGER,
             binding: "kruise-manager-rolebinding",
             place: Place::Cluster,
             rules: cluster_rules(profile),
@@ -357,7 +360,7 @@ impl Rights {
         let mut conditions = conditions_of(registration);
         conditions.extend(Gate::of(grant.gates));
         if grant.subresource.is_empty() {
-            if grant.area != Area::Agents {
+            if grant.is_watched && grant.area != Area::Agents {
                 self.allow(conditions.clone(), group, plural.to_owned(), READ);
             }
             self.allow(conditions, group, plural.to_owned(), grant.verbs);

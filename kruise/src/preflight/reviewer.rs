@@ -4,6 +4,7 @@
 
 use kruise_admission::{
     Lookups, Request, Response,
+    lookup::{Lookup, LookupResult},
     table::{Phase, Subject, Webhook, webhooks},
 };
 use kruise_api::definition::Kind;
@@ -16,14 +17,26 @@ use super::{
 use crate::{
     controllers,
     json::text,
-    lookup::{LookupSource, NoCache, Server},
+    lookup::{Cache, Cached, LookupSource, Server},
     manager::Config,
 };
+
+/// Nothing is cached, and no pod template is tried: that is a request to create something, if only as a dry run.
+struct Untried;
+
+impl Cache for Untried {
+    fn get(&self, lookup: &Lookup) -> Cached {
+        match lookup {
+            Lookup::PodTemplate { .. } => Cached::Found(LookupResult::Causes(Vec::new())),
+            _ => Cached::Absent,
+        }
+    }
+}
 
 /// Reviews objects as the webhooks of this build would.
 pub(super) struct Reviewer<'c> {
     config: &'c Config,
-    source: LookupSource<NoCache>,
+    source: LookupSource<Untried>,
 }
 
 impl Reviewer<'_> {
@@ -32,7 +45,7 @@ impl Reviewer<'_> {
         Reviewer {
             config,
             source: LookupSource {
-                cache: NoCache,
+                cache: Untried,
                 server: Some(Server::new(cluster.client.clone(), namespace)),
             },
         }

@@ -5,11 +5,13 @@ use serde_json::Value;
 
 use super::{Pod, Rollout};
 use crate::{
+    history::revision::Revision,
     ledger::Operation,
     lifecycle::{self, State},
     owner::Owner,
-    plan::{EventNote, FailureNote, ObjectWrites, Plan, Step},
+    plan::{EventNote, FailureNote, Need, ObjectWrites, Plan, Step},
     pod_writes::{self, Guard},
+    trial::{PodTrial, Role, Wanted},
     write::Intent,
 };
 
@@ -43,6 +45,39 @@ impl Rollout<'_> {
     /// among pods asks first; [`Rollout::remove`] and [`Rollout::recreate`] spare a pod that its budget keeps.
     pub fn may_remove(&self, pod: &Pod<'_>, plan: &mut Plan) -> bool {
         self.is_let(pod, self.removal(pod), plan)
+    }
+
+    /// May the pod be deleted, so that it comes back on the revision of this name? The server takes such pods, and its budget
+    /// lets it go. Whoever recreates a pod asks first.
+    pub fn may_recreate(&self, pod: &Pod<'_>, revision: &str, plan: &mut Plan) -> bool {
+        // A budget that is asked is charged.
+        self.is_tried(pod, revision, plan) && self.may_remove(pod, plan)
+    }
+
+    /// Does the server take pods of the revision of this name?
+    pub(super) fn is_tried(&self, pod: &Pod<'_>, revision: &str, plan: &mut Plan) -> bool {
+        let tried = self.trying.ask(&pod.view.name, revision);
+        tried.map_err(|why| self.explain(plan, pod, why)).is_ok()
+    }
+
+    /// What the plan has to know of the server first, if it is to delete a pod for the update revision; nothing else is done
+    /// before. `make` makes a pod of a revision in the place of the pod of this name.
+    pub fn trial(&self, make: impl FnOnce(&Revision, &str) -> Value) -> Option<Plan> {
+        let Wanted { role, pod } = self.trying.wanted()?;
+        let revision = match role {
+            Role::Update => &self.update,
+            Role::Control => &self.current,
+        };
+        let trial = PodTrial {
+            namespace: self.owner.namespace.to_owned(),
+            revision: self.update.name.clone(),
+            role,
+            pod: make(revision, &pod).to_string(),
+        };
+        Some(Plan {
+            needs: vec![Need::Trial(Box::new(trial))],
+            ..Plan::default()
+        })
     }
 
     /// What the removal of a pod is for its budget; `None` if nothing is to be written.

@@ -6,7 +6,8 @@
 //! 3. [`Updater`] updates pods to a revision, in place where the change allows.
 //! 4. [`interrupted`] gives pods back what an update took from them that broke off.
 //! 5. [`images`] has nodes pull images before their pods change.
-//! 6. [`Ask`] has budgets let pods become unavailable; pods that they keep are left out.
+//! 6. [`Ask`] has budgets let pods become unavailable; pods that they keep are left out. [`Trying`] has the server say whether
+//!    it takes the new pods, before the first old one is deleted for them.
 //! 7. [`progressing`] and [`stalled`] report whether the rollout gets anywhere, [`unreadable`] that there can be none;
 //!    [`Stage`] says how far it is.
 //!
@@ -44,6 +45,7 @@ use crate::{
     plan::{Explain, Plan, Step, Why},
     pod_writes::{Guard, patch},
     put, readiness,
+    trial::Trying,
     write::{Intent, Part},
 };
 
@@ -79,6 +81,8 @@ pub struct Rollout<'a> {
     pub after_deletion: &'a dyn Fn(&PodView) -> Vec<Step>,
     /// The budgets of its pods.
     pub charges: &'a dyn Ask,
+    /// Whether the server takes pods of the update revision.
+    pub trying: Trying<'a>,
     /// Is `Plan::why` wanted?
     pub explain: Explain,
     /// The instant of the plan.

@@ -5,6 +5,8 @@
 //! is done meanwhile. Attempts that fail move nothing: a set whose writes are refused is reported after ten minutes of that,
 //! too. `kruise explain` reports it when nothing has moved for as long as that, from what pods report.
 //!
+//! A rollout whose new pods the API server refuses is reported at once, with the server's words.
+//!
 //! A pod that breaks after it was in service is no rollout ([`is_arriving`]): tools take a workload with this condition for
 //! a failed one.
 
@@ -15,7 +17,7 @@ use kruise_api::{
     condition::Condition,
     names::{
         IN_PLACE_UPDATE_READY, LIFECYCLE_TIMESTAMP,
-        conditions::{DEADLINE_EXCEEDED, NOTHING_MOVED, READY, STALLED},
+        conditions::{DEADLINE_EXCEEDED, NOTHING_MOVED, PODS_REFUSED, READY, STALLED},
     },
 };
 use kruise_views::{ConditionView, PodView, Truth};
@@ -159,6 +161,9 @@ pub struct Report {
 /// left to do.
 pub fn report(rollout: &Rollout<'_>, waiting: &Waiting<'_>, all: &mut Vec<Condition>) -> Report {
     let now = rollout.now;
+    if let Some(report) = refused(rollout, waiting, all) {
+        return report;
+    }
     let watch = Watch {
         deadline: waiting.deadline,
         late: waiting.unfinished && waiting.late,
@@ -174,6 +179,26 @@ pub fn report(rollout: &Rollout<'_>, waiting: &Waiting<'_>, all: &mut Vec<Condit
             .map(|message| EventNote::new(&events::STALLED, message)),
         why: why.and_then(|watch| watch.explain(now)),
     }
+}
+
+/// The condition of a rollout that deletes no pods, because the server refuses those that would come in their place.
+fn refused(rollout: &Rollout<'_>, waiting: &Waiting<'_>, all: &mut Vec<Condition>) -> Option<Report> {
+    let is_held = rollout.strategy.held().is_some();
+    let (words, again) = rollout
+        .trying
+        .refused()
+        .filter(|_| waiting.unfinished && !is_held)?;
+    let before = conditions::get(all, STALLED).filter(|before| before.reason == PODS_REFUSED);
+    let is_news = before.is_none();
+    if before.is_none_or(|before| before.message != words) {
+        conditions::set(all, STALLED, ("True", PODS_REFUSED), words.clone(), rollout.now);
+    }
+    let explains = rollout.explain == Explain::Yes;
+    Some(Report {
+        again: Some(again),
+        news: is_news.then(|| EventNote::new(&events::STALLED, words.clone())),
+        why: explains.then(|| Why::of_set(format!("stalled: {words}"))),
+    })
 }
 
 /// What became of the condition `Stalled`.

@@ -99,11 +99,14 @@ impl<'r> Updater<'r> {
         }
     }
 
-    /// Does its budget let the pod be updated now? Whoever chooses among pods asks first; [`Updater::run`] spares those that
+    /// Does its budget let the pod be updated now, and does the server take what is to come in its place? Whoever chooses among pods asks first; [`Updater::run`] spares those that
     /// their budgets keep.
     pub fn may_update(&mut self, pod: &Pod<'_>, plan: &mut Plan) -> bool {
         let operation = self.operation(pod);
-        self.rollout.is_let(pod, operation, plan)
+        let is_recreated = !self.is_in_place(pod) && self.policy() != Policy::InPlaceOnly;
+        // A budget that is asked is charged.
+        (!is_recreated || self.rollout.is_tried(pod, &self.target.name, plan))
+            && self.rollout.is_let(pod, operation, plan)
     }
 
     /// What the update of a pod is for its budget; `None` if the pod stays in service, or nothing is to be written.

@@ -29,6 +29,9 @@ const MOST: usize = 5000;
 /// [`INSTANCE_ID`] as a JSON pointer.
 pub(super) const INSTANCE_ID_POINTER: &str = "/metadata/labels/apps.kruise.io~1cloneset-instance-id";
 
+/// The id of a pod that the server is asked about.
+const TRIAL_ID: &str = "trial";
+
 /// Makes new pods.
 pub(super) struct NewPods<'a> {
     pub(super) places: &'a Places<'a>,
@@ -87,6 +90,16 @@ impl NewPods<'_> {
             }
         })
         .collect()
+    }
+
+    /// A pod of a revision as it would be made, but without a name.
+    pub(super) fn trial(&self, rollout: &Rollout<'_>, revision: &Revision) -> Value {
+        let base = Arc::new(self.pod(rollout, revision));
+        let volumes = self.volumes.prepared();
+        let mounted = volumes.volumes(rollout.owner.name, TRIAL_ID, base.pointer("/spec/volumes"));
+        let mut set = vec![(INSTANCE_ID_POINTER, TRIAL_ID.into())];
+        set.extend(mounted.map(|volumes| ("/spec/volumes", volumes)));
+        Body { base, set }.render()
     }
 
     /// Ids that a pod or a claim of this set, in any state, or somebody else's object holds, sorted. Not those of `open`:

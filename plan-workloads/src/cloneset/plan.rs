@@ -5,6 +5,7 @@ use kruise_plan_kit::{
     Explain, Owner, Plan, Why,
     history::History,
     rollout::{Pod, Rollout, add_ready, interrupted, refresh, unreadable, updated_in_place},
+    trial::Trying,
 };
 
 use super::{
@@ -45,6 +46,8 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         reuse: spec.scale_strategy.enable_pvc_reuse,
     };
     let charges = parts::charges(snapshot, &owner, limits, now);
+    let names = [&*found.update.name, &*found.current.name].map(str::to_owned);
+    let exists = pods.iter().any(|pod| pod.updated);
     let rollout = Rollout {
         owner,
         strategy: parts::strategy(spec),
@@ -58,6 +61,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         in_place_words: updated_in_place,
         after_deletion: &|pod| places.deletions(pod),
         charges: &charges,
+        trying: Trying::new(&memory.trials, names.each_ref().map(String::as_str), exists, now),
         explain: snapshot.explain,
         now,
     };
@@ -83,6 +87,9 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         };
         let held_as_updated = snapshot.options.preparing_update_as_update;
         let counted = act(&rollout, &scaling, &pods, limits, held_as_updated, &mut plan);
+        if let Some(asks) = rollout.trial(|revision, _| scaling.new_pods.trial(&rollout, revision)) {
+            return asks;
+        }
         if rollout.explain == Explain::Yes {
             plan.outlook = outlook::of(&rollout, &pods, counted, spec.min_ready_seconds, &plan);
         }

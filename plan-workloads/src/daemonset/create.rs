@@ -19,6 +19,7 @@ use kruise_plan_kit::{
     instance,
     newest::Newest,
     put, readiness,
+    revision::Revision,
     rollout::Rollout,
 };
 use serde_json::{Value, json};
@@ -68,7 +69,7 @@ impl<'p> NewPods<'p> {
     /// Creates the next pod for a node.
     pub(super) fn create(&self, node: &str, reason: &str) -> ObjectWrites {
         let name = self.name(node);
-        let base = self.base.get_or_init(|| Arc::new(self.pod()));
+        let base = self.base.get_or_init(|| Arc::new(self.pod(&self.rollout.update)));
         let set = vec![
             ("/metadata/name", name.as_str().into()),
             self.binding().member(node),
@@ -87,16 +88,23 @@ impl<'p> NewPods<'p> {
         }
     }
 
-    /// The pod all new pods start from. The specification is the template's, but for what a daemon needs.
-    fn pod(&self) -> Value {
+    /// A pod of a revision as it would be made for a node, but without a name.
+    pub(super) fn trial(&self, revision: &Revision, node: &str) -> Value {
+        let base = Arc::new(self.pod(revision));
+        let set = vec![self.binding().member(node)];
+        Body { base, set }.render()
+    }
+
+    /// The pod that new pods of a revision start from. The specification is the template's, but for what a daemon needs.
+    fn pod(&self, revision: &Revision) -> Value {
         let rollout = self.rollout;
-        let template = &*rollout.update.template;
+        let template = &*revision.template;
         let of_template = |member: &str| template.pointer(&format!("/metadata/{member}")).cloned();
         let mut labels = members(of_template("labels"));
         if let Some(generation) = self.set.metadata.annotations.get(TEMPLATE_GENERATION) {
             labels.insert(POD_TEMPLATE_GENERATION.into(), generation.as_str().into());
         }
-        labels.insert(REVISION_HASH.into(), rollout.label_of(&rollout.update).into());
+        labels.insert(REVISION_HASH.into(), rollout.label_of(revision).into());
         let owner = &rollout.owner;
         let mut metadata = json!({
             "generateName": format!("{}-", owner.name),

@@ -10,7 +10,9 @@ use kruise_plan_kit::{
     history::History,
     ledger::Charges,
     newest::{Newest, newest},
+    revision::Revision,
     rollout::{Pod, Rollout, add_ready, refresh, unreadable},
+    trial::Trying,
 };
 
 use super::{
@@ -18,7 +20,7 @@ use super::{
     events, explain,
     limits::Limits,
     outlook, parts,
-    places::Places,
+    places::{Place, Places},
     revisions,
     snapshot::{Options, Snapshot},
     status,
@@ -73,6 +75,11 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let current = revisions::outdated(&history, &places);
     // A budget counts the pods that there are. A node whose pod is gone, or is to come, is to have one nevertheless.
     let charges = Charges::new(snapshot.budgets, now).of_workload(owner.workload(), limits.desired);
+    let current = current.unwrap_or_else(|| found.update.clone());
+    let names = [&*found.update.name, &*current.name].map(str::to_owned);
+    let exists = places
+        .members()
+        .any(|member| member.is_living() && member.pod.updated);
     let decision = Decision {
         set,
         options: snapshot.options,
@@ -85,13 +92,19 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
             budget: parts::budget(limits),
             lifecycle: spec.lifecycle.as_ref(),
             options: parts::options(snapshot.options),
-            current: current.unwrap_or_else(|| found.update.clone()),
+            current,
             update: found.update,
             history,
             deletions: &events::DELETIONS,
             in_place_words: events::updated_in_place,
             after_deletion: &|_| Vec::new(),
             charges: &charges,
+            trying: Trying::new(
+                &snapshot.memory.trials,
+                names.each_ref().map(String::as_str),
+                exists,
+                now,
+            ),
             explain: snapshot.explain,
             now,
         },
@@ -101,7 +114,15 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
     plan.writes.extend(found.object);
     plan.writes.extend(found.record);
-    let withheld = decision.act(&twins, &mut plan);
+    let newest = decision.newest();
+    let new_pods = decision.new_pods(&newest);
+    let withheld = decision.act(&new_pods, &twins, &mut plan);
+    let node_of = |pod: &str| decision.node_of(pod).unwrap_or_default();
+    let tried = |revision: &Revision, pod: &str| new_pods.trial(revision, node_of(pod));
+    if let Some(asks) = decision.rollout.trial(tried) {
+        return asks;
+    }
+    plan.newest = Some(newest.clone());
     if snapshot.explain == Explain::Yes {
         plan.outlook = outlook::of(&decision, withheld, &plan);
     }
@@ -146,31 +167,39 @@ impl<'p> Decision<'p> {
         active.map(|member| member.pod.clone())
     }
 
-    /// Decides. Returns how many nodes get no pod because of the partition.
-    fn act(&self, twins: &[String], plan: &mut Plan) -> usize {
-        let owner = &self.rollout.owner;
-        plan.writes.extend(self.places.release(owner.uid));
-        plan.writes.extend(self.places.adopt(owner));
-        let active: Vec<Pod<'_>> = self.active().collect();
-        let ready = refresh(&self.rollout, &active, plan);
-        let decided = plan.writes.len();
+    fn new_pods<'n>(&'n self, newest: &'n Newest) -> NewPods<'n> {
         let names = self
             .places
             .members()
             .map(|member| member.pod.view.name.to_string());
         let foreign = self.memory.taken_names.iter().cloned();
         let taken: BTreeSet<String> = names.chain(foreign).collect();
-        let newest = self.newest();
-        let new_pods = NewPods::new(self.set, &self.rollout, self.options, (taken, &newest));
+        NewPods::new(self.set, &self.rollout, self.options, (taken, newest))
+    }
+
+    /// The node of the pod of this name.
+    fn node_of(&self, pod: &str) -> Option<&'p str> {
+        let mut places = self.places.all.iter();
+        let has = |place: &&Place<'_>| place.members.iter().any(|member| *member.pod.view.name == *pod);
+        places.find(has).map(|place| place.name)
+    }
+
+    /// Decides. Returns how many nodes get no pod because of the partition.
+    fn act(&self, new_pods: &NewPods<'_>, twins: &[String], plan: &mut Plan) -> usize {
+        let owner = &self.rollout.owner;
+        plan.writes.extend(self.places.release(owner.uid));
+        plan.writes.extend(self.places.adopt(owner));
+        let active: Vec<Pod<'_>> = self.active().collect();
+        let ready = refresh(&self.rollout, &active, plan);
+        let decided = plan.writes.len();
         let mut steps = Steps::new(self.limits.burst);
-        let withheld = self.manage(&new_pods, &mut steps, plan);
-        self.update(&new_pods, &mut steps, plan);
+        let withheld = self.manage(new_pods, &mut steps, plan);
+        self.update(new_pods, &mut steps, plan);
         add_ready(ready, decided, plan);
         let hash = self.rollout.label_of(&self.rollout.update);
         let relabelled = self.places.relabel(hash, twins);
         add_ready(relabelled, decided, plan);
         explain::explain(self, plan);
-        plan.newest = Some(newest);
         withheld
     }
 

@@ -188,7 +188,7 @@ impl<'p> Decision<'p> {
     }
 
     /// Updates a pod in place where that is asked for and possible, or else deletes it, unless the plan does enough. False if
-    /// the budget of the pod keeps it.
+    /// its budget keeps the pod, or the server takes no successor.
     fn change<'d>(
         &'d self,
         Outdated { place, member }: Outdated<'d>,
@@ -207,7 +207,7 @@ impl<'p> Decision<'p> {
         let may_go = if in_place {
             updater.may_update(pod, plan)
         } else {
-            rollout.may_remove(pod, plan)
+            rollout.may_recreate(pod, &rollout.update.name, plan)
         };
         if !may_go {
             return false;

@@ -68,25 +68,8 @@ impl<'p> NewPods<'p> {
             (&self.rollout.update, &self.bases[1])
         };
         let base = base.get_or_init(|| Arc::new(self.pod(revision)));
-        let mut set: Vec<(&'static str, Value)> = vec![
-            ("/metadata/name", name.as_str().into()),
-            (
-                "/metadata/labels/statefulset.kubernetes.io~1pod-name",
-                name.as_str().into(),
-            ),
-            ("/spec/hostname", name.as_str().into()),
-        ];
-        if self.with_index {
-            set.push((
-                "/metadata/labels/apps.kubernetes.io~1pod-index",
-                id.as_str().into(),
-            ));
-        }
-        let volumes = self
-            .claims
-            .templates
-            .volumes(owner.name, &id, base.pointer("/spec/volumes"));
-        set.extend(volumes.map(|volumes| ("/spec/volumes", volumes)));
+        let mut set: Vec<(&'static str, Value)> = vec![("/metadata/name", name.as_str().into())];
+        set.extend(self.identity(&name, &id, base));
         let body = Body {
             base: Arc::clone(base),
             set,
@@ -105,6 +88,32 @@ impl<'p> NewPods<'p> {
             batching: Batching::SlowStart,
             ..ObjectWrites::new(Phase::Pods, steps)
         })
+    }
+
+    /// What the pod of an ordinal has of its own.
+    fn identity(&self, name: &str, id: &str, base: &Value) -> Vec<(&'static str, Value)> {
+        let mut set: Vec<(&'static str, Value)> = vec![
+            (
+                "/metadata/labels/statefulset.kubernetes.io~1pod-name",
+                name.into(),
+            ),
+            ("/spec/hostname", name.into()),
+        ];
+        if self.with_index {
+            set.push(("/metadata/labels/apps.kubernetes.io~1pod-index", id.into()));
+        }
+        let own = base.pointer("/spec/volumes");
+        let volumes = self.claims.templates.volumes(self.rollout.owner.name, id, own);
+        set.extend(volumes.map(|volumes| ("/spec/volumes", volumes)));
+        set
+    }
+
+    /// A pod of a revision as it would be made in the place of this one, but without a name.
+    pub(super) fn trial(&self, revision: &Revision, name: &str) -> Value {
+        let id = name.rsplit('-').next().unwrap_or_default();
+        let base = Arc::new(self.pod(revision));
+        let set = self.identity(name, id, &base);
+        Body { base, set }.render()
     }
 
     /// The pod all new pods of a revision start from. The specification is the template's, whole.

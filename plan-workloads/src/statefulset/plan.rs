@@ -8,7 +8,9 @@ use kruise_plan_kit::{
     Explain, Owner, Plan, Why,
     history::History,
     ledger::Charges,
+    revision::Revision,
     rollout::{Pod, Rollout, add_ready, refresh, unreadable, updated_in_place},
+    trial::Trying,
 };
 use kruise_views::PodView;
 
@@ -74,6 +76,10 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let reference = retention::owner_of(owner.api_version, owner.kind, owner.name, owner.uid);
     let owners = retention.map_or_else(Vec::new, |retention| retention.owners(&reference));
     let charges = Charges::new(snapshot.budgets, now).of_workload(owner.workload(), limits.replicas);
+    let names = [&*found.update.name, &*found.current.name].map(str::to_owned);
+    let exists = members
+        .all()
+        .any(|member| member.is_active() && member.pod.updated);
     let decision = Decision {
         set,
         options: snapshot.options,
@@ -100,6 +106,12 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
             in_place_words: updated_in_place,
             after_deletion: &|_| Vec::new(),
             charges: &charges,
+            trying: Trying::new(
+                &snapshot.memory.trials,
+                names.each_ref().map(String::as_str),
+                exists,
+                now,
+            ),
             explain: snapshot.explain,
             now,
         },
@@ -112,7 +124,12 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         let recorded = found.object.is_none();
         plan.writes.extend(found.object);
         plan.writes.extend(found.record);
-        decision.act(&mut plan);
+        let new_pods = decision.new_pods();
+        decision.act(&new_pods, &mut plan);
+        let tried = |revision: &Revision, pod: &str| new_pods.trial(revision, pod);
+        if let Some(asks) = decision.rollout.trial(tried) {
+            return asks;
+        }
         if snapshot.explain == Explain::Yes {
             plan.outlook = outlook::of(&decision, &plan);
         }
@@ -163,21 +180,24 @@ impl Decision<'_> {
         members.map(|member| member.pod.clone())
     }
 
-    fn act(&self, plan: &mut Plan) {
+    fn new_pods(&self) -> NewPods<'_> {
+        NewPods::new(
+            &self.rollout,
+            &self.claims,
+            &self.set.spec.service_name,
+            self.options.index_label,
+            self.options.pod_ready_gate,
+        )
+    }
+
+    fn act(&self, new_pods: &NewPods<'_>, plan: &mut Plan) {
         let owner = &self.rollout.owner;
         plan.writes.extend(self.members.release(owner.uid));
         plan.writes.extend(self.members.adopt(owner));
         let active: Vec<Pod<'_>> = self.active().collect();
         let ready = refresh(&self.rollout, &active, plan);
         let decided = plan.writes.len();
-        let new_pods = NewPods::new(
-            &self.rollout,
-            &self.claims,
-            &self.set.spec.service_name,
-            self.options.index_label,
-            self.options.pod_ready_gate,
-        );
-        if self.fill(&new_pods, plan) == Next::Go && self.remove_condemned(plan) == Next::Go {
+        if self.fill(new_pods, plan) == Next::Go && self.remove_condemned(plan) == Next::Go {
             self.update(plan);
         }
         self.repair(plan);

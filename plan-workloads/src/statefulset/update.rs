@@ -18,6 +18,8 @@ use super::{members::Member, plan::Decision, resize::Progress};
 const PARTITION: &str = "stays on its revision: the partition holds it";
 /// Why a pod waits that comes after one that its budget keeps.
 const KEPT: &str = "waits: a PodUnavailableBudget holds a pod that comes before it";
+/// Why a pod waits that comes after one whose successor the API server has not taken.
+const UNTRIED: &str = "waits: a pod comes before it whose successor the API server has not said to take";
 
 /// The places that are out of service.
 struct Unavailable {
@@ -287,7 +289,9 @@ impl Decision<'_> {
             // A pod that its budget keeps is waited for, but not by those that are out of service: they may be what the budget
             // waits for.
             if is_kept && !unavailable.pods.contains(&member.ordinal) {
-                self.rollout.explain(plan, &member.pod, KEPT);
+                let untried = self.rollout.trying.holds();
+                self.rollout
+                    .explain(plan, &member.pod, if untried { UNTRIED } else { KEPT });
                 continue;
             }
             if !self.may_update(&mut updater, member, plan) {
@@ -328,11 +332,12 @@ impl Decision<'_> {
         false
     }
 
-    /// Does the budget of a pod let it be updated?
+    /// May a pod be updated: does its budget let it, and does the server take what comes in its place?
     fn may_update(&self, updater: &mut Updater<'_>, member: &Member<'_>, plan: &mut Plan) -> bool {
         if self.lacks_volume(member) {
             let is_recreated = self.rollout.strategy.policy != Policy::InPlaceOnly;
-            return !is_recreated || self.rollout.may_remove(&member.pod, plan);
+            let revision = &self.rollout.update.name;
+            return !is_recreated || self.rollout.may_recreate(&member.pod, revision, plan);
         }
         updater.may_update(&member.pod, plan)
     }

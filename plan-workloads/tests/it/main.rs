@@ -31,6 +31,7 @@ mod scenario_tables;
 mod scripted;
 mod statefulset;
 mod takeover;
+mod trials;
 mod tutorial;
 mod vectors;
 mod world;

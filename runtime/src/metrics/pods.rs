@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{family::Family, histogram::Histogram},
+    metrics::{counter::Counter, family::Family, histogram::Histogram},
     registry::Registry,
 };
 
@@ -25,6 +25,12 @@ struct Step {
 #[derive(Clone, Debug)]
 pub struct PodMetrics {
     steps: Family<Step, Histogram>,
+    trials: Family<Trial, Counter>,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Trial {
+    result: &'static str,
 }
 
 fn histogram() -> Histogram {
@@ -35,6 +41,7 @@ impl PodMetrics {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let metrics = Self {
             steps: Family::new_with_constructor(histogram),
+            trials: Family::default(),
         };
         registry.register(
             "kruise_pod_webhook_step_duration_seconds",
@@ -42,7 +49,18 @@ impl PodMetrics {
              that has to be looked up first",
             metrics.steps.clone(),
         );
+        registry.register(
+            "kruise_pod_template_trials",
+            "Pod templates that the API server was asked about, by what it said: accepted or refused; forbidden and \
+             unanswered are no verdict",
+            metrics.trials.clone(),
+        );
         metrics
+    }
+
+    /// Counts a pod template that the API server was asked about.
+    pub fn tried(&self, result: &'static str) {
+        self.trials.get_or_create(&Trial { result }).inc();
     }
 
     /// Starts to measure the steps of one review.

@@ -152,7 +152,9 @@ impl<R: Reconciler> Controller<R> {
     /// The plan of an object from the caches as they are now, beside the queue; `None` if there is no such object. Nothing is
     /// read for it that the caches do not have.
     pub fn plan_now(&self, key: &ObjectKey) -> Option<Plan> {
-        match self.plan_once(key, &self.memory(key)).0 {
+        let mut memory = self.memory(key);
+        memory.trials.are_made = false;
+        match self.plan_once(key, &memory).0 {
             Outcome::Plan(plan) => Some(*plan),
             Outcome::Gone => None,
         }

@@ -11,6 +11,17 @@ fn template(of: &mut Value) {
     }
 }
 
+pub(crate) fn default_pod_template(object: &mut Value) {
+    if let Some(template) = object.get_mut("template") {
+        pod_template::default(template);
+    }
+}
+
+pub(crate) fn validate_pod_template(object: &Value) -> Vec<FieldError> {
+    let template = object.get("template").unwrap_or(&Value::Null);
+    kube_schema::validate::pod_template(template, &[], "template")
+}
+
 pub(crate) fn default_deployment(deployment: &mut Value) {
     if let Some(spec) = object(deployment, "spec") {
         fill(spec, "replicas", 1);

@@ -298,6 +298,13 @@ fn config() -> Vec<Row> {
                 prepare_update: cluster::keep_status,
                 ..Traits::PLAIN
             }),
+        row("PodTemplate", "podtemplates").traits(Traits {
+            generation: Generation::Content,
+            default: Defaults::Anywhere(workload::default_pod_template),
+            validate: workload::validate_pod_template,
+            validate_update: |new, _| workload::validate_pod_template(new),
+            ..Traits::PLAIN
+        }),
         row("LimitRange", "limitranges").short(&["limits"]).traits(UPSERT),
         row("ResourceQuota", "resourcequotas")
             .short(&["quota"])

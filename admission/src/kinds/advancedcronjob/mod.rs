@@ -18,7 +18,7 @@ use kube_schema::validate::Errors;
 use serde_json::Value;
 
 use self::templates::IMAGES;
-use super::{KindWebhooks, Scope, parts};
+use super::{KindWebhooks, Scope, judged, parts};
 use crate::json::{fill, made, member, present, text};
 use crate::workload::{self, not_negative};
 
@@ -33,6 +33,10 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     defaults,
     rules,
     changes: templates::changes,
+    templates: |object| {
+        let pods = templates::OF_PODS.into_iter();
+        pods.filter_map(|path| judged::at(object, path)).collect()
+    },
     advice: templates::advice,
     ..KindWebhooks::of(&kruise_api::advancedcronjob::KIND)
 };

@@ -13,6 +13,11 @@ use crate::{Options, workload};
 pub(super) const IMAGES: &str = "imageListPullJobTemplate";
 /// Templates that hold one of pods.
 const WITH_PODS: [&str; 2] = ["jobTemplate", "broadcastJobTemplate"];
+/// Where those are.
+pub(super) const OF_PODS: [&str; 2] = [
+    "spec.template.jobTemplate.spec.template",
+    "spec.template.broadcastJobTemplate.spec.template",
+];
 /// A job has a dash and ten digits more.
 const LONGEST_NAME: usize = 52;
 const LONGEST_PULL: i64 = 24 * 60 * 60;

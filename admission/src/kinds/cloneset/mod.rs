@@ -6,7 +6,7 @@ mod version;
 
 use kruise_api::cloneset::CloneSet;
 
-use super::{KindWebhooks, parts};
+use super::{KindWebhooks, judged, parts};
 
 pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("mcloneset.kb.io"),
@@ -22,6 +22,7 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     rules: validate::rules,
     changes: validate::changes,
     others: validate::pods_to_delete::check,
+    templates: judged::of_workload,
     advice: validate::advice,
     ..KindWebhooks::of(&kruise_api::cloneset::crd::KIND)
 };

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::judged::Template;
 use super::{KindWebhooks, Scope, parts};
 use crate::json::{integer, text};
 use crate::manifests::PODS_OF_SETS;
@@ -26,6 +27,7 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     rules: |errors, set, _| validate::rules(errors, set),
     changes: |errors, new, old, _| validate::changes(errors, new, old),
     others: validate::others::check,
+    templates: |set| vec![Template::new("", &validate::containers::pod_of(set), &[])],
     advice: |set, _| validate::containers::hosts(set),
     warnings: validate::others::warnings,
     widens: |set, scope| widening(set, scope).into_iter().collect(),

@@ -24,7 +24,7 @@ use kube_schema::validate::{self, Errors};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::{KindWebhooks, Scope, parts};
+use super::{KindWebhooks, Scope, judged, parts};
 use crate::json::{fill, items, made, member, text};
 use crate::workload::{self, not_negative};
 
@@ -38,6 +38,7 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     rules,
     changes: changes::check,
     others: classes::check,
+    templates: judged::of_workload,
     advice: strategy::advice,
     ..KindWebhooks::of(&kruise_api::statefulset::KIND)
 };

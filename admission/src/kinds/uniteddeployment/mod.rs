@@ -20,7 +20,7 @@ use kube_schema::validate::{self, Errors};
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
-use super::{KindWebhooks, Scope, parts};
+use super::{KindWebhooks, Scope, judged, parts};
 use crate::json::{fill, items, made, member, present, text};
 use crate::workload;
 
@@ -29,14 +29,15 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     validating: Some("vuniteddeployment.kb.io"),
     deletions: true,
     parts: &[
-        parts::pod_template("spec.template.statefulSetTemplate.spec.template"),
-        parts::pod_template("spec.template.advancedStatefulSetTemplate.spec.template"),
-        parts::pod_template("spec.template.cloneSetTemplate.spec.template"),
-        parts::pod_template("spec.template.deploymentTemplate.spec.template"),
+        parts::pod_template(templates::OF_PODS[0]),
+        parts::pod_template(templates::OF_PODS[1]),
+        parts::pod_template(templates::OF_PODS[2]),
+        parts::pod_template(templates::OF_PODS[3]),
     ],
     defaults,
     rules,
     changes,
+    templates: templates::of_pods,
     ..KindWebhooks::of(&kruise_api::uniteddeployment::KIND)
 };
 

@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kruise_api::meta::LabelSelector;
 use kube_schema::defaults;
+use kube_schema::patch::strategic;
+use kube_schema::table::Table;
 use kube_schema::validate::{self, Errors};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::{Scope, alike};
+use super::judged::{self, Template};
+use super::{Scope, alike, topology};
 use crate::json::{items, member, present, text};
 use crate::{Options, workload};
 
@@ -16,6 +19,14 @@ const STATEFUL_SET: &str = "statefulSetTemplate";
 const ADVANCED: &str = "advancedStatefulSetTemplate";
 const DEPLOYMENT: &str = "deploymentTemplate";
 const ALL: [&str; 4] = [STATEFUL_SET, ADVANCED, "cloneSetTemplate", DEPLOYMENT];
+
+/// Where those are that become pods.
+pub(super) const OF_PODS: [&str; 4] = [
+    "spec.template.statefulSetTemplate.spec.template",
+    "spec.template.advancedStatefulSetTemplate.spec.template",
+    "spec.template.cloneSetTemplate.spec.template",
+    "spec.template.deploymentTemplate.spec.template",
+];
 
 /// What may change of a template that stays of its kind.
 const OF_STATEFUL_SET: &[&str] = &[
@@ -36,6 +47,28 @@ pub(super) fn complete(object: &mut Value, scope: &Scope<'_>) {
         .pointer_mut("/spec/template/statefulSetTemplate/spec/volumeClaimTemplates")
         .and_then(Value::as_array_mut);
     claims.into_iter().flatten().for_each(defaults::claim);
+}
+
+/// The template of the pods, and as subsets patch it. A patch that does not fit is left to the controller, which reports it.
+pub(super) fn of_pods(object: &Value) -> Vec<Template> {
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    let table = Table::builtin();
+    // A pod template has the members of a pod that a patch is for.
+    let of_pod = table.find("core/v1.Pod");
+    let mut all = Vec::new();
+    for template in OF_PODS.iter().filter_map(|path| judged::at(object, path)) {
+        let subsets = topology::subsets(spec).iter().enumerate();
+        let patched = subsets.filter_map(|(index, subset)| {
+            let patch = member(subset, "patch")?;
+            let content = strategic(table, of_pod?, template.content.clone(), patch.clone()).ok()?;
+            let path = format!("spec.topology.subsets[{index}].patch");
+            Some(template.at(path, text(subset, "name"), content))
+        });
+        let patched: Vec<Template> = patched.collect();
+        all.push(template);
+        all.extend(patched);
+    }
+    all
 }
 
 /// Exactly one template, and what is in it. `selector` is that of the whole, if it is good.

@@ -40,6 +40,7 @@ pub static REGISTRATION: Registration = Registration::of::<CronJobs>("advancedcr
         "AdvancedCronJobs handled side by side",
     )
     .granted(&[
+        super::TEMPLATES,
         Grant::on(ResourceId::JOBS, &["create", "delete"]),
         Grant::on(ResourceId::BROADCAST_JOBS, &["create", "delete"]),
         Grant::on(ResourceId::IMAGE_LIST_PULL_JOBS, &["create", "delete"]),

@@ -57,6 +57,7 @@ pub static REGISTRATION: Registration = Registration::of::<BroadcastJobs>("broad
     )])
     .watching(&[ResourceId::NODES])
     .granted(&[
+        super::TEMPLATES,
         Grant::on(ResourceId::BROADCAST_JOBS, &["delete"]),
         Grant::on(ResourceId::PODS, &["create", "delete"]),
         budgets::READ,

@@ -47,6 +47,7 @@ pub static REGISTRATION: Registration = Registration::of::<CloneSets>("cloneset-
     )])
     .watching(&[ResourceId::NODES])
     .granted(&[
+        super::TEMPLATES,
         Grant::on(ResourceId::PODS, &["create", "patch", "delete"]),
         Grant::on(ResourceId::PODS, &["patch"]).part("status"),
         Grant::on(ResourceId::PODS, &["patch"]).part("resize"),

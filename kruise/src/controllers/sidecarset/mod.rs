@@ -46,6 +46,8 @@ pub static REGISTRATION: Registration = Registration::of::<SidecarSets>("sidecar
     .reconciles(&KIND, "sidecarset-workers", "SidecarSets handled side by side")
     .watching(&[ResourceId::NAMESPACES])
     .granted(&[
+        // A SidecarSet is in no namespace.
+        super::TEMPLATES.in_own_namespace(),
         Grant::on(ResourceId::PODS, &["patch", "delete"]),
         Grant::on(ResourceId::PODS, &["patch"]).part("status"),
         budgets::READ,

@@ -46,6 +46,7 @@ use cached::{CLAIMS_BY_SET_NAME, CLASSES, PODS_BY_SET_NAME};
 pub static REGISTRATION: Registration = Registration::of::<StatefulSets>("statefulset-controller", 3)
     .reconciles(&KIND, "statefulset-workers", "StatefulSets handled side by side")
     .granted(&[
+        super::TEMPLATES,
         Grant::on(ResourceId::PODS, &["create", "patch", "delete"]),
         Grant::on(ResourceId::PODS, &["patch"]).part("status"),
         Grant::on(ResourceId::PODS, &["patch"]).part("resize"),

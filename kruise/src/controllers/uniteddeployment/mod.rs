@@ -48,6 +48,7 @@ pub static REGISTRATION: Registration =
             "UnitedDeployments handled side by side",
         )
         .granted(&[
+            super::TEMPLATES,
             Grant::on(ResourceId::APPS_STATEFULSETS, WRITES),
             Grant::on(ResourceId::STATEFULSETS, WRITES),
             Grant::on(ResourceId::CLONESETS, WRITES),

@@ -6,8 +6,10 @@ use serde_json::Value;
 
 use super::error::{Errors, Kind};
 use super::json::{integer, items, known, member, text};
-use super::{names, resources};
+use super::{names, resources, security};
 
+const MESSAGE_POLICIES: &[&str] = &["FallbackToLogsOnError", "File"];
+const LIFECYCLE_HANDLERS: [&str; 4] = ["exec", "httpGet", "tcpSocket", "sleep"];
 const PULL_POLICIES: &[&str] = &["Always", "IfNotPresent", "Never"];
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 const PROBE_HANDLERS: [&str; 4] = ["exec", "httpGet", "tcpSocket", "grpc"];
@@ -23,11 +25,27 @@ pub(super) fn container(errors: &mut Errors, container: &Value, volumes: &BTreeS
         text(container, "imagePullPolicy"),
         PULL_POLICIES,
     );
+    errors.one_of(
+        format!("{path}.terminationMessagePolicy"),
+        text(container, "terminationMessagePolicy"),
+        MESSAGE_POLICIES,
+    );
     ports(errors, container, path);
     environment(errors, container, path);
     mounts(errors, container, volumes, path);
+    if let Some(found) = member(container, "securityContext") {
+        security::of_container(errors, found, &format!("{path}.securityContext"));
+    }
+    for name in ["postStart", "preStop"] {
+        let found = member(container, "lifecycle").and_then(|lifecycle| member(lifecycle, name));
+        if let Some(found) = found {
+            hook(errors, found, &format!("{path}.lifecycle.{name}"));
+        }
+    }
     if let Some(found) = member(container, "resources") {
-        resources::requirements(errors, found, &format!("{path}.resources"));
+        let path = format!("{path}.resources");
+        resources::requirements(errors, found, &path);
+        resources::of_container(errors, found, &path);
     }
     for (name, always_once) in [
         ("livenessProbe", true),
@@ -63,6 +81,69 @@ fn ports(errors: &mut Errors, container: &Value, path: &str) {
 fn port_number(errors: &mut Errors, number: i64, path: String) {
     if !(1..=65535).contains(&number) {
         errors.invalid(path, number, "must be between 1 and 65535, inclusive");
+    }
+}
+
+/// Under `hostNetwork` a port of the node is that of the container.
+pub(super) fn ports_of_host(errors: &mut Errors, container: &Value, path: &str) {
+    for (port, path) in items(container, "ports", path) {
+        let numbers = [integer(port, "hostPort"), integer(port, "containerPort")];
+        if let [Some(host), Some(number)] = numbers
+            && host != 0
+            && host != number
+        {
+            let detail = "must match `hostPort` when `hostNetwork` is true";
+            errors.invalid(format!("{path}.containerPort"), number, detail);
+        }
+    }
+}
+
+/// What only containers have that keep running.
+pub(super) fn only_while_running(errors: &mut Errors, container: &Value, path: &str) {
+    // Other policies than this are new; what they allow is the server's business.
+    if !text(container, "restartPolicy").is_empty() {
+        return;
+    }
+    for name in ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] {
+        if member(container, name).is_some() {
+            let detail = "may not be set for init containers without restartPolicy=Always";
+            errors.forbidden(format!("{path}.{name}"), detail);
+        }
+    }
+}
+
+/// A path that does not lead upwards.
+pub(super) fn no_backsteps(errors: &mut Errors, place: &str, path: String) {
+    if place.split('/').any(|part| part == "..") {
+        errors.invalid(path, place, "must not contain '..'");
+    }
+}
+
+/// A handler of the beginning or the end of a container: one. What is not known here may be the one.
+fn hook(errors: &mut Errors, hook: &Value, path: &str) {
+    let unknown = hook.as_object().is_some_and(|members| {
+        let others = members
+            .iter()
+            .filter(|(name, _)| !LIFECYCLE_HANDLERS.contains(&name.as_str()));
+        others.into_iter().any(|(_, value)| value.is_object())
+    });
+    one_handler(errors, (hook, &LIFECYCLE_HANDLERS), unknown, path);
+    let seconds = member(hook, "sleep").and_then(|sleep| integer(sleep, "seconds"));
+    if let Some(seconds) = seconds.filter(|seconds| *seconds < 0) {
+        let detail = "must be non-negative and less than terminationGracePeriodSeconds";
+        errors.invalid(format!("{path}.sleep"), seconds, detail);
+    }
+}
+
+fn one_handler(errors: &mut Errors, (of, known_handlers): (&Value, &[&str]), unknown: bool, path: &str) {
+    match known(of, known_handlers) {
+        0 if !unknown => errors.required(path, "must specify a handler type"),
+        0 | 1 => {}
+        _ => {
+            let mut given = known_handlers.iter().filter(|name| member(of, name).is_some());
+            let path = format!("{path}.{}", given.nth(1).copied().unwrap_or_default());
+            errors.forbidden(path, "may not specify more than 1 handler type");
+        }
     }
 }
 
@@ -120,6 +201,16 @@ fn mounts(errors: &mut Errors, container: &Value, volumes: &BTreeSet<&str>, path
         } else if !places.insert(place) {
             errors.invalid(format!("{path}.mountPath"), place, "must be unique");
         }
+        let inside = text(mount, "subPath");
+        if inside.starts_with('/') {
+            errors.invalid(format!("{path}.subPath"), inside, "must be a relative path");
+        }
+        no_backsteps(errors, inside, format!("{path}.subPath"));
+        let privileged = container.pointer("/securityContext/privileged") == Some(&Value::Bool(true));
+        if text(mount, "mountPropagation") == "Bidirectional" && !privileged {
+            let detail = "Bidirectional mount propagation is available only to privileged containers";
+            errors.forbidden(format!("{path}.mountPropagation"), detail);
+        }
     }
 }
 
@@ -130,21 +221,10 @@ fn probe(errors: &mut Errors, probe: &Value, always_once: bool, path: &str) {
             .iter()
             .any(|(name, value)| value.is_object() && !PROBE_HANDLERS.contains(&name.as_str()))
     });
-    match known(probe, &PROBE_HANDLERS) {
-        0 if !unknown => errors.required(path, "must specify a handler type"),
-        0 | 1 => {}
-        _ => {
-            let named = PROBE_HANDLERS
-                .into_iter()
-                .filter(|name| member(probe, name).is_some())
-                .nth(1);
-            let path = format!("{path}.{}", named.unwrap_or_default());
-            errors.add(
-                path,
-                Kind::Forbidden,
-                Value::Null,
-                "may not specify more than 1 handler type",
-            );
+    one_handler(errors, (probe, &PROBE_HANDLERS), unknown, path);
+    for name in ["httpGet", "tcpSocket", "grpc"] {
+        if let Some(port) = member(probe, name).and_then(|handler| integer(handler, "port")) {
+            port_number(errors, port, format!("{path}.{name}.port"));
         }
     }
     let counts = [

@@ -25,6 +25,8 @@ pub enum Kind {
     TooMany(u64),
     /// The value is of the wrong JSON type.
     TypeInvalid,
+    /// Something that the detail says, in the words of somebody else.
+    Quoted,
 }
 
 /// One thing wrong with one field.
@@ -44,6 +46,7 @@ impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.path)?;
         match &self.kind {
+            Kind::Quoted => return f.write_str(&self.detail),
             Kind::Required => f.write_str("Required value")?,
             Kind::Forbidden => f.write_str("Forbidden")?,
             Kind::Duplicate => write!(f, "Duplicate value: {}", self.value)?,

@@ -10,14 +10,23 @@
 //! | `containers` | at least one |
 //! | container names | DNS labels, unique among containers and init containers |
 //! | `image`, `imagePullPolicy` | not empty; a known policy |
-//! | `ports` | names well formed and unique, numbers 1 to 65535, known protocols |
+//! | `terminationMessagePolicy` | known |
+//! | `ports` | names well formed and unique, numbers 1 to 65535, known protocols; those of the node are the same under
+//! `hostNetwork` |
 //! | `env` | named, one source at most, references complete |
-//! | `volumeMounts` | name a volume or claim, at distinct paths |
-//! | `resources` | quantities, not negative, requests within limits |
+//! | `volumeMounts` | name a volume or claim, at distinct paths; `subPath` stays inside; only privileged ones propagate |
+//! | `resources` | quantities, not negative, requests within limits; of what cannot be shared whole ones, as many as the limit |
 //! | probes | one handler, counts not negative, one success and a positive grace period for liveness and startup, no grace
-//! period for readiness |
-//! | `restartPolicy` | known |
-//! | `volumes` | DNS labels, unique; of one type |
+//! period for readiness; ports 1 to 65535; none for init containers that end |
+//! | `lifecycle` | one handler; none for init containers that end |
+//! | `securityContext` | ids not negative; privileges do not contradict each other; a local seccomp profile is named |
+//! | `restartPolicy`, `dnsPolicy`, `preemptionPolicy`, `os` | known |
+//! | `dnsConfig`, `hostAliases` | addresses; there are some with the policy `None` |
+//! | `serviceAccountName`, `priorityClassName`, `runtimeClassName`, `hostname`, `subdomain` | names |
+//! | `nodeSelector`, `tolerations`, `affinity`, `topologySpreadConstraints` | keys, operators and values fit together |
+//! | `readinessGates`, `schedulingGates` | qualified names; the latter unique |
+//! | `hostPID` | not beside `shareProcessNamespace` |
+//! | `volumes` | DNS labels, unique; of one type; paths of nodes stay where they are |
 //! | `ephemeralContainers` | none |
 
 mod container;
@@ -25,8 +34,10 @@ mod error;
 mod json;
 mod names;
 mod object;
+mod pod;
 mod resources;
 mod scheduling;
+mod security;
 
 use std::collections::BTreeSet;
 
@@ -58,10 +69,18 @@ pub fn pod_template(template: &Value, claims: &[Value], path: &str) -> Vec<Field
         errors.required(format!("{path}.containers"), "");
     }
     let mut seen = BTreeSet::new();
+    let host_network = spec.get("hostNetwork") == Some(&Value::Bool(true));
     for (one, path) in items(spec, "containers", &path).chain(items(spec, "initContainers", &path)) {
         unique_label(&mut errors, text(one, "name"), &mut seen, format!("{path}.name"));
         container::container(&mut errors, one, &volumes, &path);
+        if host_network {
+            container::ports_of_host(&mut errors, one, &path);
+        }
     }
+    for (one, path) in items(spec, "initContainers", &path) {
+        container::only_while_running(&mut errors, one, &path);
+    }
+    pod::rules(&mut errors, spec, &path);
     if items(spec, "ephemeralContainers", &path).next().is_some() {
         errors.forbidden(
             format!("{path}.ephemeralContainers"),
@@ -147,6 +166,9 @@ fn volumes<'a>(errors: &mut Errors, spec: &'a Value, path: &str) -> BTreeSet<&'a
         let name = text(volume, "name");
         unique_label(errors, name, &mut seen, format!("{path}.name"));
         one_source(errors, volume, &path);
+        if let Some(host) = member(volume, "hostPath") {
+            container::no_backsteps(errors, text(host, "path"), format!("{path}.hostPath.path"));
+        }
         if errors.0.len() == before {
             good.insert(name);
         }

@@ -349,3 +349,56 @@ fn a_negative_grace_period_is_the_servers_business_which_reads_it_as_one() {
     graceless["spec"]["terminationGracePeriodSeconds"] = json!(-1);
     assert!(check(&graceless).is_empty());
 }
+
+/// Single mistakes in a template: members of the pod, or of its one container, in the place of good ones.
+fn mistakes() -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/templates/mistakes.json");
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Those that only the server knows, or that servers of some versions accept.
+const LEFT_TO_THE_SERVER: &[&str] = &[
+    r#"{"container":{"image":" w:1"}}"#,
+    r#"{"container":{"image":"w:1 "}}"#,
+    r#"{"container":{"image":"w 1"}}"#,
+    r#"{"container":{"env":[{"name":"A","valueFrom":{"fieldRef":{"fieldPath":"metadata.bogus"}}}]}}"#,
+    r#"{"container":{"envFrom":[{"configMapRef":{"name":"A_B"}}]}}"#,
+    r#"{"pod":{"volumes":[{"name":"x"}]}}"#,
+    r#"{"pod":{"tolerations":[{"key":"a","operator":"Gt","value":"1"}]}}"#,
+    r#"{"pod":{"terminationGracePeriodSeconds":-5}}"#,
+    r#"{"pod":{"activeDeadlineSeconds":10}}"#,
+    r#"{"pod":{"schedulerName":""}}"#,
+    r#"{"container":{"restartPolicy":"Never"}}"#,
+    r#"{"pod":{"securityContext":{"sysctls":[{"name":"A B","value":"1"}]}}}"#,
+    r#"{"pod":{"securityContext":{"runAsUser":"root"}}}"#,
+    r#"{"pod":{"initContainers":[{"name":"i","image":"x","restartPolicy":"OnFailure"}]}}"#,
+    r#"{"pod":{"imagePullSecrets":[{"name":"A_B"}]}}"#,
+    r#"{"pod":{"resourceClaims":[{"name":"a"}]}}"#,
+    r#"{"pod":{"enableServiceLinks":"yes"}}"#,
+];
+
+#[test]
+fn single_mistakes_are_found_but_for_those_that_are_left_to_the_server() {
+    let passed = mistakes().into_iter().filter(|mistake| {
+        let mut spec = json!({"containers": [{"name": "main", "image": "w:1"}]});
+        for (place, members) in [("/containers/0", &mistake["container"]), ("", &mistake["pod"])] {
+            let at = spec.pointer_mut(place).and_then(Value::as_object_mut).unwrap();
+            at.extend(members.as_object().cloned().unwrap_or_default());
+        }
+        if mistake["pod"]["containers"].is_null() && !mistake["container"].is_null() {
+            assert_eq!(spec["containers"].as_array().map(Vec::len), Some(1));
+        }
+        pod_template(&json!({"spec": spec}), &[], "t").is_empty()
+    });
+    let passed: Vec<String> = passed.map(|mistake| sorted(&mistake)).collect();
+    let left = LEFT_TO_THE_SERVER
+        .iter()
+        .map(|text| sorted(&serde_json::from_str(text).unwrap()));
+    assert_eq!(passed, left.collect::<Vec<_>>());
+}
+
+fn sorted(mistake: &Value) -> String {
+    // Members keep the order in which they were written.
+    let members = ["container", "pod"].map(|name| mistake.get(name).cloned().unwrap_or_default());
+    format!("{} {}", members[0], members[1])
+}

@@ -4,6 +4,6 @@ mod cases;
 mod pods;
 mod properties;
 mod takeover;
-mod world;
+pub(crate) mod world;
 
 pub(crate) use world::World;

@@ -6,6 +6,6 @@ mod oracle;
 mod properties;
 mod reports;
 mod takeover;
-mod world;
+pub(crate) mod world;
 
 pub(crate) use world::World;

@@ -41,6 +41,7 @@ mod likeness;
 mod log;
 mod lossless;
 mod migration;
+mod mistakes;
 mod nodes;
 mod old_crd;
 mod own_nodes;

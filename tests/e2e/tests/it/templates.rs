@@ -165,7 +165,7 @@ fn mutate(template: &mut Value, dice: &mut Dice, strange: &[Value]) {
 }
 
 /// Names of the objects of `kind` that the server would take, and its errors.
-fn accepted(
+pub(crate) fn accepted(
     kubectl: &Kubectl,
     api_version: &str,
     kind: &str,
@@ -175,12 +175,17 @@ fn accepted(
         .iter()
         .enumerate()
         .map(|(index, template)| {
-            json!({
+            let mut object = json!({
                 "apiVersion": api_version,
                 "kind": kind,
                 "metadata": {"name": format!("t-{index:03}")},
-                "spec": {"selector": {"matchLabels": {"app": "t"}}, "template": template},
-            })
+            });
+            if kind == "PodTemplate" {
+                object["template"] = template.clone();
+            } else {
+                object["spec"] = json!({"selector": {"matchLabels": {"app": "t"}}, "template": template});
+            }
+            object
         })
         .collect();
     let list = json!({"apiVersion": "v1", "kind": "List", "items": items});

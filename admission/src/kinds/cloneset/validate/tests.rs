@@ -3,7 +3,7 @@ use serde_json::json;
 use self::rules::{broken, weight};
 use super::*;
 use crate::kinds::cloneset::WEBHOOKS;
-use crate::kinds::testing::{decided, quiet};
+use crate::kinds::testing::{accepting, decided, quiet};
 use crate::lookup::{Lookup, LookupResult, Lookups, Pod};
 use crate::table::Phase;
 use crate::{Operation, Options, Outcome, Request, Response};
@@ -105,7 +105,9 @@ fn message(outcome: &Outcome) -> Option<&str> {
 }
 
 fn validate(request: &Request, options: Options) -> Outcome {
-    WEBHOOKS.validate(request, options, &Lookups::default())
+    accepting(&Lookups::default(), |lookups| {
+        WEBHOOKS.validate(request, options, lookups)
+    })
 }
 
 fn create(object: Value) -> Outcome {

@@ -186,8 +186,12 @@ pub(in crate::kinds::sidecarset) fn hosts(set: &Value) -> Vec<String> {
     texts
 }
 
-/// What a pod of nothing but these would be refused for.
-fn as_pod(errors: &mut Errors, spec: &Value) {
+/// The template of a pod with nothing but what a SidecarSet injects.
+pub(in crate::kinds::sidecarset) fn pod_of(set: &Value) -> Value {
+    template_of(set.get("spec").unwrap_or(&Value::Null))
+}
+
+fn template_of(spec: &Value) -> Value {
     let mut pod = Map::new();
     for name in ["containers", "initContainers", "volumes"] {
         pod.insert(name.to_owned(), items(spec, name).into());
@@ -196,8 +200,13 @@ fn as_pod(errors: &mut Errors, spec: &Value) {
         let stand_in = json!([{"name": "test", "image": "busybox", "imagePullPolicy": "IfNotPresent"}]);
         pod.insert("containers".to_owned(), stand_in);
     }
+    json!({"spec": pod})
+}
+
+/// What a pod of nothing but these would be refused for.
+fn as_pod(errors: &mut Errors, spec: &Value) {
     errors.0.extend(
-        validate::pod_template(&json!({"spec": pod}), &[], "")
+        validate::pod_template(&template_of(spec), &[], "")
             .into_iter()
             .map(|mut error| {
                 error.path = error.path.trim_start_matches('.').to_owned();

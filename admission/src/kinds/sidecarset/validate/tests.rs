@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::others::WHITELIST;
 use crate::kinds::sidecarset::{WEBHOOKS, complete};
+use crate::kinds::testing::accepting;
 use crate::lookup::{Lookup, LookupResult, Lookups, Revision};
 use crate::pod::sidecars::Sets;
 use crate::{Options, Outcome, Request, Response};
@@ -65,7 +66,8 @@ fn outcome(operation: &str, object: &Value, old: &Value, options: Options, looku
         "kind": {"group": "apps.kruise.io", "version": version, "kind": "SidecarSet"},
         "operation": operation, "object": object, "oldObject": old,
     });
-    WEBHOOKS.validate(&Request::from_review(review).unwrap(), options, lookups)
+    let request = Request::from_review(review).unwrap();
+    accepting(lookups, |lookups| WEBHOOKS.validate(&request, options, lookups))
 }
 
 /// The message that refuses it; empty if nothing does.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{applied, known, pod, request, set};
 use crate::kinds::sidecarset::complete;
-use crate::kinds::testing::webhooks_of;
+use crate::kinds::testing::{accepting, webhooks_of};
 use crate::lookup::{Lookup, LookupResult};
 use crate::pod::review;
 use crate::{Options, Outcome, Request, Response};
@@ -156,7 +156,8 @@ fn is_stored(set: &Value, others: &[Value]) -> Result<(), String> {
     let whitelist = Lookup::Setting(kruise_api::names::sidecarset::PATCH_WHITELIST);
     let mut lookups = known(others);
     lookups.insert(whitelist, LookupResult::NotFound);
-    match webhooks_of("SidecarSet").validate(&Request::from_review(review).unwrap(), options, &lookups) {
+    let (webhooks, request) = (webhooks_of("SidecarSet"), Request::from_review(review).unwrap());
+    match accepting(&lookups, |lookups| webhooks.validate(&request, options, lookups)) {
         Outcome::Response(Response::Allow { .. }) | Outcome::Widen(..) => Ok(()),
         other => Err(format!("{other:?}")),
     }
