@@ -13,6 +13,7 @@
 mod advancedcronjob;
 mod advice;
 mod broadcastjob;
+mod clashes;
 pub(crate) mod cloneset;
 mod containerrecreaterequest;
 mod daemonset;
@@ -208,6 +209,7 @@ impl KindWebhooks {
         }
         let mut errors = Errors::default();
         (self.others)(&mut errors, &self.readable(new), scope, reader);
+        clashes::check(self, &mut errors, new, scope, reader);
         self.denied(self.codes.0, new, scope, &errors.0)
     }
 
