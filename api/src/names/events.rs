@@ -86,6 +86,7 @@ reasons! {
     CREATED_PULL_JOB = "CreatedImagePullJob", Normal, ["CloneSet", "DaemonSet", "StatefulSet"], "A job that pulls an image ahead of a rollout was created.";
     FAILED_PULL_JOB = "FailedCreateImagePullJob", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A job that pulls an image ahead of a rollout could not be created.";
     RESIZE_INFEASIBLE = "ResizeInfeasible", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A node can never give a pod the resources that an update asks for.";
+    CONTAINER_REPLACED = "ContainerReplaced", Warning, ["CloneSet", "DaemonSet", "SidecarSet", "StatefulSet"], "A sidecar has the name of a container of the pod template, and has taken its place in the pods; the message says which. Rename one of them.";
     STALLED = "Stalled", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A rollout is past its deadline or, without a deadline, made no progress for ten minutes; the message says what it waits for.";
     INVALID_SPEC = "InvalidSpec", Warning, ["AdvancedCronJob", "BroadcastJob", "CloneSet", "ContainerRecreateRequest", "DaemonSet", "EphemeralJob", "ImageListPullJob", "ImagePullJob", "NodeImage", "NodePodProbe", "PersistentPodState", "PodProbeMarker", "PodUnavailableBudget", "ResourceDistribution", "SidecarSet", "StatefulSet", "UnitedDeployment", "WorkloadSpread"], "The specification cannot be read; nothing is done.";
     INVALID_POD_METADATA = "InvalidPodMetadata", Warning, ["SidecarSet"], "A pod annotation that the SidecarSet patches cannot be merged; the pod is not upgraded.";
