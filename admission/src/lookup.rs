@@ -26,7 +26,7 @@ use serde_json::Value;
 use crate::Response;
 use crate::deletion::dependants::{Counted, Dependants};
 pub use crate::pod::sidecars::Revision;
-use crate::pod::sidecars::Sets;
+use crate::pod::sidecars::{Set, Sets, is_for};
 use crate::refused::Refused;
 use crate::widening::Widening;
 use crate::write::Write;
@@ -483,6 +483,12 @@ impl<'a> Reader<'a> {
     /// All SidecarSets; `None` while that is missing.
     pub(crate) fn sidecar_sets(&mut self) -> Option<&'a Arc<Sets>> {
         let result = self.lookups.sidecar_sets();
+        self.noted(result)
+    }
+
+    /// Is a SidecarSet for the pods of this template? `None` while labels of the namespace are missing.
+    pub(crate) fn matches(&mut self, set: &Set, template: &Value, namespace: &str) -> Option<bool> {
+        let result = is_for(set, template, namespace, self.lookups);
         self.noted(result)
     }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::meta::null_as_default;
+use crate::meta::{null_as_default, whole_seconds};
 
 /// One condition of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -15,9 +15,10 @@ pub struct Condition {
     /// `True`, `False` or `Unknown`.
     pub status: String,
     /// When the condition was last confirmed or changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "whole_seconds", skip_serializing_if = "Option::is_none")]
     pub last_update_time: Option<Timestamp>,
     /// When `status` last changed.
+    #[serde(serialize_with = "whole_seconds")]
     pub last_transition_time: Option<Timestamp>,
     /// One word for machines.
     #[serde(
@@ -43,10 +44,10 @@ pub struct JobCondition {
     /// `True`, `False` or `Unknown`.
     pub status: String,
     /// When the condition was last looked at.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "whole_seconds", skip_serializing_if = "Option::is_none")]
     pub last_probe_time: Option<Timestamp>,
     /// When `status` last changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "whole_seconds", skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<Timestamp>,
     /// One word for machines.
     #[serde(
@@ -66,5 +67,29 @@ impl JobCondition {
     /// Is it True?
     pub fn is_true(&self) -> bool {
         self.status == "True"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Condition, JobCondition};
+
+    #[test]
+    fn times_are_written_in_whole_seconds() {
+        let now = "2026-01-02T03:04:05.678901234Z".parse().ok();
+        let condition = Condition {
+            last_update_time: now,
+            last_transition_time: now,
+            ..Condition::default()
+        };
+        let of_job = JobCondition {
+            last_probe_time: now,
+            last_transition_time: now,
+            ..JobCondition::default()
+        };
+        let texts = [serde_json::to_string(&condition), serde_json::to_string(&of_job)];
+        for text in texts.map(Result::unwrap) {
+            assert_eq!(text.matches("\"2026-01-02T03:04:05Z\"").count(), 2, "{text}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, str::FromStr};
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Labels or annotations.
 pub type StringMap = BTreeMap<String, String>;
@@ -15,6 +15,17 @@ where
     T: Deserialize<'de> + Default,
 {
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Writes a time in whole seconds, as Kubernetes stores it.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn whole_seconds<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+    match time {
+        Some(time) => serializer.collect_str(&time.strftime("%Y-%m-%dT%H:%M:%SZ")),
+        None => serializer.serialize_none(),
+    }
 }
 
 /// Identity, version, labels and owners of an object.

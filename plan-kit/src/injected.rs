@@ -33,6 +33,8 @@ pub enum Bug {
     ClaimOfLivePod,
     /// Images change before the grace period is over.
     GraceIgnored,
+    /// A pod whose update left no record has been updated.
+    LostRecordTrusted,
     /// A SidecarSet takes one pod more out of service than it may.
     SetUnavailableOffByOne,
     /// A SidecarSet keeps no pods as they are.
@@ -217,7 +219,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 103] = [
+    pub const ALL: [Self; 104] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -231,6 +233,7 @@ impl Bug {
         Self::HookKeyLeft,
         Self::ClaimOfLivePod,
         Self::GraceIgnored,
+        Self::LostRecordTrusted,
         Self::SetUnavailableOffByOne,
         Self::SetPartitionIgnored,
         Self::HotBeforeReady,

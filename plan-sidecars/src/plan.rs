@@ -67,6 +67,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let mut upgraded = 0;
     plan.writes.extend(found.object.take());
     explain(snapshot, &spec, &pods, &mut plan);
+    plan.events.extend(overwritten(&pods));
     let held = held(snapshot);
     let conditions_are_due = held.is_none() && pods.iter().any(|pod| condition::is_due(snapshot, pod));
     plan.status = status::report(snapshot, &found, &pods, conditions_are_due);
@@ -96,6 +97,19 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     plan.writes.extend(history::truncate(snapshot, &found, &pods));
     charges.write(&mut plan);
     plan
+}
+
+/// Reports a sidecar that a workload takes for a container of its own. One event is enough.
+fn overwritten(pods: &[Pod<'_>]) -> Option<EventNote> {
+    let (pod, container) = pods
+        .iter()
+        .find_map(|pod| Some((pod, pod.overwritten.as_deref()?)))?;
+    let message = format!(
+        "pod {}: its workload has changed the image of sidecar {container}, because its template has a container of that \
+         name: rename one of them",
+        pod.about()
+    );
+    Some(EventNote::new(&events::CONTAINER_REPLACED, message))
 }
 
 /// Why nothing is upgraded at all.

@@ -5,9 +5,10 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use kruise_plan_kit::{
     availability::is_ready_for_certain,
-    inplace::is_pending,
+    inplace::{is_pending, read_state},
     sidecars::{
-        Hashes, Records, UpgradeStates, Working, has_sidecars, is_in_list, is_structurally_consistent, names,
+        Hashes, Record, Records, UpgradeStates, Working, has_sidecars, is_in_list,
+        is_structurally_consistent, names,
     },
 };
 use kruise_views::PodView;
@@ -32,6 +33,8 @@ pub(crate) struct Pod<'a> {
     pub(crate) working: Working,
     /// Of the specification as it is?
     pub(crate) updated: bool,
+    /// A sidecar that its workload has given another image since, as a container of its template with the same name.
+    pub(crate) overwritten: Option<String>,
     /// Do only images differ from what the pod was injected with?
     pub(crate) upgradable: bool,
     /// Has it its sidecars under another `upgradeType`? It is counted and stays as it is, whatever state it is in.
@@ -147,6 +150,18 @@ fn is_meant(snapshot: &Snapshot<'_>, pod: &PodView) -> bool {
         && (set.spec.namespace_selector.is_none() || (snapshot.in_namespace)(&pod.namespace))
 }
 
+/// The first sidecar that has another image than its set says, because its workload wrote one after the set did. What else
+/// changes images, such as an admission webhook that names another registry, would change them again.
+fn overwritten(pod: &PodView, sidecars: &Sidecars, record: Option<&Record>) -> Option<String> {
+    let differs = |(name, image): &(&str, &str)| pod.image_of(name).is_some_and(|have| have != *image);
+    let mut differing = sidecars.cold().filter(differs).peekable();
+    differing.peek()?;
+    let written: Option<Timestamp> = record?.update_timestamp.parse().ok();
+    let by_workload = read_state(pod).ok()??;
+    let mut later = differing.filter(|(name, _)| by_workload.written_at(name) > written);
+    later.next().map(|(name, _)| name.to_owned())
+}
+
 fn classified<'a>(
     snapshot: &Snapshot<'_>,
     pod: &'a Arc<PodView>,
@@ -166,7 +181,8 @@ fn classified<'a>(
     }
     let records = Records::read(annotation(names::HASH)).unwrap_or_default();
     let states = UpgradeStates::read(annotation(names::INPLACE_STATE)).ok();
-    let updated = !of_other_type && records.hash_of(set) == hashes.full;
+    let overwritten = overwritten(pod, sidecars, records.0.get(set.as_str()));
+    let updated = !of_other_type && records.hash_of(set) == hashes.full && overwritten.is_none();
     let upgradable = updated || {
         let without = Records::read(annotation(names::HASH_WITHOUT_IMAGE)).unwrap_or_default();
         !of_other_type && records.0.contains_key(set.as_str()) && without.hash_of(set) == hashes.without_image
@@ -186,6 +202,7 @@ fn classified<'a>(
         states,
         working,
         updated,
+        overwritten,
         upgradable,
         of_other_type,
         selected: selector.is_none_or(|selector| selector.matches_by(|key| pod.labels.get(key))),

@@ -64,6 +64,13 @@ impl Sidecars {
         self.containers.iter().map(String::as_str)
     }
 
+    /// Those that restart: name and image.
+    pub(crate) fn cold(&self) -> impl Iterator<Item = (&str, &str)> {
+        let cold = |sidecar: &&Sidecar| matches!(sidecar.kind, Kind::Cold);
+        let all = self.all.iter().filter(cold);
+        all.map(|sidecar| (sidecar.name.as_str(), sidecar.image.as_str()))
+    }
+
     /// Those that are upgraded hot: name, twins, empty image.
     pub(crate) fn hot(&self) -> impl Iterator<Item = (&str, &[String; 2], &str)> {
         self.all.iter().filter_map(|sidecar| match &sidecar.kind {

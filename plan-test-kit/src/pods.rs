@@ -118,6 +118,33 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
             pod["status"]["containerStatuses"][0]["image"] = json!(value);
             pod["status"]["containerStatuses"][0]["imageID"] = json!(format!("id-of-{value}"));
         }
+        // It has this image, whatever its revision asks for.
+        "image" => {
+            pod["spec"]["containers"][0]["image"] = json!(value);
+            describe(pod, &format!("runs={value}"), hash, ago);
+        }
+        // The record of an update to its revision that has written the image.
+        "record" => {
+            let revision = pod["metadata"]["labels"]["controller-revision-hash"].clone();
+            let state = json!({"revision": revision, "updateTimestamp": ago(600), "updateImages": true,
+                               "lastContainerStatuses": {"main": {"imageID": "id-of-web:1"}},
+                               "containerBatchesRecord": [{"timestamp": ago(600), "containers": ["main"]}]});
+            pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!(state.to_string());
+        }
+        // A sidecar of this SidecarSet has taken the place of its container.
+        "sidecar" => {
+            let entry = json!({"hash": "x", "sidecarSetName": value, "sidecarList": ["main"], "updateTimestamp": ago(3600)});
+            let annotations = &mut pod["metadata"]["annotations"];
+            annotations["kruise.io/sidecarset-injected-list"] = json!(value);
+            annotations["kruise.io/sidecarset-hash"] = json!(json!({value: entry}).to_string());
+        }
+        // Its container ends again and again.
+        "failing" => {
+            set_condition(pod, "Ready", "False", &ago(60));
+            pod["status"]["containerStatuses"][0]["ready"] = json!(false);
+            pod["status"]["containerStatuses"][0]["state"] =
+                json!({"waiting": {"reason": "CrashLoopBackOff"}});
+        }
         // An update under way: the image id that the container had when it was changed.
         "from" => {
             let state = json!({"revision": "", "updateTimestamp": ago(5), "updateImages": true,
@@ -198,7 +225,8 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
         }
         // The first batch is changed, this image of the container `log` is to follow.
         "next" => {
-            let state = json!({"revision": "", "updateTimestamp": ago(5), "updateImages": true,
+            let revision = pod["metadata"]["labels"]["controller-revision-hash"].clone();
+            let state = json!({"revision": revision, "updateTimestamp": ago(5), "updateImages": true,
                                "lastContainerStatuses": {"main": {"imageID": "id-of-web:1"}},
                                "nextContainerImages": {"log": value},
                                "preCheckBeforeNext": {"containersRequiredReady": ["main"]}});

@@ -14,6 +14,7 @@
 mod advancedcronjob;
 mod advice;
 mod broadcastjob;
+mod clashes;
 pub(crate) mod cloneset;
 mod containerrecreaterequest;
 mod daemonset;
@@ -214,6 +215,7 @@ impl KindWebhooks {
         }
         let mut errors = Errors::default();
         (self.others)(&mut errors, &self.readable(new), scope, reader);
+        clashes::check(self, &mut errors, new, scope, reader);
         // The server is asked last: about objects that nothing else is wrong with.
         if errors.0.is_empty() && reader.is_complete() {
             judged::check(&mut errors, (self.templates)(new), scope, self.templates, reader);

@@ -1,12 +1,12 @@
 //! The fields of `v1beta1`.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::advancedcronjob::KIND;
 use crate::convert::convert_to_newer;
-use crate::meta::{ObjectMeta, StringMap, null_as_default};
+use crate::meta::{ObjectMeta, StringMap, null_as_default, whole_seconds};
 
 /// An AdvancedCronJob as planners see it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -180,14 +180,6 @@ pub struct ActiveJob {
     pub uid: String,
     /// Its version when it was first seen.
     pub resource_version: String,
-}
-
-#[expect(clippy::ref_option, reason = "serde calls it so")]
-fn whole_seconds<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
-    match time {
-        Some(time) => serializer.collect_str(&time.strftime("%Y-%m-%dT%H:%M:%SZ")),
-        None => serializer.serialize_none(),
-    }
 }
 
 impl AdvancedCronJob {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::KIND;
 use crate::condition::JobCondition;
 use crate::convert::convert_to_newer;
-use crate::meta::{ObjectMeta, null_as_default};
+use crate::meta::{ObjectMeta, null_as_default, whole_seconds};
 
 /// A BroadcastJob as the planner sees it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -84,10 +84,10 @@ pub struct BroadcastJobStatus {
     #[serde(deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<JobCondition>,
     /// When the controller first saw the job.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "whole_seconds", skip_serializing_if = "Option::is_none")]
     pub start_time: Option<Timestamp>,
     /// When the job ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "whole_seconds", skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<Timestamp>,
     /// Pods that run, or are about to.
     pub active: i32,

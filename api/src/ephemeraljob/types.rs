@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::KIND;
 use crate::condition::JobCondition;
 use crate::convert::require_older;
-use crate::meta::{LabelSelector, ObjectMeta, null_as_default};
+use crate::meta::{LabelSelector, ObjectMeta, null_as_default, whole_seconds};
 
 /// An EphemeralJob as planners see it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -86,10 +86,10 @@ pub struct EphemeralJobStatus {
     #[serde(deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<JobCondition>,
     /// When the controller first saw the job.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "whole_seconds", skip_serializing_if = "Option::is_none")]
     pub start_time: Option<Timestamp>,
     /// When the job ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "whole_seconds", skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<Timestamp>,
     /// `Waiting`, `Running`, `Succeeded`, `Failed`, `Paused`, `Error` or `Unknown`; empty before the first report.
     #[serde(deserialize_with = "null_as_default")]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::KIND;
 use crate::convert::convert_to_newer;
 use crate::imagepulljob::CompletionPolicy;
-use crate::meta::{ObjectMeta, null_as_default};
+use crate::meta::{ObjectMeta, null_as_default, whole_seconds};
 
 /// An ImageListPullJob as the planner sees it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -44,10 +44,10 @@ pub struct ImageListPullJobSpec {
 #[serde(rename_all = "camelCase", default)]
 pub struct ImageListPullJobStatus {
     /// When the controller first saw the job.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "whole_seconds", skip_serializing_if = "Option::is_none")]
     pub start_time: Option<Timestamp>,
     /// When the job ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "whole_seconds", skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<Timestamp>,
     /// Images.
     #[serde(deserialize_with = "null_as_default")]

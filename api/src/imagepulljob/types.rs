@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::KIND;
 use crate::convert::convert_to_newer;
-use crate::meta::{LabelSelector, ObjectMeta, null_as_default};
+use crate::meta::{LabelSelector, ObjectMeta, null_as_default, whole_seconds};
 
 /// An ImagePullJob as the planner sees it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -114,10 +114,10 @@ impl CompletionPolicy {
 #[serde(rename_all = "camelCase", default)]
 pub struct ImagePullJobStatus {
     /// When the controller first saw the job.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "whole_seconds", skip_serializing_if = "Option::is_none")]
     pub start_time: Option<Timestamp>,
     /// When the job ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "whole_seconds", skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<Timestamp>,
     /// Nodes of the job.
     #[serde(deserialize_with = "null_as_default")]

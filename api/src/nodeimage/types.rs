@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::KIND;
 use crate::{
     convert::{NEWER, OLDER},
-    meta::{ObjectMeta, null_as_default},
+    meta::{ObjectMeta, null_as_default, whole_seconds},
 };
 
 /// A NodeImage as the planner sees it.
@@ -173,7 +173,7 @@ pub struct TagStatus {
     #[serde(deserialize_with = "null_as_default")]
     pub phase: String,
     /// When the pull ended for good.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "whole_seconds", skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<Timestamp>,
     /// The round that it is about.
     #[serde(deserialize_with = "null_as_default", skip_serializing_if = "is_zero")]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::KIND;
 use crate::convert::convert_to_newer;
-use crate::meta::{LabelSelector, ObjectMeta, null_as_default};
+use crate::meta::{LabelSelector, ObjectMeta, null_as_default, whole_seconds};
 
 /// A ResourceDistribution as the planner sees it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -115,7 +115,7 @@ pub struct DistributionCondition {
     /// `True` where it has failed in this way.
     pub status: String,
     /// When `status` last changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "whole_seconds", skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<Timestamp>,
     /// One of the errors, or `Succeeded`.
     #[serde(

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::KIND;
 use crate::convert::convert_to_newer;
-use crate::meta::{LabelSelector, ObjectMeta, null_as_default};
+use crate::meta::{LabelSelector, ObjectMeta, null_as_default, whole_seconds};
 use crate::podunavailablebudget::{Entries, TargetRef};
 
 /// A WorkloadSpread as planners and webhooks see it.
@@ -164,6 +164,7 @@ pub struct SubsetCondition {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// When `status` last changed.
+    #[serde(serialize_with = "whole_seconds")]
     pub last_transition_time: Option<Timestamp>,
     /// One word for machines.
     #[serde(deserialize_with = "null_as_default")]

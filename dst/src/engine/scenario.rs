@@ -86,6 +86,9 @@ pub enum PodAction {
     Annotate(u8),
     /// A user takes it out of the selector.
     Relabel(u8),
+    /// For so many milliseconds, a program that writes whole pods leaves out the annotations of updates in place whose grace
+    /// period runs.
+    Strip(u64),
 }
 
 /// A fault that lasts for a while.
@@ -144,6 +147,7 @@ impl PodAction {
             Self::Fail(_) => "pod failed",
             Self::Annotate(_) => "pod annotated",
             Self::Relabel(_) => "pod relabelled",
+            Self::Strip(_) => "pods stripped",
         }
     }
 }
@@ -180,7 +184,7 @@ impl Step {
             Action::During(lasts, _)
             | Action::NodeLost(lasts)
             | Action::NodeCrowded(lasts)
-            | Action::Pod(PodAction::Unready(_, lasts)) => self.at + lasts,
+            | Action::Pod(PodAction::Unready(_, lasts) | PodAction::Strip(lasts)) => self.at + lasts,
             Action::Edit(_) | Action::Pod(_) | Action::Once(_) => self.at,
         }
     }

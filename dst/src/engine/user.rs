@@ -45,6 +45,9 @@ pub async fn insist(cluster: &Arc<Cluster>, request: Request) -> bool {
 const CREATIONS: u32 = 600;
 const CREATION_PAUSE: Duration = Duration::from_secs(1);
 
+/// How often pods are looked at for annotations to leave out.
+const STRIP_PAUSE: Duration = Duration::from_millis(400);
+
 /// Creates an object. One of its name may be there for a while: it ends slowly, or has a finalizer that a manager removes.
 pub async fn create_once_free(cluster: &Arc<Cluster>, path: &str, object: &Value) -> bool {
     for _ in 0..CREATIONS {
@@ -126,6 +129,10 @@ pub async fn pod(cluster: &Arc<Cluster>, action: &PodAction) -> bool {
             let own = json!({"metadata": {"labels": {OWN: "yes"}, "annotations": {OWN: "kept"}}});
             touch(cluster, *place, &own, "").await
         }
+        PodAction::Strip(lasts) => {
+            tokio::spawn(strip(cluster.clone(), Duration::from_millis(*lasts)));
+            true
+        }
         PodAction::Relabel(place) => {
             touch(
                 cluster,
@@ -135,6 +142,29 @@ pub async fn pod(cluster: &Arc<Cluster>, action: &PodAction) -> bool {
             )
             .await
         }
+    }
+}
+
+/// Takes the annotations of an update in place from pods that get their grace period before another image.
+async fn strip(cluster: Arc<Cluster>, lasts: Duration) {
+    let key = |name: &str| format!("apps.kruise.io/inplace-update-{name}");
+    let annotations = json!({key("state"): null, key("grace"): null});
+    let is_in_grace = |pod: &Object| {
+        let grace = &pod.value()["metadata"]["annotations"][key("grace")];
+        let changes = |what: &str| grace.as_str().is_some_and(|grace| grace.contains(what));
+        pod.is_active() && changes("containerImages") && !changes("containerResources")
+    };
+    for _ in 0..lasts.as_millis() / STRIP_PAUSE.as_millis() {
+        let found = cluster.look(|state| {
+            let mut pods = state.mirror.of(PODS).now();
+            pods.find(|pod| is_in_grace(pod)).cloned()
+        });
+        if let Some(pod) = found {
+            let path = format!("{PODS_PATH}/{}", pod.name);
+            let uid = json!({"metadata": {"uid": pod.uid, "annotations": annotations}});
+            patch(&cluster, &path, &uid).await;
+        }
+        sleep(STRIP_PAUSE).await;
     }
 }
 

@@ -56,6 +56,7 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::TwoLeaders => &["only the leader writes"],
         Bug::SlowStartOff => &["slow start"],
         Bug::HookKeyLeft
+        | Bug::LostRecordTrusted
         | Bug::UpdatedMiscounted
         | Bug::LastSubsetFirst
         | Bug::CostKept

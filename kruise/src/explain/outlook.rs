@@ -32,17 +32,21 @@ fn rest(outlook: &Outlook) -> String {
     let Outlook {
         to_update,
         under_way,
+        replaced,
         kept,
         kept_by,
         at_once,
         ..
     } = *outlook;
     let mut parts = Vec::new();
-    if under_way > 0 {
+    if under_way > replaced {
         parts.push(format!(
             "{} updated and not available yet",
-            pods(under_way, "is", "are")
+            pods(under_way - replaced, "is", "are")
         ));
+    }
+    if replaced > 0 {
+        parts.push(format!("{} being replaced", pods(replaced, "is", "are")));
     }
     let subject = match (parts.is_empty(), to_update) {
         (true, _) => pods(to_update, "is", "are"),
@@ -89,6 +93,19 @@ fn why(held: Held) -> String {
             "waits for its lifecycle hook",
             "wait for their lifecycle hooks",
         ),
+        Held::Overstaying(count) => {
+            let (stays, its) = (
+                pods(count, "is", "are"),
+                if count == 1 {
+                    "it, or its"
+                } else {
+                    "them, or their"
+                },
+            );
+            format!(
+                "{stays} being deleted for longer than the grace period: a finalizer holds {its} node does not report"
+            )
+        }
         Held::Waits => "nothing is done now, for the reasons below".to_owned(),
     };
     format!("how long it takes is not known: {because}")
@@ -189,6 +206,7 @@ mod tests {
         Outlook {
             to_update: 7,
             under_way: 0,
+            replaced: 0,
             kept: 0,
             kept_by: "the partition",
             at_once: 2,
@@ -232,6 +250,15 @@ mod tests {
         let expected = "1 pod is updated and not available yet; 7 more are to be updated, in all 4 waves of at most 2; \
                         the partition keeps 3 pods on their revision";
         assert_eq!(lines(&outlook)[0], expected);
+        let replaced = Outlook {
+            under_way: 3,
+            replaced: 2,
+            kept: 0,
+            ..outlook
+        };
+        let expected = "1 pod is updated and not available yet; 2 pods are being replaced; \
+                        7 more are to be updated, in all 4 waves of at most 2";
+        assert_eq!(lines(&replaced)[0], expected);
         let last = Outlook {
             to_update: 0,
             under_way: 2,
@@ -292,6 +319,10 @@ mod tests {
             (Held::NoRoom, "maxUnavailable and maxSurge let no pod be updated"),
             (Held::Hooks(1), "1 pod waits for its lifecycle hook"),
             (Held::Hooks(2), "2 pods wait for their lifecycle hooks"),
+            (
+                Held::Overstaying(1),
+                "1 pod is being deleted for longer than the grace period: a finalizer holds it, or its node does not report",
+            ),
             (Held::Waits, "nothing is done now, for the reasons below"),
         ] {
             let said = lines(&seven(Course::Held(held)));

@@ -1,6 +1,6 @@
 //! Which revision is being rolled out, which one was, and which writes that needs.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use kruise_api::{
     meta::StringMap,
@@ -49,6 +49,14 @@ pub struct Found {
     pub object: Option<ObjectWrites>,
     /// Records which template the newest revision is for, where that cannot be seen from it.
     pub record: Option<ObjectWrites>,
+}
+
+impl Found {
+    /// How long the first status waits, because it must be recorded before which template a revision is for: by the record
+    /// it is found from then on. `reported` is the update revision in the status.
+    pub fn record_wait(&self, reported: &str) -> Option<Duration> {
+        (self.record.is_some() && reported.is_empty()).then_some(Duration::from_secs(1))
+    }
 }
 
 impl History {

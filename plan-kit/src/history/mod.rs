@@ -9,7 +9,10 @@ use std::{cell::OnceCell, collections::BTreeSet, sync::Arc};
 use kruise_views::RevisionView;
 
 use crate::{Template, owner::Owner, plan::ObjectWrites};
-use revision::{Revision, identity_of, is_equal, is_known_part_of, is_named_by, is_part_of, is_recorded};
+use revision::{
+    Revision, identity_of, is_equal, is_equal_when_completed, is_known_part_of, is_named_by, is_part_of,
+    is_recorded,
+};
 
 pub use found::{Found, Specified};
 pub use writes::{NewRevision, label, patch};
@@ -104,11 +107,23 @@ impl History {
     ///
     /// Where there is none, it may be the one that status names, if its writer dropped fields that its types did not know. They
     /// are missing from the pods, too, and are no reason to roll them.
+    ///
+    /// A workload that has reported nothing yet may have taken over the pods of a built-in one, which was deleted without
+    /// them. The newest revision is that one's, and means the same if only what the two fill in differs.
     pub fn find_template(&self, live: &Template, reported: Reported<'_>) -> Match<'_> {
         let newest = |is_it: &dyn Fn(&RevisionView) -> bool| self.stored.iter().rposition(|view| is_it(view));
         let found = newest(&|view| is_equal(view, live));
         let found = found.or_else(|| newest(&|view| is_recorded(view, live)));
-        self.at(found.or_else(|| newest(&|view| reported.is_shortened(view, live))))
+        let found = found.or_else(|| newest(&|view| reported.is_shortened(view, live)));
+        let last = self.stored.len().checked_sub(1);
+        let of_builtin = || last.filter(|_| reported.name.is_empty() && self.is_left_by_builtin(live));
+        self.at(found.or_else(of_builtin))
+    }
+
+    /// Is the newest revision nobody's, and does it mean the same as the live template once both are completed?
+    fn is_left_by_builtin(&self, live: &Template) -> bool {
+        let last = self.stored.last().filter(|view| view.owner_uid().is_none());
+        last.is_some_and(|view| is_equal_when_completed(view, live))
     }
 
     /// The revisions that hold the live template, oldest first: an earlier manager may have stored it twice.

@@ -2,6 +2,7 @@
 
 use go_compat::{pod_template, revision};
 use kruise_views::RevisionView;
+use kube_schema::defaults;
 use serde_json::Value;
 
 use crate::Template;
@@ -68,6 +69,27 @@ pub(super) fn is_equal(view: &RevisionView, live: &Template) -> bool {
 pub(super) fn is_recorded(view: &RevisionView, live: &Template) -> bool {
     let recorded = view.template_hash.as_deref();
     recorded.is_some_and(|hash| hash == live.fingerprint())
+}
+
+/// Do both mean the same but for what servers fill in? Kubernetes gives an image with a tag the pull policy `IfNotPresent`
+/// where OpenKruise gives it `Always`, and writes the name of a service account a second time.
+pub(super) fn is_equal_when_completed(view: &RevisionView, live: &Template) -> bool {
+    Template::stored(view).is_some_and(|stored| completed(&stored) == completed(live))
+}
+
+fn completed(template: &Value) -> Value {
+    let mut template = template.clone();
+    defaults::pod_template(&mut template, defaults::Options::default());
+    if let Some(spec) = template.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.remove("serviceAccount");
+        for list in ["containers", "initContainers"] {
+            let containers = spec.get_mut(list).and_then(Value::as_array_mut);
+            for container in containers.into_iter().flatten().filter_map(Value::as_object_mut) {
+                container.remove("imagePullPolicy");
+            }
+        }
+    }
+    pod_template::canonical_pod_template(&template)
 }
 
 /// Is the stored template the live one without the fields that OpenKruise's types do not have?

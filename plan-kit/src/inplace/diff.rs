@@ -31,6 +31,20 @@ impl Change {
         !self.images.is_empty() || !self.read.is_empty() || resizes()
     }
 
+    /// Does it change nothing?
+    pub fn is_empty(&self) -> bool {
+        let is_none = |patch: &Value| match patch {
+            Value::Object(members) => members.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            patch => patch.is_null(),
+        };
+        !self.takes_time()
+            && self
+                .metadata
+                .as_object()
+                .is_none_or(|maps| maps.values().all(is_none))
+    }
+
     /// Does it take containers time to follow? Labels and annotations that nothing reads are there at once.
     pub fn takes_time(&self) -> bool {
         self.restarts() || !self.resources.is_empty()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use kruise_api::names::{INPLACE_STATE, INPLACE_STATE_LEGACY};
 use kruise_views::PodView;
 use serde::{Deserialize, Serialize};
@@ -74,6 +75,29 @@ impl UpdateState {
         !(self.next_container_images.is_empty()
             && self.next_container_ref_metadata.is_empty()
             && self.next_container_resources.is_empty())
+    }
+
+    /// Was the image of a container written, or is it going to be?
+    pub fn writes(&self, container: &str) -> bool {
+        self.batches_of(container).next().is_some()
+            || self.next_container_images.contains_key(container)
+            || self
+                .last_container_statuses
+                .as_ref()
+                .is_some_and(|statuses| statuses.contains_key(container))
+    }
+
+    /// When a container was changed last, if it was.
+    pub fn written_at(&self, container: &str) -> Option<Timestamp> {
+        let times = self
+            .batches_of(container)
+            .filter_map(|batch| batch.timestamp.as_deref());
+        times.filter_map(|time| time.parse().ok()).max()
+    }
+
+    fn batches_of(&self, container: &str) -> impl Iterator<Item = &Batch> {
+        let all = self.container_batches_record.iter();
+        all.filter(move |batch| batch.containers.iter().any(|name| name == container))
     }
 
     /// Forgets what batches there were and are to be.

@@ -83,8 +83,10 @@ pub struct Sample {
 pub struct Outlook {
     /// Pods that are still to be updated.
     pub to_update: usize,
-    /// Pods that are updated and not available yet.
+    /// Pods that are updated and not available yet, or being replaced.
     pub under_way: usize,
+    /// Of those, pods that are gone or being deleted, and come back updated.
+    pub replaced: usize,
     /// Pods that stay on their revision.
     pub kept: usize,
     /// What keeps them, in plain words.
@@ -122,6 +124,8 @@ pub enum Held {
     NoRoom,
     /// Lifecycle hooks hold so many pods.
     Hooks(usize),
+    /// So many pods should have been gone.
+    Overstaying(usize),
     /// Nothing is done, for reasons that are those of each pod.
     Waits,
 }
@@ -171,6 +175,7 @@ pub fn outlook(facts: &Facts) -> Option<Outlook> {
     Some(Outlook {
         to_update: facts.to_update,
         under_way,
+        replaced: facts.observed.replaced,
         kept: facts.kept,
         kept_by: facts.kept_by,
         at_once: facts.at_once,
@@ -180,14 +185,21 @@ pub fn outlook(facts: &Facts) -> Option<Outlook> {
 
 fn held(facts: &Facts) -> Option<Held> {
     let none_under_way = facts.observed.under_way.is_empty();
+    // The rollout ends when the last of them is gone, which nobody can know.
+    let overstaying = Some(facts.observed.overstaying).filter(|&pods| pods > 0);
+    let overstaying = overstaying.map(Held::Overstaying);
     if facts.to_update == 0 {
         let hooks = Some(facts.observed.hooked).filter(|&hooked| hooked > 0 && !none_under_way);
-        return hooks.map(Held::Hooks).or(none_under_way.then_some(Held::Kept));
+        return hooks
+            .map(Held::Hooks)
+            .or(overstaying)
+            .or(none_under_way.then_some(Held::Kept));
     }
     if facts.held.is_some() {
         return facts.held;
     }
     match facts.observed.hooked {
+        0 if overstaying.is_some() => overstaying,
         0 if facts.at_once == 0 => Some(Held::NoRoom),
         0 => (none_under_way && facts.idle).then_some(Held::Waits),
         hooked => Some(Held::Hooks(hooked)),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kruise_views::PodView;
 
 use super::Sample;
@@ -12,6 +12,9 @@ use crate::{
     rollout::{Pod, Rollout},
 };
 
+/// Nodes report the end of a pod a little after its grace period.
+const SLACK: SignedDuration = SignedDuration::from_secs(10);
+
 /// What the pods of a workload say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
@@ -19,6 +22,10 @@ pub struct Observed {
     pub taken: Vec<Sample>,
     /// For how long those that are on the revision and not available yet are on their way, where that is known.
     pub under_way: Vec<Option<Duration>>,
+    /// How many of `under_way` are places whose pod is gone or being deleted.
+    pub replaced: usize,
+    /// How many of these pods should have been gone. A finalizer holds them, or their nodes do not report.
+    pub overstaying: usize,
     /// How many lifecycle hooks hold.
     pub hooked: usize,
 }
@@ -46,6 +53,24 @@ impl Observed {
             }
         }
         observed
+    }
+
+    /// Adds places that get other pods: so many whose pod is gone, and those of the pods that are being deleted. When that
+    /// began is stored nowhere.
+    pub fn add_replaced<'v>(
+        &mut self,
+        gone: usize,
+        leaving: impl IntoIterator<Item = &'v PodView>,
+        now: Timestamp,
+    ) {
+        let before = self.under_way.len();
+        self.under_way.extend(std::iter::repeat_n(None, gone));
+        for pod in leaving {
+            self.under_way.push(None);
+            let overstays = |gone_by: Timestamp| now.duration_since(gone_by) > SLACK;
+            self.overstaying += usize::from(pod.deleting && pod.gone_by.is_some_and(overstays));
+        }
+        self.replaced += self.under_way.len() - before;
     }
 }
 

@@ -1,3 +1,4 @@
+use kruise_views::PodView;
 use proptest::prelude::*;
 
 use super::*;
@@ -229,6 +230,32 @@ fn without_a_rollout_there_is_no_outlook() {
     assert_eq!(outlook(&facts), None);
 }
 
+#[test]
+fn nobody_knows_when_a_pod_is_gone_that_stays_beyond_its_grace_period() {
+    let pod = |gone_by: i64| PodView {
+        deleting: true,
+        gone_by: Timestamp::from_second(gone_by).ok(),
+        ..PodView::default()
+    };
+    let (stays, goes, now) = (pod(100), pod(195), Timestamp::from_second(200).unwrap());
+    for (to_update, leaving, expected) in [
+        (0, vec![&goes], None),
+        (0, vec![&goes, &stays], Some(Held::Overstaying(1))),
+        (3, vec![&stays, &stays], Some(Held::Overstaying(2))),
+    ] {
+        let mut facts = Facts { to_update, ..seven() };
+        let count = leaving.len();
+        facts.observed.add_replaced(1, leaving, now);
+        let outlook = outlook(&facts).unwrap();
+        assert_eq!((outlook.under_way, outlook.replaced), (count + 1, count + 1));
+        let held = match outlook.course {
+            Course::Held(held) => Some(held),
+            Course::Waves { .. } => None,
+        };
+        assert_eq!(held, expected);
+    }
+}
+
 fn some_facts() -> impl Strategy<Value = Facts> {
     let since = prop::option::of((0_u64..300).prop_map(seconds));
     let taken = prop::collection::vec((0_i64..50, 0_u64..90), 1..9);
@@ -244,7 +271,7 @@ fn some_facts() -> impl Strategy<Value = Facts> {
                     .map(|(began, took)| sample(began, took))
                     .collect(),
                 under_way,
-                hooked: 0,
+                ..Observed::default()
             },
             ..seven()
         },

@@ -8,13 +8,16 @@
 //! 5. [`images`] has nodes pull images before their pods change.
 //! 6. [`Ask`] has budgets let pods become unavailable; pods that they keep are left out. [`Trying`] has the server say whether
 //!    it takes the new pods, before the first old one is deleted for them.
-//! 7. [`progressing`] and [`stalled`] report whether the rollout gets anywhere, [`unreadable`] that there can be none;
+//! 7. [`Drift`] tells pods that do not run what their labels say.
+//! 8. [`progressing`] and [`stalled`] report whether the rollout gets anywhere, [`unreadable`] that there can be none;
 //!    [`Stage`] says how far it is.
 //!
 //! Which pods are added, removed and updated, and how many at a time, each kind decides for itself.
 
+mod broken;
 pub mod conditions;
 mod deletion;
+mod drift;
 pub mod images;
 pub mod interrupted;
 mod path;
@@ -49,7 +52,9 @@ use crate::{
     write::{Intent, Part},
 };
 
+pub use broken::worth_waiting;
 pub use deletion::{Deletions, Words};
+pub use drift::{Drift, Revisions};
 pub use pod::{Class, Pod};
 pub use refresh::{add_ready, refresh};
 pub use stage::{Course, Stage};

@@ -2,7 +2,7 @@
 
 use std::{cell::OnceCell, collections::BTreeMap};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Rollout;
 use crate::{
@@ -63,17 +63,23 @@ impl UpdatePath {
 impl Rollout<'_> {
     /// What separates two revisions, if a live pod can take that step.
     pub fn change_between(&self, old: &Revision, target: &Revision) -> Result<Change, NotInPlace> {
+        self.change_from(old.template.canonical(), old, target)
+    }
+
+    /// As [`Self::change_between`], for a pod of the old revision that is as this template says.
+    pub(super) fn change_from(
+        &self,
+        template: &Value,
+        old: &Revision,
+        target: &Revision,
+    ) -> Result<Change, NotInPlace> {
         if self.claims_differ(old, target) {
             let path = "volumeClaimTemplates".into();
             return Err(NotInPlace { path });
         }
         // As stored: what their writer dropped is missing on both sides, and no difference.
         let new = self.history.by_label(&target.name).unwrap_or(target);
-        let change = diff(
-            old.template.canonical(),
-            new.template.canonical(),
-            self.options.vertical_scaling,
-        )?;
+        let change = diff(template, new.template.canonical(), self.options.vertical_scaling)?;
         if self.options.environment_from_metadata {
             Ok(change)
         } else {

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use kruise_api::names::{REVISION_HASH, SPECIFIED_DELETE};
 use kruise_views::PodView;
 
+use super::drift::{Drift, Revisions};
 use crate::{
     availability::{Service, service_in},
     history::revision::Revision,
@@ -35,26 +36,30 @@ pub struct Pod<'a> {
     pub state: State,
     /// Service at this instant.
     pub service: Service,
-    /// On the update revision?
+    /// On the update revision? A pod that runs an image of another one is not, whatever its label says.
     pub updated: bool,
+    /// How what it runs differs from the revision of its label.
+    pub drift: Drift,
     /// Is its deletion requested?
     pub specified: bool,
 }
 
 impl<'a> Pod<'a> {
-    /// Classifies a pod against the update revision. `is_named`: the specification lists it for deletion.
+    /// Classifies a pod against the revisions. `is_named`: the specification lists it for deletion.
     pub fn of(
         view: &'a Arc<PodView>,
-        update: &Revision,
+        revisions: &Revisions<'_>,
         is_named: bool,
         min_ready_seconds: i32,
         now: Timestamp,
     ) -> Self {
-        let state = State::of(view);
+        let (state, label) = (State::of(view), label_of(view));
+        let drift = revisions.drift(view, state, label);
         Self {
             state,
+            drift,
             service: service_in(state, view, min_ready_seconds, now),
-            updated: update.labels(label_of(view)),
+            updated: drift != Drift::Old && revisions.is_update(label),
             specified: view.labels.get(SPECIFIED_DELETE).is_some() || is_named,
             view,
         }
@@ -79,6 +84,16 @@ impl<'a> Pod<'a> {
         } else {
             Class::Unavailable
         }
+    }
+
+    /// Does it run what the update revision asks for, as far as can be seen? What a status counts.
+    pub fn runs_update(&self) -> bool {
+        self.updated && self.drift == Drift::None
+    }
+
+    /// Is it on this revision?
+    pub fn is_on(&self, revision: &Revision) -> bool {
+        self.drift != Drift::Old && revision.labels(self.label())
     }
 
     /// Its revision label.

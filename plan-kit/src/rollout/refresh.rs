@@ -7,7 +7,7 @@ use kruise_api::names::{IN_PLACE_UPDATE_READY, INPLACE_GRACE, INPLACE_STATE, POD
 use kruise_views::PodView;
 use serde_json::{Value, json};
 
-use super::{Pod, Rollout};
+use super::{Drift, Pod, Rollout};
 use crate::{
     events,
     history::revision::short_hash,
@@ -22,7 +22,14 @@ use crate::{
 /// The writes that move pods towards service. What pods wait for is written into the plan.
 pub fn refresh(rollout: &Rollout<'_>, pods: &[Pod<'_>], plan: &mut Plan) -> Vec<ObjectWrites> {
     let mut writes = Vec::new();
+    report_sidecars(rollout, pods, plan);
     for pod in pods {
+        if pod.drift == Drift::Interrupted
+            && let Some(object) = rollout.begin_anew(pod)
+        {
+            writes.push(object);
+            continue;
+        }
         let waits = match rollout.progress(pod) {
             // Nothing runs yet that could be brought into service. An update that was begun is continued all the same: a pod
             // that requests more than any node has is scheduled only once it requests less.
@@ -64,6 +71,23 @@ pub fn refresh(rollout: &Rollout<'_>, pods: &[Pod<'_>], plan: &mut Plan) -> Vec<
         rollout.explain(plan, pod, waits);
     }
     writes
+}
+
+/// Reports pods in which a sidecar has the name of a container of the template. One event is enough.
+fn report_sidecars(rollout: &Rollout<'_>, pods: &[Pod<'_>], plan: &mut Plan) {
+    let mut is_told = false;
+    for pod in pods.iter().filter(|pod| pod.drift == Drift::Sidecar) {
+        let Some(text) = rollout.replaced_container(pod) else {
+            continue;
+        };
+        if !is_told {
+            let message = format!("pod {}: {text}", pod.view.name);
+            plan.events
+                .push(EventNote::new(&events::CONTAINER_REPLACED, message));
+            is_told = true;
+        }
+        rollout.explain(plan, pod, text);
+    }
 }
 
 /// Adds the writes of [`refresh`] to those that a plan has decided since it had `decided`. A plan writes each pod once: what

@@ -1,7 +1,8 @@
 //! A rollout that does not move: what it waits for, in words.
 //!
 //! The condition `Stalled` and one event report it when the deadline passes or, where there is none, once nothing has moved
-//! for ten minutes. The condition is removed when something moves or nothing is left to roll out, and for nothing else that
+//! for ten minutes. After a deadline that stays exceeded in spite of progress, nothing has to move for as long as that
+//! again. The condition is removed when something moves or nothing is left to roll out, and for nothing else that
 //! is done meanwhile. Attempts that fail move nothing: a set whose writes are refused is reported after ten minutes of that,
 //! too. `kruise explain` reports it when nothing has moved for as long as that, from what pods report.
 //!
@@ -22,7 +23,7 @@ use kruise_api::{
 };
 use kruise_views::{ConditionView, PodView, Truth};
 
-use super::{Pod, Rollout, conditions};
+use super::{Drift, Pod, Rollout, conditions, progressing::Late};
 use crate::{EventNote, Explain, Memory, events, inplace, lifecycle::State, plan::Why};
 
 /// Without a deadline.
@@ -79,6 +80,10 @@ pub fn held_by(rollout: &Rollout<'_>, pods: &[Pod<'_>], memory: &Memory) -> Stri
             count(&|pod| !pod.updated && !serves(pod)),
             "of older revisions and not available",
         ),
+        (
+            count(&|pod| pod.drift == Drift::Sidecar),
+            "with a sidecar in the place of a container of the template",
+        ),
         (count(&|pod| pod.view.node.is_none()), "without a node"),
         (count(&hooked), "held by a lifecycle hook"),
         (
@@ -131,7 +136,7 @@ pub struct Waiting<'a> {
     /// Seconds without progress that the specification allows.
     pub deadline: Option<i32>,
     /// Has that time passed?
-    pub late: bool,
+    pub late: Option<Late>,
     /// Is something left to roll out?
     pub unfinished: bool,
     /// Nothing is to be done now.
@@ -166,7 +171,7 @@ pub fn report(rollout: &Rollout<'_>, waiting: &Waiting<'_>, all: &mut Vec<Condit
     }
     let watch = Watch {
         deadline: waiting.deadline,
-        late: waiting.unfinished && waiting.late,
+        late: waiting.late.filter(|_| waiting.unfinished),
         quiet: Quiet::of(rollout, waiting, all),
         held_by: waiting.held_by,
     };
@@ -177,7 +182,7 @@ pub fn report(rollout: &Rollout<'_>, waiting: &Waiting<'_>, all: &mut Vec<Condit
         news: stall
             .news
             .map(|message| EventNote::new(&events::STALLED, message)),
-        why: why.and_then(|watch| watch.explain(now)),
+        why: why.and_then(|watch| watch.explain(conditions::get(all, STALLED).is_some(), now)),
     }
 }
 
@@ -240,7 +245,7 @@ impl Quiet {
 struct Watch<'a> {
     deadline: Option<i32>,
     /// Has that time passed for a rollout with something left to do?
-    late: bool,
+    late: Option<Late>,
     /// How long nothing has moved, where there is no deadline.
     quiet: Quiet,
     held_by: &'a dyn Fn() -> String,
@@ -251,41 +256,56 @@ impl Watch<'_> {
         let Some(deadline) = self.deadline else {
             return self.without_deadline(all, now);
         };
-        retain(all, self.late, DEADLINE_EXCEEDED);
-        if !self.late || conditions::get(all, STALLED).is_some() {
+        let stays = self
+            .late
+            .is_some_and(|late| late != Late::Still { progressed: true });
+        retain(all, stays, DEADLINE_EXCEEDED);
+        if conditions::get(all, STALLED).is_some() {
             return Stall::default();
         }
         let waited = format!("no progress for {deadline} seconds");
-        Stall::with(all, DEADLINE_EXCEEDED, described(waited, &(self.held_by)()), now)
+        match self.late {
+            None => Stall::default(),
+            Some(Late::Now) => Stall::with(all, DEADLINE_EXCEEDED, described(waited, &(self.held_by)()), now),
+            Some(Late::Still { .. }) => self.once_quiet(all, DEADLINE_EXCEEDED, &waited, now),
+        }
     }
 
     fn without_deadline(&self, all: &mut Vec<Condition>, now: Timestamp) -> Stall {
-        let since = |when: Option<Timestamp>| when.map(|when| now.duration_since(when));
-        let stays = since(self.quiet.moved).is_some_and(|quiet| quiet > PATIENCE);
+        let moved = self.quiet.moved.map(|moved| now.duration_since(moved));
+        let stays = moved.is_some_and(|quiet| quiet > PATIENCE);
         retain(all, stays, NOTHING_MOVED);
-        let is_reported = conditions::get(all, STALLED).is_some();
-        let Some(quiet) = since(self.quiet.since).filter(|_| !is_reported) else {
+        if conditions::get(all, STALLED).is_some() {
+            return Stall::default();
+        }
+        let waited = format!("nothing has moved for {} minutes", PATIENCE.as_mins());
+        self.once_quiet(all, NOTHING_MOVED, &waited, now)
+    }
+
+    /// The condition becomes True once nothing has moved for as long as is waited.
+    fn once_quiet(&self, all: &mut Vec<Condition>, reason: &str, waited: &str, now: Timestamp) -> Stall {
+        let Some(quiet) = self.quiet.since.map(|since| now.duration_since(since)) else {
             return Stall::default();
         };
-        if quiet <= PATIENCE {
+        let patience = patience(self.deadline);
+        if quiet <= patience {
             // A second more, because it has to be longer.
-            let left = (PATIENCE - quiet).unsigned_abs() + Duration::from_secs(1);
+            let left = (patience - quiet).unsigned_abs() + Duration::from_secs(1);
             return Stall {
                 again: Some(left),
                 news: None,
             };
         }
-        let waited = format!("nothing has moved for {} minutes", PATIENCE.as_mins());
-        Stall::with(all, NOTHING_MOVED, described(waited, &(self.held_by)()), now)
+        Stall::with(all, reason, described(waited.to_owned(), &(self.held_by)()), now)
     }
 
     /// The line of `kruise explain`, if nothing has moved for long.
-    fn explain(&self, now: Timestamp) -> Option<Why> {
+    fn explain(&self, is_reported: bool, now: Timestamp) -> Option<Why> {
         let quiet = self.quiet.since.map(|since| now.duration_since(since));
         let quiet = quiet.filter(|quiet| *quiet > patience(self.deadline));
         let waited = match (quiet, self.deadline) {
             (Some(quiet), _) => format!("nothing has moved for {} min", quiet.as_mins()),
-            (None, Some(deadline)) if self.late => format!("no progress for {deadline} s"),
+            (None, Some(deadline)) if is_reported => format!("no progress for {deadline} s"),
             _ => return None,
         };
         let text = described(waited, &(self.held_by)());

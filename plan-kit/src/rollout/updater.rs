@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, rc::Rc};
 use kruise_api::{lifecycle::LifecycleHook, names::INPLACE_STATE};
 use serde_json::{Value, json};
 
-use super::{Pod, Policy, Rollout, Words, interrupted, path::UpdatePath};
+use super::{Drift, Pod, Policy, Rollout, Words, drift::as_it_is, interrupted, path::UpdatePath};
 use crate::{
     events,
     history::revision::Revision,
@@ -15,6 +15,7 @@ use crate::{
     lifecycle::{self, State},
     plan::{EventNote, FailureNote, ObjectWrites, Plan, Step, Why},
     pod_writes::{Guard, guard_by_version, patch},
+    sidecars,
     write::{Intent, Part},
 };
 
@@ -132,7 +133,7 @@ impl<'r> Updater<'r> {
             | State::Normal
             | State::PreparingUpdate
             | State::Updating => {
-                let own = self.with_what_it_lacks(pod, path);
+                let own = self.path_of_its_own(pod, path);
                 own.as_ref().unwrap_or(path).change.operation()
             }
             State::PreparingDelete | State::Foreign => None,
@@ -162,8 +163,11 @@ impl<'r> Updater<'r> {
         }
     }
 
-    /// The path of a pod's revision.
+    /// The path of a pod's revision, or of a pod that runs something else.
     fn path(&mut self, pod: &Pod<'_>) -> Rc<Result<UpdatePath, NotInPlace>> {
+        if matches!(pod.drift, Drift::Interrupted | Drift::Old) {
+            return Rc::new(self.work_out_of(pod));
+        }
         let label = pod.label();
         if let Some(known) = self.paths.get(label) {
             return Rc::clone(known);
@@ -174,13 +178,34 @@ impl<'r> Updater<'r> {
     }
 
     fn work_out(&self, label: &str) -> Result<UpdatePath, NotInPlace> {
-        let Some(old) = self.rollout.history.by_label(label) else {
-            return Err(NotInPlace {
-                path: "its revision is gone, so the difference".into(),
-            });
-        };
+        let old = self.stored(label)?;
         let change = self.rollout.change_between(old, self.target)?;
         Ok(UpdatePath::of(change))
+    }
+
+    /// The path of a pod that does not run what its revision asks for: from what it runs.
+    fn work_out_of(&self, pod: &Pod<'_>) -> Result<UpdatePath, NotInPlace> {
+        let old = self.stored(pod.label())?;
+        let template = as_it_is(old.template.canonical(), pod.view);
+        let change = self.rollout.change_from(&template, old, self.target)?;
+        let mut path = UpdatePath::of(change);
+        path.reason.push_str(", which an update before left out");
+        Ok(path)
+    }
+
+    fn stored(&self, label: &str) -> Result<&'r Revision, NotInPlace> {
+        let target = Some(self.target).filter(|target| target.labels(label));
+        let stored = self.rollout.history.by_label(label).or(target);
+        stored.ok_or_else(|| NotInPlace {
+            path: "its revision is gone, so the difference".into(),
+        })
+    }
+
+    /// Begins the update of a pod to its own revision, this target, anew.
+    pub(super) fn begin_anew(&self, pod: &Pod<'_>) -> Option<ObjectWrites> {
+        let path = self.work_out_of(pod).ok()?;
+        let path = self.path_of_its_own(pod, &path).unwrap_or(path);
+        (!path.change.is_empty()).then(|| self.start(pod, &path))
     }
 
     /// Gives a pod of the target the resources back that it should have. Not where that restarts what a hook asks to be
@@ -201,6 +226,22 @@ impl<'r> Updater<'r> {
         let is_kept =
             operation.is_some_and(|operation| self.rollout.charges.ask(pod.view, operation).is_err());
         (!asks_first && !is_kept).then(|| self.start(pod, &path))
+    }
+
+    /// The path of a pod for which that of its revision is not right as it is, if this is one.
+    fn path_of_its_own(&self, pod: &Pod<'_>, path: &UpdatePath) -> Option<UpdatePath> {
+        let own = self.with_what_it_lacks(pod, path);
+        let change = &own.as_ref().unwrap_or(path).change;
+        let injected = sidecars::injected(pod.view);
+        let mut names = change.images.keys().chain(change.resources.keys());
+        if !names.any(|name| injected.contains(name)) {
+            return own;
+        }
+        // They are changed by their SidecarSet, which took the place of the template's for them.
+        let mut change = change.clone();
+        change.images.retain(|name, _| !injected.contains(name));
+        change.resources.retain(|name, _| !injected.contains(name));
+        Some(UpdatePath::of(change))
     }
 
     /// The path of a pod that asks for what an update left behind when it broke off, if this is one.
@@ -236,7 +277,7 @@ impl<'r> Updater<'r> {
             | State::Normal
             | State::PreparingUpdate
             | State::Updating => {
-                let own = self.with_what_it_lacks(pod, path);
+                let own = self.path_of_its_own(pod, path);
                 plan.writes.push(self.start(pod, own.as_ref().unwrap_or(path)));
             }
             State::PreparingDelete | State::Foreign => {}

@@ -6,6 +6,7 @@
 //! a stranger to its set.
 
 mod hash;
+mod injected;
 mod matching;
 mod metadata;
 mod record;
@@ -17,6 +18,7 @@ mod twins;
 pub use kruise_api::names::sidecarset as names;
 
 pub use hash::{Hashes, hashes, hashes_of};
+pub use injected::{Injected, injected};
 pub use matching::{Matcher, canary_of, custom_version};
 pub use metadata::patched;
 pub use record::{BadRecord, Record, Records, add_to_list, is_in_list};

@@ -25,7 +25,7 @@ pub(super) fn of(
     }
     let has_arrived = |pod: &Pod<'_>| {
         if back {
-            rollout.current.labels(pod.label())
+            pod.is_on(&rollout.current)
         } else {
             pod.updated
         }

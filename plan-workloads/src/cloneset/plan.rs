@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kruise_plan_kit::{
     Explain, Owner, Plan, Why,
     history::History,
-    rollout::{Pod, Rollout, add_ready, interrupted, refresh, unreadable, updated_in_place},
+    rollout::{Pod, Revisions, Rollout, add_ready, interrupted, refresh, unreadable, updated_in_place},
     trial::Trying,
 };
 
@@ -35,7 +35,10 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let claims_hash = || go_compat::pod_template::claim_templates_hash(&spec.volume_claim_templates);
     let specified = history::specified(set, &claims_hash, pulls_ahead);
     let found = history.revisions_of(&owner, &specified, taken_names);
-    let pods = claimed.classify(set, &found.update, now);
+    let record_wait = found.record_wait(&set.status.update_revision);
+    let strategy = parts::strategy(spec);
+    let revisions = Revisions::new(&found.update, &history, strategy.policy);
+    let pods = claimed.classify(set, &revisions, now);
     let limits = Limits::of(spec, snapshot.options.exclude_preparing_delete);
     let places = Places {
         owner,
@@ -50,7 +53,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let exists = pods.iter().any(|pod| pod.updated);
     let rollout = Rollout {
         owner,
-        strategy: parts::strategy(spec),
+        strategy,
         budget: parts::budget(spec, limits),
         lifecycle: spec.lifecycle.as_ref(),
         options: parts::options(snapshot),
@@ -111,7 +114,8 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let idle = alive && plan.writes.is_empty() && plan.requeue.is_none();
     let report = status::report(snapshot, &rollout, limits, found.collision_count, &pods, idle);
     plan.events.extend(report.events);
-    plan.status = report.patch;
+    plan.status = report.patch.filter(|_| record_wait.is_none());
+    plan.requeue_after(record_wait);
     plan.stage = Some(report.stage);
     plan.requeue_after(report.requeue);
     plan.why.extend(report.why);

@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use kruise_api::cloneset::CloneSet;
-use kruise_plan_kit::{ObjectWrites, pod_writes, revision::Revision, rollout::Pod};
+use kruise_plan_kit::{
+    ObjectWrites, pod_writes,
+    rollout::{Pod, Revisions},
+};
 use kruise_views::PodView;
 
 /// The active pods that the set controls, each list sorted by name. Pods that ended or are being deleted do not count.
@@ -34,13 +37,13 @@ pub(super) fn claim<'a>(set: &CloneSet, pods: &'a [Arc<PodView>]) -> Claimed<'a>
 }
 
 impl<'a> Claimed<'a> {
-    /// Classifies the active pods against the update revision.
-    pub(super) fn classify(&self, set: &CloneSet, update: &Revision, now: Timestamp) -> Vec<Pod<'a>> {
+    /// Classifies the active pods against the revisions.
+    pub(super) fn classify(&self, set: &CloneSet, revisions: &Revisions<'_>, now: Timestamp) -> Vec<Pod<'a>> {
         let named = &set.spec.scale_strategy.pods_to_delete;
         let named: BTreeSet<&str> = named.iter().map(String::as_str).collect();
         let settling = set.spec.min_ready_seconds;
         let pods = self.active.iter();
-        pods.map(|pod| Pod::of(pod, update, named.contains(&*pod.name), settling, now))
+        pods.map(|pod| Pod::of(pod, revisions, named.contains(&*pod.name), settling, now))
             .collect()
     }
 

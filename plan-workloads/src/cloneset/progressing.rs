@@ -22,8 +22,8 @@ pub(super) fn progressing(set: &CloneSet, status: &mut CloneSetStatus, now: Time
         kind: "CloneSet",
         revision: &status.update_revision,
         deadline: progressing::deadline(set.spec.progress_deadline_seconds),
-        moved: set.status.update_revision != status.update_revision
-            || status.updated_ready_replicas > set.status.updated_ready_replicas,
+        revised: set.status.update_revision != status.update_revision,
+        progressed: status.updated_ready_replicas > set.status.updated_ready_replicas,
         resting: resting(set, status),
         working: CLONESET_UPDATED,
     };
@@ -160,15 +160,69 @@ mod tests {
     }
 
     #[test]
-    fn a_new_revision_or_new_progress_ends_an_exceeded_deadline() {
+    fn a_deadline_that_was_exceeded_stays_so_whatever_progress_comes() {
         let mut set = set(Some(10));
         report(&mut set, 0, 0);
         assert_eq!(report(&mut set, 0, 30), "ProgressDeadlineExceeded");
-        assert_eq!(report(&mut set, 1, 31), "CloneSetUpdated");
-        assert_eq!(report(&mut set, 1, 60), "ProgressDeadlineExceeded");
-        let mut status = status(&set, 1);
+        assert_eq!(report(&mut set, 1, 31), "ProgressDeadlineExceeded");
+        assert_eq!(report(&mut set, 2, 60), "ProgressDeadlineExceeded");
+        let times = |set: &CloneSet| {
+            let condition = &set.status.conditions[0];
+            (condition.last_update_time, condition.last_transition_time)
+        };
+        assert_eq!(
+            times(&set),
+            (Some(at(0)), Some(at(30))),
+            "when the clock started, and when it ended"
+        );
+        let mut status = status(&set, 2);
         status.update_revision = "web-c".into();
         progressing(&set, &mut status, at(61));
-        assert_eq!(status.conditions[0].reason, "CloneSetUpdated");
+        assert_eq!(status.conditions[0].reason, "CloneSetUpdated", "another revision");
+    }
+
+    #[test]
+    fn a_paused_rollout_rests_and_has_its_whole_deadline_when_it_goes_on() {
+        let mut set = set(Some(10));
+        report(&mut set, 0, 0);
+        assert_eq!(report(&mut set, 0, 30), "ProgressDeadlineExceeded");
+        let rolling = |paused| kruise_api::cloneset::RollingUpdate {
+            paused,
+            ..Default::default()
+        };
+        set.spec.update_strategy.rolling_update = Some(rolling(true));
+        assert_eq!(report(&mut set, 0, 31), "CloneSetPaused");
+        set.spec.update_strategy.rolling_update = Some(rolling(false));
+        assert_eq!(report(&mut set, 0, 40), "CloneSetUpdated");
+        assert_eq!(report(&mut set, 0, 50), "CloneSetUpdated");
+        assert_eq!(report(&mut set, 0, 51), "ProgressDeadlineExceeded");
+    }
+
+    #[test]
+    fn a_deadline_that_is_raised_past_now_is_exceeded_no_more_and_begins_anew() {
+        let mut set = set(Some(10));
+        report(&mut set, 0, 0);
+        assert_eq!(report(&mut set, 0, 30), "ProgressDeadlineExceeded");
+        set.spec.progress_deadline_seconds = Some(20);
+        assert_eq!(
+            report(&mut set, 0, 31),
+            "ProgressDeadlineExceeded",
+            "not far enough"
+        );
+        set.spec.progress_deadline_seconds = Some(50);
+        assert_eq!(report(&mut set, 0, 32), "CloneSetUpdated");
+        assert_eq!(report(&mut set, 0, 82), "CloneSetUpdated");
+        assert_eq!(report(&mut set, 0, 83), "ProgressDeadlineExceeded");
+        set.spec.progress_deadline_seconds = Some(10);
+        assert_eq!(report(&mut set, 0, 84), "ProgressDeadlineExceeded", "lowered");
+    }
+
+    #[test]
+    fn a_deadline_that_was_exceeded_under_openkruise_stays_so() {
+        let mut set = set(Some(10));
+        report(&mut set, 0, 0);
+        report(&mut set, 0, 30);
+        set.status.conditions[0].last_update_time = Some(at(30));
+        assert_eq!(report(&mut set, 1, 31), "ProgressDeadlineExceeded");
     }
 }

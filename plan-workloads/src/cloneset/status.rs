@@ -90,7 +90,7 @@ pub(super) fn report(
 fn count(set: &CloneSet, rollout: &Rollout<'_>, collision_count: i32, pods: &[Pod<'_>]) -> CloneSetStatus {
     let budget = rollout.budget;
     let matching = |test: &dyn Fn(&Pod<'_>) -> bool| pods.iter().filter(|pod| test(pod)).count() as i32;
-    let mut updated = matching(&|pod| pod.updated);
+    let mut updated = matching(&|pod| pod.runs_update());
     let mut replicas = pods.len() as i32;
     if is_injected(Bug::StatusBeforePods) {
         replicas = budget.replicas;
@@ -112,8 +112,8 @@ fn count(set: &CloneSet, rollout: &Rollout<'_>, collision_count: i32, pods: &[Po
         ready_replicas: matching(&|pod| pod.service.is_ready()),
         available_replicas: matching(&|pod| pod.service.is_available()),
         updated_replicas: updated,
-        updated_ready_replicas: matching(&|pod| pod.updated && pod.service.is_ready()),
-        updated_available_replicas: matching(&|pod| pod.updated && pod.service.is_available()),
+        updated_ready_replicas: matching(&|pod| pod.runs_update() && pod.service.is_ready()),
+        updated_available_replicas: matching(&|pod| pod.runs_update() && pod.service.is_available()),
         expected_updated_replicas: budget.replicas - kept,
         update_revision: rollout.update.name.clone(),
         current_revision: current.name.clone(),

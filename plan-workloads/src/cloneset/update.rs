@@ -130,7 +130,7 @@ fn choose<'m, 'a>(
         let out = |pod: &&Pod<'_>| !pod.service.is_available() && counts(pod);
         pods.iter().filter(out).count() as i32
     };
-    let on_target = unavailable(&|pod| updater.target.labels(pod.label()));
+    let on_target = unavailable(&|pod| pod.is_on(updater.target));
     let mut out = unavailable(&|_| true);
     let mut chosen: Vec<&Pod<'_>> = Vec::new();
     let mut held = None;

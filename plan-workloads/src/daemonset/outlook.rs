@@ -1,5 +1,7 @@
 //! How long the rest of a rollout takes.
 
+use std::cmp::Reverse;
+
 use kruise_plan_kit::{
     Plan,
     outlook::{Facts, Observed, Outlook, outlook},
@@ -13,10 +15,17 @@ use super::plan::Decision;
 pub(super) fn of(decision: &Decision<'_>, withheld: usize, plan: &Plan) -> Option<Outlook> {
     let (rollout, limits) = (&decision.rollout, decision.limits);
     let allowed = decision.allowed();
-    let (mut to_update, mut kept, mut empty) = (0, 0, 0);
+    let (mut to_update, mut kept, mut empty, mut leaving) = (0, 0, 0_usize, Vec::new());
     for place in decision.places.eligible() {
         match place.sides() {
-            (old, new) if old.is_empty() && new.is_empty() => empty += 1,
+            (old, new) if old.is_empty() && new.is_empty() => {
+                // The last one of several decides when the node gets another.
+                let leaves = place.members.iter().filter(|member| member.is_leaving());
+                match leaves.max_by_key(|member| Reverse(member.pod.view.gone_by)) {
+                    Some(member) => leaving.push(&**member.pod.view),
+                    None => empty += 1,
+                }
+            }
             (old, new) if old.is_empty() || !new.is_empty() => {}
             _ if allowed.contains(place.name) => to_update += 1,
             _ => kept += 1,
@@ -27,9 +36,8 @@ pub(super) fn of(decision: &Decision<'_>, withheld: usize, plan: &Plan) -> Optio
     }
     let active: Vec<Pod<'_>> = decision.active().collect();
     let mut observed = Observed::of(rollout, &active, |pod| pod.updated);
-    // Nodes whose pods are gone or about to go, and that get others. When that began is stored nowhere.
-    let coming = empty - withheld.min(empty);
-    observed.under_way.extend(std::iter::repeat_n(None, coming));
+    // Nodes whose pods are gone or about to go, and that get others.
+    observed.add_replaced(empty.saturating_sub(withheld), leaving, rollout.now);
     let (at_once, ends_first) = match limits.max_surge {
         0 => (limits.max_unavailable, true),
         surge => (surge, false),

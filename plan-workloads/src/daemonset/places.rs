@@ -17,8 +17,7 @@ use kruise_plan_kit::{
     injected::{Bug, is_injected},
     lifecycle::State,
     pod_writes::{self, Guard},
-    revision::Revision,
-    rollout::Pod,
+    rollout::{Drift, Pod, Revisions},
 };
 use kruise_views::{Phase, PodView};
 use serde_json::json;
@@ -120,11 +119,11 @@ pub(super) struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// Sorts the pods by their nodes, and classifies them against the update revision and its twins.
+    /// Sorts the pods by their nodes, and classifies them against the revisions, and the twins of the update revision.
     pub(super) fn new(
         set: &DaemonSet,
         (nodes, pods): (&'a [Placed], &'a [Arc<PodView>]),
-        (update, twins): (&Revision, &[String]),
+        (revisions, twins): (&Revisions<'_>, &[String]),
         min_ready_seconds: i32,
         now: Timestamp,
     ) -> Self {
@@ -152,8 +151,8 @@ impl<'a> Places<'a> {
             if orphan && view.deleting {
                 continue;
             }
-            let mut pod = Pod::of(view, update, false, min_ready_seconds, now);
-            pod.updated |= twins.iter().any(|twin| is_labelled(view, twin));
+            let mut pod = Pod::of(view, revisions, false, min_ready_seconds, now);
+            pod.updated |= pod.drift != Drift::Old && twins.iter().any(|twin| is_labelled(view, twin));
             // Only where nothing better says which revision a pod has: nobody counts generations any more.
             if let (None, Some(generation)) = (view.labels.get(REVISION_HASH), generation) {
                 pod.updated = view.labels.get(POD_TEMPLATE_GENERATION) == Some(generation);

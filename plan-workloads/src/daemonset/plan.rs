@@ -11,7 +11,7 @@ use kruise_plan_kit::{
     ledger::Charges,
     newest::{Newest, newest},
     revision::Revision,
-    rollout::{Pod, Rollout, add_ready, refresh, unreadable},
+    rollout::{Pod, Policy, Revisions, Rollout, add_ready, refresh, unreadable},
     trial::Trying,
 };
 
@@ -60,15 +60,21 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let history = History::new(snapshot.revisions);
     let specified = revisions::specified(set, &history, snapshot.options.images_ahead);
     let found = history.revisions_of(&owner, &specified, &snapshot.memory.taken_names);
+    let record_wait = found.record_wait(&set.status.update_revision);
     let equal = history.twins(&found.update.template);
     let twins: Vec<String> = equal
         .filter(|view| *view.name != *found.update.name)
         .map(|view| view.name.to_string())
         .collect();
+    let strategy = parts::strategy(spec);
+    // A pod that surges is a new one, whatever its predecessor runs.
+    let surges = limits.max_surge > 0;
+    let policy = if surges { Policy::Recreate } else { strategy.policy };
+    let classes = Revisions::new(&found.update, &history, policy);
     let places = Places::new(
         set,
         (snapshot.nodes, snapshot.pods),
-        (&found.update, &twins),
+        (&classes, &twins),
         limits.min_ready_seconds,
         now,
     );
@@ -88,7 +94,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         placement: snapshot.placement,
         rollout: Rollout {
             owner,
-            strategy: parts::strategy(spec),
+            strategy,
             budget: parts::budget(limits),
             lifecycle: spec.lifecycle.as_ref(),
             options: parts::options(snapshot.options),
@@ -141,7 +147,8 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     };
     let report = status::report(snapshot, &decision, &counts);
     plan.events.extend(report.events);
-    plan.status = report.patch;
+    plan.status = report.patch.filter(|_| record_wait.is_none());
+    plan.requeue_after(record_wait);
     plan.stage = Some(report.stage);
     plan.requeue_after(report.requeue);
     plan.why.extend(report.why);

@@ -67,7 +67,7 @@ pub(super) fn report(snapshot: &Snapshot<'_>, decision: &Decision<'_>, round: &R
     let waiting = Waiting {
         created: set.metadata.creation_timestamp,
         deadline: None,
-        late: false,
+        late: None,
         unfinished: is_unfinished(decision, &status, round.withheld),
         idle: round.idle,
         failing,
@@ -110,7 +110,7 @@ fn count(set: &DaemonSet, decision: &Decision<'_>, collision_count: i32) -> Daem
         status.current_number_scheduled += 1;
         status.number_ready += i32::from(first.pod.view.is_true("Ready"));
         status.number_available += i32::from(is_available(decision, first));
-        status.updated_number_scheduled += i32::from(first.pod.updated);
+        status.updated_number_scheduled += i32::from(first.pod.runs_update());
     }
     status.number_unavailable = status.desired_number_scheduled - status.number_available;
     status

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::statefulset::StatefulSet;
-use kruise_plan_kit::{ObjectWrites, Owner, ResourceId, pod_writes, revision::Revision, rollout::Pod};
+use kruise_plan_kit::{
+    ObjectWrites, Owner, ResourceId, pod_writes,
+    rollout::{Pod, Revisions},
+};
 use kruise_views::{Phase, PodView};
 
 use super::Ordinals;
@@ -58,12 +61,12 @@ pub(super) struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    /// Splits the pods, and classifies them against the update revision.
+    /// Splits the pods, and classifies them against the revisions.
     pub(super) fn new(
         set: &StatefulSet,
         pods: &'a [Arc<PodView>],
         ordinals: &Ordinals,
-        (update, min_ready_seconds): (&Revision, i32),
+        (revisions, min_ready_seconds): (&Revisions<'_>, i32),
         now: Timestamp,
     ) -> Self {
         let mut members = Self {
@@ -88,7 +91,7 @@ impl<'a> Members<'a> {
             let member = Member {
                 ordinal,
                 rank,
-                pod: Pod::of(view, update, false, min_ready_seconds, now),
+                pod: Pod::of(view, revisions, false, min_ready_seconds, now),
                 orphan,
             };
             if rank.is_some() {

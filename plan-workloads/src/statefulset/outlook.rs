@@ -23,12 +23,10 @@ pub(super) fn of(decision: &Decision<'_>, plan: &Plan) -> Option<Outlook> {
     }
     let active: Vec<Pod<'_>> = decision.slots().collect();
     let mut observed = Observed::of(rollout, &active, |pod| pod.updated);
-    // Places whose pods are gone or about to go, and come back on the update revision. When that began is stored nowhere.
-    let leaving = candidates.iter().filter(|member| !member.is_active()).count();
+    // Places whose pods are gone or about to go, and come back on the update revision.
+    let leaving = candidates.iter().filter(|member| !member.is_active());
     let missing = usize::try_from(decision.missing_updated()).unwrap_or(0);
-    observed
-        .under_way
-        .extend(std::iter::repeat_n(None, leaving + missing));
+    observed.add_replaced(missing, leaving.map(|member| &**member.pod.view), rollout.now);
     outlook(&Facts {
         to_update: next.len(),
         kept: kept.len(),

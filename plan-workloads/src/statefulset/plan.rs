@@ -9,7 +9,7 @@ use kruise_plan_kit::{
     history::History,
     ledger::Charges,
     revision::Revision,
-    rollout::{Pod, Rollout, add_ready, refresh, unreadable, updated_in_place},
+    rollout::{Pod, Revisions, Rollout, add_ready, refresh, unreadable, updated_in_place},
     trial::Trying,
 };
 use kruise_views::PodView;
@@ -67,7 +67,10 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let pulls_ahead = snapshot.options.images_ahead;
     let specified = revisions::specified(set, pulls_ahead);
     let found = history.revisions_of(&owner, &specified, &snapshot.memory.taken_names);
-    let grades = (&found.update, limits.min_ready_seconds);
+    let record_wait = found.record_wait(&set.status.update_revision);
+    let strategy = parts::strategy(spec);
+    let revisions = Revisions::new(&found.update, &history, strategy.policy);
+    let grades = (&revisions, limits.min_ready_seconds);
     let members = Members::new(set, snapshot.pods, &ordinals, grades, now);
     let retention = snapshot
         .options
@@ -95,7 +98,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         ),
         rollout: Rollout {
             owner,
-            strategy: parts::strategy(spec),
+            strategy,
             budget: parts::budget(limits),
             lifecycle: spec.lifecycle.as_ref(),
             options: parts::options(snapshot.options),
@@ -149,7 +152,8 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let idle = alive && plan.writes.is_empty() && plan.requeue.is_none();
     let report = status::report(snapshot, &decision, found.collision_count, idle);
     plan.events.extend(report.events);
-    plan.status = report.patch;
+    plan.status = report.patch.filter(|_| record_wait.is_none());
+    plan.requeue_after(record_wait);
     plan.stage = Some(report.stage);
     plan.requeue_after(report.requeue);
     plan.why.extend(report.why);

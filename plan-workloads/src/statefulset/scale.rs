@@ -139,6 +139,7 @@ impl Decision<'_> {
                 self.replace(member, plan);
             } else if member.is_active() {
                 self.replace_asked(member, plan);
+                self.repair_in_place(member, plan);
             }
             if others > 0 {
                 let text = format!("{others} pods are missing, and are created in order: {name} comes first");

@@ -70,7 +70,7 @@ pub(super) fn report(
     let waiting = Waiting {
         created: set.metadata.creation_timestamp,
         deadline: None,
-        late: false,
+        late: None,
         unfinished,
         idle,
         failing,
@@ -157,14 +157,12 @@ fn count(set: &StatefulSet, decision: &Decision<'_>, collision_count: i32) -> St
     let own = decision.members.all().filter(|member| !member.orphan);
     let counted =
         |test: &dyn Fn(&Member<'_>) -> bool| own.clone().filter(|member| test(member)).count() as i32;
-    let is_on = |member: &Member<'_>, revision: &str| {
-        !member.is_leaving() && go_compat::revision::label_matches_revision(member.pod.label(), revision)
-    };
+    let runs_update = |member: &Member<'_>| member.pod.runs_update();
     let ready = |member: &Member<'_>| member.pod.service.is_ready();
     let available = |member: &Member<'_>| member.pod.service.is_available();
     let replicas = counted(&|_| true);
     let ready_replicas = counted(&ready);
-    let updated = counted(&|member| is_on(member, &rollout.update.name));
+    let updated = counted(&|member| !member.is_leaving() && runs_update(member));
     let rolls = set.spec.update_strategy.kind != "OnDelete";
     let complete = [replicas, ready_replicas, updated]
         .iter()
@@ -181,12 +179,17 @@ fn count(set: &StatefulSet, decision: &Decision<'_>, collision_count: i32) -> St
         replicas,
         ready_replicas,
         available_replicas: counted(&available),
-        current_replicas: counted(&|member| is_on(member, &current.name)),
-        updated_replicas: updated,
-        updated_ready_replicas: counted(&|member| ready(member) && is_on_in(member, &rollout.update.name)),
-        updated_available_replicas: counted(&|member| {
-            available(member) && is_on_in(member, &rollout.update.name)
+        current_replicas: counted(&|member| {
+            !member.is_leaving()
+                && if current.name == rollout.update.name {
+                    runs_update(member)
+                } else {
+                    member.pod.is_on(current)
+                }
         }),
+        updated_replicas: updated,
+        updated_ready_replicas: counted(&|member| ready(member) && runs_update(member)),
+        updated_available_replicas: counted(&|member| available(member) && runs_update(member)),
         current_revision: current.name.clone(),
         update_revision: rollout.update.name.clone(),
         collision_count: Some(collision_count),
@@ -194,11 +197,6 @@ fn count(set: &StatefulSet, decision: &Decision<'_>, collision_count: i32) -> St
         label_selector: set.spec.selector.to_query(),
         volume_claims: decision.resize.status(&decision.claims, own.clone()),
     }
-}
-
-/// Is the pod on this revision, whether it goes or not?
-fn is_on_in(member: &Member<'_>, revision: &str) -> bool {
-    go_compat::revision::label_matches_revision(member.pod.label(), revision)
 }
 
 /// The status of a set that cannot be read: counts stay as they were reported.

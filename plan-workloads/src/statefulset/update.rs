@@ -1,7 +1,8 @@
 //! Updating pods, and replacing those whose deletion is asked for by label.
 //!
 //! A place counts as out of service if its pod is missing, ended, about to go or not available, and while a claim of it
-//! grows. Nothing takes an available pod out of service while as many places are as `maxUnavailable` allows.
+//! grows. Nothing takes an available pod out of service while as many places are as `maxUnavailable` allows. A pod that is
+//! out of service does not wait for one that does not go for that reason: it may be what keeps that pod waiting.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use kruise_plan_kit::{
     EventNote, Explain, Intent, ObjectWrites, Plan, Why, events,
     lifecycle::State,
     priority,
-    rollout::{Pod, Policy, Updater, interrupted},
+    rollout::{Pod, Policy, Updater, interrupted, worth_waiting},
 };
 
 use super::{members::Member, plan::Decision, resize::Progress};
@@ -28,9 +29,17 @@ struct Unavailable {
     /// Places without a pod.
     missing: i64,
     limit: i64,
+    /// Pods that are on their way to the update revision, or begin it in this plan.
+    moving: i64,
 }
 
 impl Unavailable {
+    /// May a pod be updated that others come before, which may not? It has to be out of service, and not more may change at
+    /// a time than else: a pod that is starting is not hurried, and a broken revision spreads no faster.
+    fn overtakes(&self, member: &Member<'_>) -> bool {
+        self.pods.contains(&member.ordinal) && self.moving < self.limit
+    }
+
     fn count(&self) -> i64 {
         self.pods.len() as i64 + self.missing
     }
@@ -51,7 +60,9 @@ impl Decision<'_> {
         let out =
             |member: &&Member<'_>| !member.is_available() || self.resize.holds(&self.claims, member.ordinal);
         let pods = self.members.slots.iter().filter(out);
+        let moving = pods.clone().filter(|member| !self.is_outdated(member));
         Unavailable {
+            moving: moving.count() as i64,
             pods: pods.map(|member| member.ordinal).collect(),
             missing: self.members.missing(&self.ordinals),
             limit: i64::from(self.limits.max_unavailable),
@@ -159,6 +170,53 @@ impl Decision<'_> {
             let reason = "its deletion is asked for by label";
             plan.writes.extend(self.rollout.remove(&member.pod, reason));
         }
+    }
+
+    /// Updates the one pod of an ordered set that everything waits for, if it can change in place, is to be updated, and
+    /// nothing is gained by waiting for it: nothing else would ever bring the revision to it that repairs it. One that
+    /// would have to be deleted is left to its users, as OpenKruise does.
+    pub(super) fn repair_in_place(&self, member: &Member<'_>, plan: &mut Plan) {
+        let rollout = &self.rollout;
+        let waits = matches!(
+            member.pod.state,
+            State::PreparingDelete | State::PreparingUpdate | State::Updated | State::Foreign
+        );
+        let is_due = self.is_outdated(member) && ordinals_of(&self.candidates()).contains(&member.ordinal);
+        if waits || member.pod.specified || rollout.strategy.held().is_some() || !is_due {
+            return;
+        }
+        let Some(left) = worth_waiting(&member.pod, rollout.now) else {
+            return;
+        };
+        let mut updater = Updater::new(rollout, &rollout.update);
+        let in_place = !self.lacks_volume(member) && updater.is_in_place(&member.pod);
+        if !in_place {
+            rollout.explain(plan, &member.pod, self.deletion_advice(member));
+            return;
+        }
+        if !left.is_zero() {
+            plan.requeue_after([left]);
+            let text =
+                "is not up to date, and is updated in place if it is not ready within ten minutes, or fails";
+            rollout.explain(plan, &member.pod, text);
+            return;
+        }
+        let grows = !self.resize.fits(&self.claims, member.ordinal);
+        if !grows && updater.may_update(&member.pod, plan) {
+            self.update_pod(&mut updater, member, plan);
+        }
+    }
+
+    /// What helps where an ordered set waits for a pod that only a deletion updates.
+    fn deletion_advice(&self, member: &Member<'_>) -> String {
+        let name = &member.pod.view.name;
+        if self.rollout.strategy.policy == Policy::InPlaceOnly {
+            return "is not in service, and cannot be updated in place: the policy is InPlaceOnly".to_owned();
+        }
+        format!(
+            "is not in service, and an OrderedReady set waits for it: if it does not become ready, delete {name}, and it \
+             comes back up to date"
+        )
     }
 
     fn active_slots(&self) -> impl Iterator<Item = &Member<'_>> {
@@ -270,7 +328,8 @@ impl Decision<'_> {
             }
             // One that was prepared is out of service, and only its update ends that: others may wait for it.
             let prepared = member.is_active() && member.pod.state == State::PreparingUpdate;
-            if let Some(held) = held.as_ref().filter(|_| !prepared) {
+            let goes = prepared || unavailable.overtakes(member);
+            if let Some(held) = held.as_ref().filter(|_| !goes) {
                 self.rollout.explain(plan, &member.pod, held.as_str());
                 continue;
             }
@@ -301,6 +360,7 @@ impl Decision<'_> {
             let events = plan.events.len();
             if self.update_pod(&mut updater, member, plan) {
                 unavailable.pods.insert(member.ordinal);
+                unavailable.moving += 1;
             } else {
                 if told {
                     plan.events.truncate(events);

@@ -240,6 +240,9 @@ pub struct ContainerStatusView {
     pub succeeded: bool,
     /// Is it waiting because a ConfigMap or Secret that it names is missing (`CreateContainerConfigError`)?
     pub unconfigured: bool,
+    /// Is it waiting for more than its start: an image that cannot be had, a configuration that cannot be read, or the next
+    /// attempt of a container that ends again and again?
+    pub failing: bool,
     /// CPU and memory that its node reports; none if the node does not report them.
     pub resources: Option<Box<AmountsView>>,
 }

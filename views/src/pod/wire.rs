@@ -655,6 +655,8 @@ impl From<ContainerStatus> for ContainerStatusView {
             restart_count: wire.restart_count,
             resources: wire.resources,
             running_since,
+            failing: reason
+                .is_some_and(|reason| !["", "ContainerCreating", "PodInitializing"].contains(&reason)),
             unconfigured: reason == Some("CreateContainerConfigError"),
             between_runs: waiting.is_some() || terminated.is_some(),
             succeeded: terminated.is_some_and(|ended| ended.exit_code == Some(0)),

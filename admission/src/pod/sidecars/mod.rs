@@ -31,7 +31,9 @@ use crate::{Outcome, Request};
 pub use resources::expression;
 pub(crate) use scope::expressions;
 pub use scope::{LENGTH, Reach, condition};
+pub(crate) use select::is_for;
 pub use set::{Revision, Set, Sets};
+pub(crate) use share::is_injected;
 
 /// Injects every set that matches.
 pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<Done, Stop> {

@@ -138,6 +138,16 @@ fn namespace<'a>(pod: &'a Value, request: &'a Request) -> &'a str {
     given.unwrap_or("default")
 }
 
+/// Is a set for the pods of this template in a namespace?
+pub(crate) fn is_for(
+    set: &Set,
+    template: &Value,
+    namespace: &str,
+    lookups: &Lookups,
+) -> Result<bool, Lookup> {
+    mismatch(set, template, namespace, lookups).map(|why| why.is_none())
+}
+
 /// Why a set does not match, if it does not.
 fn mismatch<'a>(
     set: &Set,

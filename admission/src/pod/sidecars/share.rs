@@ -62,7 +62,7 @@ pub(super) fn prepared(sidecar: &Value, pod: &Value, resources: Option<Value>) -
 }
 
 /// Was this container put into the pod by a SidecarSet?
-pub(super) fn is_injected(container: &Value) -> bool {
+pub(crate) fn is_injected(container: &Value) -> bool {
     let mut env = items(container, "env").iter();
     env.any(|one| text(one, "name") == ENV_INJECTED && text(one, "value") == "true")
 }

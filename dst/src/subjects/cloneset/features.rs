@@ -36,6 +36,8 @@ const SCATTER: Purpose = Purpose(33);
 const STARTUP: Purpose = Purpose(34);
 /// Annotations that are removed.
 const CONFIG_GONE: Purpose = Purpose(35);
+/// Annotations that somebody leaves out.
+const STRIPS: Purpose = Purpose(36);
 
 /// Adds to a scenario what its seed decides.
 pub fn add(draft: &mut Draft) {
@@ -46,6 +48,7 @@ pub fn add(draft: &mut Draft) {
     batches(draft);
     strategies(draft);
     times(draft);
+    strips(draft);
     releases(draft);
     draft.scenario.steps.sort_by_key(|step| step.at);
 }
@@ -209,6 +212,16 @@ fn marks(draft: &mut Draft, random: &mut Random) {
     for _ in 0..4 {
         let at = random.between(1_000, 60_000);
         let what = Action::Pod(PodAction::Annotate(random.between(0, 9) as u8));
+        draft.scenario.steps.push(Step { at, what });
+    }
+}
+
+/// Somebody writes whole pods, without the annotations of their updates.
+fn strips(draft: &mut Draft) {
+    let mut random = Random::new(draft.scenario.seed, STRIPS);
+    if draft.start.grace > 0 && random.percent(40) {
+        let at = random.between(2_000, 40_000);
+        let what = Action::Pod(PodAction::Strip(random.between(5_000, 40_000)));
         draft.scenario.steps.push(Step { at, what });
     }
 }

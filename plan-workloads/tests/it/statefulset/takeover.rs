@@ -7,7 +7,7 @@ use std::{fs, path::PathBuf, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::statefulset::StatefulSet;
-use kruise_plan_kit::{Explain, Intent, Memory, Plan, ResourceId, Write};
+use kruise_plan_kit::{Explain, Intent, Memory, Patch, Plan, ResourceId, Write};
 use kruise_plan_test_kit::{decode, set_condition};
 use kruise_plan_workloads::statefulset::{Options, Snapshot, plan};
 use kruise_views::{ClaimView, PodView, RevisionView};
@@ -330,4 +330,133 @@ fn a_deleted_pod_of_a_stored_statefulset_comes_back_as_it_was() {
             }
         }
     }
+}
+
+/// A StatefulSet of Kubernetes as a real API server stored it with its pods and revisions, deleted without these, and the
+/// new set of its name, with the template of the old one.
+fn left_by_kubernetes() -> Stored {
+    let version = "upstream/main";
+    let mut old = items(version, "rest-statefulsets.apps.json").remove(0);
+    let owned = |file: &str| -> Vec<Value> {
+        let mine = |object: &Value| object["metadata"]["ownerReferences"][0]["uid"] == old["metadata"]["uid"];
+        let mut all = items(version, file);
+        all.retain(mine);
+        for object in &mut all {
+            object["metadata"]
+                .as_object_mut()
+                .unwrap()
+                .remove("ownerReferences");
+        }
+        all
+    };
+    let (pods, revisions) = (owned("rest-pods.json"), owned("rest-controllerrevisions.json"));
+    assert_eq!((pods.len(), revisions.len()), (2, 1), "the fixture is there");
+    let spec = old["spec"].as_object_mut().unwrap();
+    spec.insert(
+        "updateStrategy".into(),
+        json!({"type": "RollingUpdate", "rollingUpdate": {"podUpdatePolicy": "ReCreate", "maxUnavailable": 1}}),
+    );
+    let metadata = json!({"name": old["metadata"]["name"], "namespace": old["metadata"]["namespace"], "uid": "new-uid",
+                          "resourceVersion": "1", "generation": 1, "creationTimestamp": "2026-11-21T04:00:00Z"});
+    Stored {
+        about: "left by Kubernetes".into(),
+        now: latest(&pods) + SignedDuration::from_hours(1),
+        set: json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "StatefulSet", "metadata": metadata,
+                    "spec": old["spec"], "status": {}}),
+        pods,
+        claims: Vec::new(),
+        revisions,
+    }
+}
+
+impl Stored {
+    /// Carries out the adoption of all pods and what is noted on the revision, and stores the status if there is one.
+    fn adopt(&mut self) {
+        let plan = self.plan();
+        let owner = json!([{"apiVersion": "apps.kruise.io/v1beta1", "kind": "StatefulSet", "name": self.set["metadata"]["name"],
+                            "uid": "new-uid", "controller": true, "blockOwnerDeletion": true}]);
+        for pod in &mut self.pods {
+            pod["metadata"]["ownerReferences"] = owner.clone();
+        }
+        for step in plan.writes.iter().flat_map(|object| &object.steps) {
+            if let (
+                Intent::NoteTemplate,
+                Write::Patch {
+                    patch: Patch::Merge(patch),
+                    ..
+                },
+            ) = (step.write.intent(), &step.write)
+            {
+                self.revisions[0]["metadata"]["annotations"] = patch["metadata"]["annotations"].clone();
+            }
+        }
+        if let Some(status) = plan.status {
+            self.set["status"] = status.patch["status"].clone();
+        }
+    }
+}
+
+#[test]
+fn pods_that_a_statefulset_of_kubernetes_left_are_adopted_and_not_recreated() {
+    type Change = fn(&mut Stored);
+    // What the webhook fills in where the manifest names no policy, and the server wrote twice.
+    let completed: Change = |stored| {
+        for at in ["/imagePullPolicy", ""] {
+            let spec = stored.revisions[0]
+                .pointer_mut("/data/spec/template/spec")
+                .unwrap();
+            if at.is_empty() {
+                spec["serviceAccountName"] = json!("db");
+                spec["serviceAccount"] = json!("db");
+            } else {
+                spec["containers"][0]["imagePullPolicy"] = json!("IfNotPresent");
+            }
+        }
+        stored.set["spec"]["template"]["spec"]["serviceAccountName"] = json!("db");
+    };
+    let as_it_was: Change = |_| {};
+    for (change, noted) in [(as_it_was, false), (completed, true)] {
+        let mut stored = left_by_kubernetes();
+        change(&mut stored);
+        let revision = stored.revisions[0]["metadata"]["name"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let mut expected = vec![
+            "adopt-pod united-a-pnwz5-0".to_owned(),
+            "adopt-pod united-a-pnwz5-1".to_owned(),
+        ];
+        expected.extend(noted.then(|| format!("note-template {revision}")));
+        let mut writes = stored.writes();
+        writes.sort();
+        assert_eq!(writes, expected);
+        assert_eq!(
+            stored.plan().status.is_none(),
+            noted,
+            "no status names a revision that is not found again"
+        );
+        stored.adopt();
+        for _ in 0..2 {
+            assert_eq!(stored.writes(), Vec::<String>::new());
+            stored.adopt();
+        }
+        let status = &stored.set["status"];
+        assert_eq!(status["updateRevision"], revision.as_str());
+        assert_eq!(
+            (&status["updatedReplicas"], &status["readyReplicas"]),
+            (&json!(2), &json!(2))
+        );
+    }
+}
+
+#[test]
+fn what_kubernetes_left_is_updated_when_the_template_differs_in_more() {
+    let mut stored = left_by_kubernetes();
+    stored.set["spec"]["template"]["spec"]["readinessGates"] =
+        json!([{"conditionType": "InPlaceUpdateReady"}]);
+    let writes = stored.writes();
+    assert!(
+        writes.iter().any(|write| write.starts_with("create-revision")),
+        "{writes:?}"
+    );
 }

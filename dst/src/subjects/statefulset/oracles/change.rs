@@ -156,8 +156,9 @@ impl Case<'_> {
                 && !known.waits_for_deletion(number)
                 && !known.has_condemned_above(spec, number);
         }
-        // The lowest pod that is out of service is what all others wait for.
-        if self.is_due(spec) && self.may_be_out_of_service(spec) && known.are_available_below(spec, number) {
+        // The lowest pod that is out of service is what all others wait for. Changing in place, it may come back sooner.
+        let may_go = self.is_due(spec) || self.act == Act::Updates;
+        if may_go && self.may_be_out_of_service(spec) && known.are_available_below(spec, number) {
             return true;
         }
         known.are_available_below(spec, i64::MAX)

@@ -62,3 +62,37 @@ fn orphans_are_adopted_and_a_foreign_pod_with_a_name_of_the_set_is_waited_for() 
     until_status(&scenario, &json!({"replicas": 4, "readyReplicas": 4}));
     assert_eq!(names(&pods(&scenario)), ["db-0", "db-1", "db-2", "db-3"]);
 }
+
+/// The API server writes `IfNotPresent` for the image with a tag of the one kind, and the webhook `Always` for the other.
+#[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
+fn pods_that_a_statefulset_of_kubernetes_leaves_are_taken_over_and_not_recreated() {
+    let scenario = scenario("statefulset-of-kubernetes");
+    let mut taken = parallel(2);
+    let strategy = json!({"type": "RollingUpdate", "rollingUpdate": {"podUpdatePolicy": "ReCreate"}});
+    taken["spec"]["updateStrategy"] = strategy;
+    let pod = taken["spec"]["template"]["spec"].as_object_mut().unwrap();
+    pod.remove("readinessGates");
+    pod.insert("serviceAccountName".into(), json!("default"));
+    let mut builtin = taken.clone();
+    builtin["apiVersion"] = json!("apps/v1");
+    builtin["spec"]["updateStrategy"] = json!({"type": "RollingUpdate"});
+    scenario.kubectl.apply(&builtin).unwrap();
+    until(&scenario, "pods", "both pods are there", |pods| {
+        pods.len() == 2 && all_in_service(pods)
+    });
+    let before = uids(&pods(&scenario));
+    let delete = ["delete", "statefulsets.apps", "db", "--cascade=orphan"];
+    scenario.kubectl.run(&delete).unwrap();
+    until(&scenario, "pods", "nobody owns the pods", |pods| {
+        pods.values().all(|pod| owner(pod).is_empty())
+    });
+    scenario.kubectl.apply(&taken).unwrap();
+    until_status(
+        &scenario,
+        &json!({"replicas": 2, "readyReplicas": 2, "updatedReplicas": 2}),
+    );
+    assert_eq!(uids(&pods(&scenario)), before);
+    let revisions = scenario.kubectl.list("controllerrevisions", "").unwrap();
+    assert_eq!(revisions.len(), 1, "{revisions:?}");
+}
