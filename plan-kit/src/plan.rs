@@ -1,8 +1,8 @@
 //! A plan: everything one reconcile decides from one snapshot.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use kruise_api::names::events::Reason;
+use kruise_api::{meta::LabelSelector, names::events::Reason};
 use kruise_views::PodView;
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::{
     memory::Known,
     outlook::Outlook,
     rollout::Stage,
-    write::{Target, Write},
+    write::{Intent, Target, Write},
 };
 
 /// What to do now, what to report, and when to plan again.
@@ -58,6 +58,12 @@ impl Plan {
     /// Plan again after this long at the latest.
     pub fn requeue_after(&mut self, delay: impl IntoIterator<Item = Duration>) {
         self.requeue = self.requeue.into_iter().chain(delay).min();
+    }
+
+    /// Does it create pods?
+    pub fn creates_pods(&self) -> bool {
+        let mut steps = self.writes.iter().flat_map(|object| &object.steps);
+        steps.any(|step| step.write.intent() == Intent::CreatePod)
     }
 
     /// Does it have writes in the phase of pods?
@@ -122,6 +128,9 @@ pub struct Step {
     pub done: Option<EventNote>,
     /// Event after failure.
     pub failed: Option<FailureNote>,
+    /// For creations: the owner finds the object by this selector, by its name and by its controller. What was created
+    /// otherwise is deleted again, and the step fails: the owner would let it go at once, and make the next one.
+    pub found_by: Option<Arc<LabelSelector>>,
 }
 
 impl Step {
@@ -132,6 +141,16 @@ impl Step {
             reason: reason.into(),
             done: None,
             failed: None,
+            found_by: None,
+        }
+    }
+
+    /// The same for an object that its owner finds by this selector.
+    #[must_use]
+    pub fn found_by(self, selector: &Arc<LabelSelector>) -> Self {
+        Self {
+            found_by: Some(Arc::clone(selector)),
+            ..self
         }
     }
 }

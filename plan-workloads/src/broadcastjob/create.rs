@@ -5,6 +5,7 @@ use std::{cell::OnceCell, collections::BTreeSet, sync::Arc};
 use go_compat::Rounding;
 use kruise_api::{
     broadcastjob::BroadcastJob,
+    meta::LabelSelector,
     names::{KRUISE_POD_READY, broadcastjob},
 };
 use kruise_plan_kit::{
@@ -59,6 +60,7 @@ pub(super) fn create(
         options: snapshot.options,
         taken: names.chain(foreign).collect(),
         base: OnceCell::new(),
+        anything: Arc::default(),
     };
     for (index, place) in empty.enumerate() {
         if index < room {
@@ -90,6 +92,8 @@ struct NewPods<'p> {
     taken: BTreeSet<String>,
     /// The pod that all new pods start from.
     base: OnceCell<Arc<Value>>,
+    /// The job finds its pods by their controller alone.
+    anything: Arc<LabelSelector>,
 }
 
 impl NewPods<'_> {
@@ -104,10 +108,8 @@ impl NewPods<'_> {
             set: vec![("/metadata/name", name.as_str().into()), binding.member(node)],
         };
         let write = owner.create(Intent::CreatePod, ResourceId::PODS, name.as_str(), body);
-        let step = events::creation(
-            Step::new(write, format!("node {node} has no pod of the job")),
-            &name,
-        );
+        let step = Step::new(write, format!("node {node} has no pod of the job")).found_by(&self.anything);
+        let step = events::creation(step, &name);
         self.taken.insert(name);
         ObjectWrites {
             batching: Batching::SlowStart,

@@ -8,6 +8,7 @@ use std::{
 
 use kruise_api::{
     daemonset::DaemonSet,
+    meta::LabelSelector,
     names::{
         IN_PLACE_UPDATE_READY, KRUISE_POD_READY, REVISION_HASH,
         daemonset::{POD_TEMPLATE_GENERATION, SCHEDULER, TEMPLATE_GENERATION},
@@ -33,6 +34,8 @@ pub(super) struct NewPods<'p> {
     taken: RefCell<BTreeSet<String>>,
     /// The pod that all new pods start from.
     base: OnceCell<Arc<Value>>,
+    /// The set finds its pods by it.
+    selector: Arc<LabelSelector>,
 }
 
 impl<'p> NewPods<'p> {
@@ -49,6 +52,7 @@ impl<'p> NewPods<'p> {
             options,
             taken: RefCell::new(taken),
             base: OnceCell::new(),
+            selector: Arc::new(set.spec.selector.clone()),
         }
     }
 
@@ -72,7 +76,8 @@ impl<'p> NewPods<'p> {
         };
         let owner = &self.rollout.owner;
         let write = owner.create(Intent::CreatePod, ResourceId::PODS, name.as_str(), body);
-        let step = events::creation(Step::new(write, reason), &name);
+        let step = Step::new(write, reason).found_by(&self.selector);
+        let step = events::creation(step, &name);
         self.taken.borrow_mut().insert(name);
         ObjectWrites {
             batching: Batching::SlowStart,

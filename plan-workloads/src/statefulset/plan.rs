@@ -112,7 +112,13 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         let recorded = found.object.is_none();
         plan.writes.extend(found.object);
         plan.writes.extend(found.record);
+        let hold = decision
+            .members
+            .release(owner.uid, snapshot.memory, now, &mut plan);
         decision.act(&mut plan);
+        if let Some(hold) = hold {
+            hold.keep(&mut plan);
+        }
         if snapshot.explain == Explain::Yes {
             plan.outlook = outlook::of(&decision, &plan);
         }
@@ -165,7 +171,6 @@ impl Decision<'_> {
 
     fn act(&self, plan: &mut Plan) {
         let owner = &self.rollout.owner;
-        plan.writes.extend(self.members.release(owner.uid));
         plan.writes.extend(self.members.adopt(owner));
         let active: Vec<Pod<'_>> = self.active().collect();
         let ready = refresh(&self.rollout, &active, plan);
@@ -173,7 +178,7 @@ impl Decision<'_> {
         let new_pods = NewPods::new(
             &self.rollout,
             &self.claims,
-            &self.set.spec.service_name,
+            &self.set.spec,
             self.options.index_label,
             self.options.pod_ready_gate,
         );
