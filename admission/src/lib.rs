@@ -32,6 +32,7 @@ pub mod kinds;
 pub mod lookup;
 pub mod manifests;
 mod options;
+mod patched;
 pub mod pod;
 mod refused;
 mod request;
