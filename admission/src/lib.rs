@@ -43,6 +43,7 @@ pub mod lookup;
 pub mod manifests;
 mod options;
 mod patch;
+mod patched;
 pub mod pod;
 mod refused;
 mod request;

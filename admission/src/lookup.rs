@@ -31,6 +31,9 @@ use crate::refused::Refused;
 use crate::widening::Widening;
 use crate::write::Write;
 
+/// Where [settings](Lookup::Setting) are, for messages.
+pub(crate) const CONFIGURATION: &str = "ConfigMap kruise-configuration in the namespace of the manager (kruise-system unless it was installed elsewhere)";
+
 /// What comes of a review.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {

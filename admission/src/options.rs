@@ -23,6 +23,10 @@ pub struct Options {
     pub claims_deleted: bool,
     /// Claims of a StatefulSet can follow their templates: gate `StatefulSetAutoResizePVCGate`.
     pub claims_resized: bool,
+    /// Pods of a CloneSet are made anew for other claim templates: gate `RecreatePodWhenChangeVCTInCloneSetGate`.
+    pub claims_recreate: bool,
+    /// The revision label of a CloneSet's pods is the hash alone: gate `CloneSetShortHash`.
+    pub short_hash: bool,
     /// The pods of a StatefulSet can be numbered from another ordinal than 0: gate `StatefulSetStartOrdinal`.
     pub start_ordinal: bool,
     /// Nodes have a daemon of ours: gate `KruiseDaemon`.
@@ -61,6 +65,8 @@ impl Options {
         sort_sidecars: false,
         claims_deleted: true,
         claims_resized: false,
+        claims_recreate: false,
+        short_hash: false,
         start_ordinal: false,
         daemon: true,
         pull_jobs: false,

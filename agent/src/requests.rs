@@ -8,6 +8,8 @@ use kruise_api::path::segment;
 use kruise_plan_kit::ResourceId;
 use kube_cache::Delta;
 
+use std::sync::atomic::Ordering;
+
 use crate::served::Versions;
 use crate::watches::{Collection, Watching, send};
 
@@ -17,6 +19,16 @@ pub(crate) const REQUESTS: ResourceId = ResourceId::of(&KIND);
 impl Watching {
     /// Follows the requests of the node.
     pub(crate) async fn requests(self, versions: Versions) {
+        if self.node.len() > LONGEST_LABEL {
+            // The webhook of the manager refuses requests for such a node: nobody could find them.
+            let node = &self.node;
+            tracing::warn!(
+                node,
+                "the name of the node is too long for a label: no container is recreated on request"
+            );
+            self.checks.are_requests_not_served.store(true, Ordering::Relaxed);
+            return;
+        }
         let collection = Collection {
             kind: &KIND,
             selector: selector(&self.node),
@@ -32,6 +44,9 @@ impl Watching {
         .await;
     }
 }
+
+/// The longest value of a label. Names of nodes may be longer.
+const LONGEST_LABEL: usize = 63;
 
 /// The requests of a node that are not finished, as a parameter of a query.
 fn selector(node: &str) -> String {

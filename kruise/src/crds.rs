@@ -4,7 +4,12 @@ use std::{fmt::Write as _, path::PathBuf, time::Duration};
 
 use anyhow::Context;
 use clap::Args;
-use kruise_api::drift::{self, Advice, Difference};
+use kruise_api::{
+    convert::{NEWER, OLDER},
+    definition::Moved,
+    drift::{self, Advice, Difference},
+    kinds,
+};
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::{Client, client::Source};
 use serde_json::Value;
@@ -67,6 +72,9 @@ pub fn run(options: &Options) -> anyhow::Result<Found> {
                 let differences = drift::compare(ours, theirs);
                 alike += usize::from(differences.is_empty());
                 text.push_str(&differences_text(name, &differences));
+                if let Some(line) = served_first(theirs) {
+                    let _ = writeln!(text, "  {line}");
+                }
             }
         }
     }
@@ -138,6 +146,32 @@ pub(crate) fn name(definition: &Value) -> &str {
     name.unwrap_or_default()
 }
 
+/// What changes for clients that name no version once ours replaces this definition, which does not serve the newer version
+/// yet: the API server offers that first, and drops fields that only the older one has.
+pub(crate) fn served_first(theirs: &Value) -> Option<String> {
+    let kind = kinds::ALL.into_iter().find(|kind| kind.name() == name(theirs))?;
+    let versions = theirs.pointer("/spec/versions").and_then(Value::as_array);
+    let serves = |version: &&Value| {
+        let of = |member: &str| version.get(member).cloned().unwrap_or_default();
+        of("name") == NEWER && of("served") == Value::Bool(true)
+    };
+    if versions.into_iter().flatten().any(|version| serves(&version)) {
+        return None;
+    }
+    let moved = kind.moved();
+    let Moved { older, newer } = moved.first()?;
+    let place = match newer {
+        Some(newer) => format!("now {newer}"),
+        None => format!("{NEWER} has no place for it"),
+    };
+    let (number, plural, group) = (moved.len(), kind.plural, kind.group);
+    Some(format!(
+        "{NEWER} is then served first: kubectl patch, edit and scripts that name no version write it, and the API server drops \
+         {number} fields of {OLDER} with a warning only, such as {older} ({place}); write {plural}.{OLDER}.{group} in commands, \
+         or the new fields"
+    ))
+}
+
 /// The differences with advice; empty if there are none.
 fn differences_text(name: &str, differences: &[Difference]) -> String {
     let what_to_do = match drift::advice(differences) {
@@ -167,8 +201,33 @@ fn differences_text(name: &str, differences: &[Difference]) -> String {
 #[cfg(test)]
 mod tests {
     use kruise_api::drift::Effect;
+    use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn clients_that_name_no_version_are_named_what_they_would_lose() {
+        let theirs = |name: &str, versions: &[&str]| {
+            let versions: Vec<Value> = versions
+                .iter()
+                .map(|name| json!({"name": name, "served": true}))
+                .collect();
+            json!({"metadata": {"name": name}, "spec": {"versions": versions}})
+        };
+        let clone = "clonesets.apps.kruise.io";
+        let text = served_first(&theirs(clone, &["v1alpha1"])).unwrap();
+        assert!(
+            text.contains("spec.updateStrategy.") && text.contains("clonesets.v1alpha1.apps.kruise.io"),
+            "{text}"
+        );
+        assert_eq!(served_first(&theirs(clone, &["v1alpha1", "v1beta1"])), None);
+        // nothing has another place
+        assert_eq!(
+            served_first(&theirs("imagepulljobs.apps.kruise.io", &["v1alpha1"])),
+            None
+        );
+        assert_eq!(served_first(&theirs("games.example.com", &["v1"])), None);
+    }
 
     fn text_of(effects: &[Effect]) -> String {
         let differences: Vec<Difference> = effects

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use kruise_api::names::events::Reason;
+use kruise_api::{meta::LabelSelector, names::events::Reason};
 use kruise_views::PodView;
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::{
     outlook::Outlook,
     rollout::Stage,
     trial::PodTrial,
-    write::{Target, Write},
+    write::{Intent, Target, Write},
 };
 
 /// What to do now, what to report, and when to plan again.
@@ -62,6 +62,12 @@ impl Plan {
     /// Plan again after this long at the latest.
     pub fn requeue_after(&mut self, delay: impl IntoIterator<Item = Duration>) {
         self.requeue = self.requeue.into_iter().chain(delay).min();
+    }
+
+    /// Does it create pods?
+    pub fn creates_pods(&self) -> bool {
+        let mut steps = self.writes.iter().flat_map(|object| &object.steps);
+        steps.any(|step| step.write.intent() == Intent::CreatePod)
     }
 
     /// Does it have writes in the phase of pods?
@@ -126,6 +132,9 @@ pub struct Step {
     pub done: Option<EventNote>,
     /// Event after failure.
     pub failed: Option<FailureNote>,
+    /// For creations: the owner finds the object by this selector, by its name and by its controller. What was created
+    /// otherwise is deleted again, and the step fails: the owner would let it go at once, and make the next one.
+    pub found_by: Option<Arc<LabelSelector>>,
 }
 
 impl Step {
@@ -136,6 +145,16 @@ impl Step {
             reason: reason.into(),
             done: None,
             failed: None,
+            found_by: None,
+        }
+    }
+
+    /// The same for an object that its owner finds by this selector.
+    #[must_use]
+    pub fn found_by(self, selector: &Arc<LabelSelector>) -> Self {
+        Self {
+            found_by: Some(Arc::clone(selector)),
+            ..self
         }
     }
 }

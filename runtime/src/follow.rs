@@ -256,11 +256,12 @@ impl<'a> Follower<'a> {
              &timeoutSeconds={}",
             STREAM_TIMEOUT.as_secs()
         );
+        let mut skipped = self.skipped();
         let streamed = async {
             let mut lines = self.client.watch(&query, self.scope.form, STREAM_TIMEOUT).await?;
             let mut list = StreamedList::new();
             while let Some(line) = next_within(&mut lines, STREAM_SILENCE).await? {
-                let line = wire::decode_streamed_line(&line);
+                let line = wire::decode_streamed_line(&line, &mut skipped);
                 match line.map_err(|error| ApiError::Malformed(error.to_string()))? {
                     StreamedLine::Event(event) => list.apply(event),
                     StreamedLine::End(version) => return Ok((list.into_items(), version)),
@@ -303,11 +304,27 @@ impl<'a> Follower<'a> {
             let _ = write!(query, "&continue={}", segment(token));
         }
         match self.client.get_bytes(&query, self.scope.form).await {
-            Ok(body) => wire::decode_page(&body).unwrap_or_else(|error| malformed(&self.scope.path, &error)),
+            Ok(body) => wire::decode_page(&body, &mut self.skipped())
+                .unwrap_or_else(|error| malformed(&self.scope.path, &error)),
             Err(error) => {
                 tracing::warn!(path = self.scope.path, %error, "list failed");
                 Input::Failed(error.to_failure())
             }
+        }
+    }
+
+    /// Logs and counts objects that cannot be read because of their depth.
+    fn skipped(&self) -> impl FnMut(wire::TooDeep) + use<'a> {
+        let (client, path) = (self.client, &self.scope.path);
+        move |object| {
+            let (namespace, name) = (object.namespace, object.name);
+            tracing::error!(
+                path,
+                namespace,
+                name,
+                "nested too deep to be read: the object is skipped, and nothing acts on it"
+            );
+            client.skipped(path);
         }
     }
 
@@ -337,9 +354,8 @@ impl<'a> Follower<'a> {
             return Input::Failed(Failure::Transport);
         };
         match lines.next().await {
-            Ok(Some(line)) => {
-                wire::decode_watch_line(&line).unwrap_or_else(|error| malformed(&self.scope.path, &error))
-            }
+            Ok(Some(line)) => wire::decode_watch_line(&line, &mut self.skipped())
+                .unwrap_or_else(|error| malformed(&self.scope.path, &error)),
             Ok(None) => Input::WatchClosed {
                 lasted: opened.elapsed(),
             },

@@ -1,9 +1,11 @@
 //! What the author of an object is warned of, whatever its kind. OpenKruise accepts it.
 
+use kruise_api::names::DELETE_PROTECTION;
+use kube_schema::defaults;
 use serde_json::Value;
 
 use super::{KindWebhooks, Scope, parts};
-use crate::json::{member, present};
+use crate::json::{items, member, present, text};
 
 /// More warnings than this are counted only: an API server drops what is too long together.
 const MOST: usize = 10;
@@ -52,8 +54,63 @@ fn about(kind: &KindWebhooks, object: &Value, scope: &Scope<'_>) -> Vec<String> 
             ));
         }
     }
+    texts.extend(protects_nothing(kind, object, scope));
     texts.extend((kind.advice)(object, scope));
     texts
+}
+
+/// Warns of a protection label that nothing heeds.
+fn protects_nothing(kind: &KindWebhooks, object: &Value, scope: &Scope<'_>) -> Option<String> {
+    let labels = member(member(object, "metadata")?, "labels")?;
+    let is_heeded = kind.deletions && scope.options.deletion_protection;
+    let value = text(labels, DELETE_PROTECTION);
+    if value.is_empty() || is_heeded {
+        return None;
+    }
+    let why = if kind.deletions {
+        "while the feature gate ResourcesDeletionProtection is off".to_owned()
+    } else {
+        format!("because no {} is protected by it", kind.kind.kind)
+    };
+    Some(format!(
+        "metadata.labels[{DELETE_PROTECTION}]: {value} protects nothing {why}"
+    ))
+}
+
+/// The longest name that fits into a label together with a dash and the hash of a revision.
+const LONGEST_NAME: usize = 52;
+
+/// Warns of a name that makes the label of the revision too long: then the API server refuses every pod.
+pub(super) fn long_name(object: &Value) -> Option<String> {
+    let name = text(member(object, "metadata")?, "name");
+    (name.len() > LONGEST_NAME).then(|| {
+        format!(
+            "metadata.name: of {} characters, more than {LONGEST_NAME}: with the hash of its revision it may be too long for the \
+             label controller-revision-hash, and then no pod can be created",
+            name.len()
+        )
+    })
+}
+
+/// Warns of claim templates that change while `why`: the claims that exist, and their pods, do not follow.
+pub(super) fn changed_claims(object: &Value, scope: &Scope<'_>, why: &str) -> Option<String> {
+    let of = |object: &Value| {
+        let spec = member(object, "spec").unwrap_or(&Value::Null);
+        let mut claims = items(spec, "volumeClaimTemplates").to_vec();
+        claims.iter_mut().for_each(|claim| {
+            defaults::claim(claim);
+            if let Some(claim) = claim.as_object_mut() {
+                claim.remove("status");
+            }
+        });
+        claims
+    };
+    let old = scope.old.filter(|old| of(old) != of(object));
+    old.map(|_| {
+        format!(
+            "spec.volumeClaimTemplates: {why}: claims that exist stay as they are, and only those of new pods follow the change"
+        )
+    })
 }
 
 /// Warns of lifecycle hooks that hold no pod.
@@ -160,11 +217,7 @@ mod tests {
                 "spec.template.ephemeralContainers[0]",
             ),
             ("SidecarSet", "containers.0", "spec.containers[0]"),
-            (
-                "StatefulSet",
-                "volumeClaimTemplates.0.spec",
-                "spec.volumeClaimTemplates[0].spec",
-            ),
+            ("StatefulSet", "template.spec", "spec.template.spec"),
             (
                 "UnitedDeployment",
                 "template.cloneSetTemplate.spec.template.spec",
@@ -175,6 +228,128 @@ mod tests {
             let expected = format!("unknown field \"{path}.imagePullpolicy\"");
             assert_eq!(warnings.len(), 1, "{kind}: {warnings:?}");
             assert!(warnings[0].starts_with(&expected), "{kind}: {warnings:?}");
+        }
+    }
+
+    #[test]
+    fn unknown_fields_of_claims_are_warned_of() {
+        let (case, mut object) = sample("StatefulSet");
+        put(
+            &mut object["spec"],
+            "volumeClaimTemplates.0.spec.newer",
+            &json!(1),
+        );
+        let warnings = case.warnings("CREATE", &object, &Value::Null);
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].starts_with("unknown field \"spec.volumeClaimTemplates[0].spec.newer\""));
+    }
+
+    #[test]
+    fn a_protection_label_that_nothing_heeds_is_warned_of() {
+        let on = Options {
+            deletion_protection: true,
+            ..OPTIONS
+        };
+        let mut seen = [0, 0];
+        for (case, mut object) in samples() {
+            object["metadata"]["labels"][DELETE_PROTECTION] = json!("Always");
+            let kind = object["kind"].as_str().unwrap().to_owned();
+            let can_be = case.entry().deletions;
+            let warned = |case: &super::super::testing::Case| {
+                let texts = case.warnings("CREATE", &object, &Value::Null);
+                texts
+                    .into_iter()
+                    .filter(|text| text.contains("protects nothing"))
+                    .count()
+            };
+            assert_eq!(warned(&case), 1, "{kind}");
+            assert_eq!(warned(&case.with(on)), usize::from(!can_be), "{kind}");
+            assert!(
+                case.warnings("UPDATE", &object, &object).is_empty(),
+                "{kind}: is stored"
+            );
+            seen[usize::from(can_be)] += 1;
+        }
+        assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
+    }
+
+    #[test]
+    fn a_name_that_leaves_no_room_for_the_hash_of_a_revision_is_warned_of() {
+        for kind in ["CloneSet", "StatefulSet"] {
+            let (case, mut object) = sample(kind);
+            for (length, is_long) in [(52, false), (53, true), (63, true)] {
+                object["metadata"]["name"] = json!("n".repeat(length));
+                let texts = case.warnings("CREATE", &object, &Value::Null);
+                let expected = texts.iter().any(|text| text.starts_with("metadata.name: "));
+                assert_eq!(expected, is_long, "{kind} {length}: {texts:?}");
+            }
+            let short = case.with(Options {
+                short_hash: true,
+                ..OPTIONS
+            });
+            let texts = short.warnings("CREATE", &object, &Value::Null);
+            assert_eq!(texts.is_empty(), kind == "CloneSet", "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn claim_templates_that_change_while_nothing_follows_them_are_warned_of() {
+        let gates = |claims_resized, claims_recreate| Options {
+            claims_resized,
+            claims_recreate,
+            ..OPTIONS
+        };
+        let claims = |size: &str| {
+            json!([{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": size}}}}])
+        };
+        for (kind, options, follows) in [
+            ("CloneSet", gates(false, false), false),
+            ("CloneSet", gates(false, true), true),
+            ("StatefulSet", gates(false, false), false),
+            ("StatefulSet", gates(true, false), false),
+            ("StatefulSet", gates(true, false), true),
+        ] {
+            let (case, mut old) = sample(kind);
+            let case = case.with(options);
+            old["spec"]["volumeClaimTemplates"] = claims("1Gi");
+            if kind == "StatefulSet" && follows {
+                old["spec"]["volumeClaimUpdateStrategy"] = json!({"type": "OnPodRollingUpdate"});
+            }
+            let mut new = old.clone();
+            assert!(
+                case.warnings("UPDATE", &new, &old).is_empty(),
+                "{kind}: nothing changes"
+            );
+            new["spec"]["volumeClaimTemplates"] = claims("2Gi");
+            let texts = case.warnings("UPDATE", &new, &old);
+            assert_eq!(texts.is_empty(), follows, "{kind}: {texts:?}");
+            assert!(
+                texts
+                    .iter()
+                    .all(|text| text.starts_with("spec.volumeClaimTemplates: ")),
+                "{texts:?}"
+            );
+            // the same, as a client writes it that fills in less
+            let mut bare = old.clone();
+            bare["spec"]["volumeClaimTemplates"][0]["spec"]["volumeMode"] = json!("Filesystem");
+            assert!(case.warnings("UPDATE", &bare, &old).is_empty(), "{kind}");
+        }
+    }
+
+    #[test]
+    fn keys_with_blanks_of_a_topology_that_pods_come_back_to_are_warned_of() {
+        let (case, mut object) = sample("StatefulSet");
+        let key = "kruise.io/preferred-persistent-topology";
+        for (value, wrong) in [("a,b.c/d", 0), ("a, b", 1), ("a,", 1), ("", 0), (" a , b ", 2)] {
+            object["metadata"]["annotations"] = json!({key: value});
+            let texts = case.warnings("CREATE", &object, &Value::Null);
+            assert_eq!(texts.len(), wrong, "{value:?}: {texts:?}");
+            assert!(
+                texts
+                    .iter()
+                    .all(|text| text.starts_with(&format!("metadata.annotations[{key}]: ")))
+            );
         }
     }
 

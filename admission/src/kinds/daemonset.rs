@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::advice::empty_hooks;
 use super::{KindWebhooks, Scope, judged, parts};
-use crate::json::{fill, made, member, present, text};
+use crate::json::{fill, integer, items, made, member, present, text};
 use crate::workload::{self, not_negative};
 
 pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
@@ -32,7 +32,7 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     rules,
     changes,
     templates: judged::of_workload,
-    advice: |object, _| member(object, "spec").map(empty_hooks).unwrap_or_default(),
+    advice: |object, _| member(object, "spec").map(advice).unwrap_or_default(),
     ..KindWebhooks::of(&kruise_api::daemonset::KIND)
 };
 
@@ -90,6 +90,40 @@ fn rules(errors: &mut Errors, object: &Value, scope: &Scope<'_>) {
         errors.forbidden("spec.lifecycle.inPlaceUpdate", "not supported by DaemonSet");
     }
     strategy(errors, spec, scope.version);
+}
+
+/// What OpenKruise accepts, and an author hardly means.
+fn advice(spec: &Value) -> Vec<String> {
+    let mut texts = empty_hooks(spec);
+    texts.extend(surge_without_ports(spec));
+    texts
+}
+
+/// Warns of pods that are to run beside those of before, and cannot: a port of a node serves one pod.
+fn surge_without_ports(spec: &Value) -> Option<String> {
+    let rolling = spec.pointer("/updateStrategy/rollingUpdate")?;
+    let surge = IntOrString::deserialize(present(rolling, "maxSurge")?).ok()?;
+    if !matches!(surge.scaled_a(100, Rounding::Up), Ok(1..)) {
+        return None;
+    }
+    let port = host_port(spec.pointer("/template/spec")?)?;
+    Some(format!(
+        "{ROLLING}.maxSurge: a new pod cannot run beside the old one, which has port {port} of the node, and waits for it without \
+         end; with maxSurge 0 and maxUnavailable above 0 the old pod is deleted first"
+    ))
+}
+
+/// A port of the node that a pod takes for as long as it lives.
+fn host_port(pod: &Value) -> Option<i64> {
+    let is_on_host = pod.get("hostNetwork") == Some(&Value::Bool(true));
+    let sidecars = items(pod, "initContainers").iter();
+    let sidecars = sidecars.filter(|one| text(one, "restartPolicy") == "Always");
+    let containers = items(pod, "containers").iter().chain(sidecars);
+    let mut ports = containers.flat_map(|one| items(one, "ports"));
+    ports.find_map(|port| {
+        let on_host = integer(port, "hostPort").filter(|port| *port > 0);
+        on_host.or_else(|| integer(port, "containerPort").filter(|_| is_on_host))
+    })
 }
 
 fn strategy(errors: &mut Errors, spec: &Value, version: &str) {
@@ -183,6 +217,43 @@ mod tests {
     use crate::Options;
 
     const CASE: Case = case("DaemonSet", good);
+
+    #[test]
+    fn surge_of_pods_that_hold_a_port_of_their_node_is_warned_of() {
+        let port =
+            |port: Value| json!({"containers": [{"name": "agent", "image": "agent:1", "ports": [port]}]});
+        let mut on_host = port(json!({"containerPort": 9100}));
+        on_host["hostNetwork"] = json!(true);
+        let sidecar = json!({"containers": [{"name": "agent", "image": "agent:1"}],
+            "initContainers": [{"name": "s", "image": "s:1", "restartPolicy": "Always",
+                "ports": [{"containerPort": 1, "hostPort": 81}]}]});
+        for (pod, port) in [
+            (port(json!({"containerPort": 80})), None),
+            (port(json!({"containerPort": 80, "hostPort": 8080})), Some(8080)),
+            (on_host, Some(9100)),
+            (sidecar, Some(81)),
+        ] {
+            for (surge, unavailable) in [
+                (json!(1), json!(0)),
+                (json!("34%"), json!(0)),
+                (json!(0), json!(1)),
+            ] {
+                let mut spec = good();
+                spec["template"]["spec"] = pod.clone();
+                let rolling = json!({"rollingUpdateType": "Standard", "maxSurge": surge, "maxUnavailable": unavailable});
+                spec["updateStrategy"]["rollingUpdate"] = rolling;
+                let texts = CASE.warnings("CREATE", &CASE.object("v1beta1", &spec), &Value::Null);
+                let expected = port.filter(|_| surge != json!(0));
+                assert_eq!(texts.len(), usize::from(expected.is_some()), "{texts:?}");
+                if let Some(port) = expected {
+                    assert!(
+                        texts[0].contains(&format!("has port {port} of the node")),
+                        "{texts:?}"
+                    );
+                }
+            }
+        }
+    }
 
     fn good() -> Value {
         json!({

@@ -1,11 +1,11 @@
-//! EphemeralJobs: containers that could be added to a pod that runs. Nothing is filled in, so that what a server needs to
-//! know must be said.
+//! EphemeralJobs: containers that could be added to a pod that runs. What a container does not say of its image's pull and its
+//! message at the end, the server fills in when it is added, as for any pod; OpenKruise asks for it.
 //!
 //! | Field of `ephemeralContainers[]` | Rule |
 //! |---|---|
 //! | `name` | a DNS label, once |
 //! | `image` | there, without blanks around it |
-//! | `terminationMessagePolicy`, `imagePullPolicy` | there, and known |
+//! | `terminationMessagePolicy`, `imagePullPolicy` | known, if there |
 //! | `env` | well formed |
 //! | `volumeMounts` | without a path inside of the volume |
 //! | what only containers of a new pod can have | absent |
@@ -105,20 +105,16 @@ fn container(errors: &mut Errors, one: &Value, path: &str) {
         let detail = "must not have leading or trailing whitespace";
         errors.invalid(format!("{path}.image"), image, detail);
     }
-    said(
-        errors,
-        one,
-        "terminationMessagePolicy",
-        &["File", "FallbackToLogsOnError"],
-        path,
-    );
-    said(
-        errors,
-        one,
-        "imagePullPolicy",
-        &["Always", "IfNotPresent", "Never"],
-        path,
-    );
+    let policies: [(&str, &'static [&'static str]); 2] = [
+        ("terminationMessagePolicy", &["File", "FallbackToLogsOnError"]),
+        ("imagePullPolicy", &["Always", "IfNotPresent", "Never"]),
+    ];
+    for (name, known) in policies {
+        let given = text(one, name);
+        if !given.is_empty() {
+            errors.one_of(format!("{path}.{name}"), given, known);
+        }
+    }
     errors.0.extend(validate::environment(one, path));
     for name in NOT_LATER {
         let given = present(one, name).filter(|value| !is_empty(value));
@@ -138,15 +134,6 @@ fn container(errors: &mut Errors, one: &Value, path: &str) {
                 );
             }
         }
-    }
-}
-
-/// One of some texts, which nothing fills in.
-fn said(errors: &mut Errors, one: &Value, name: &str, known: &'static [&'static str], path: &str) {
-    let path = format!("{path}.{name}");
-    match text(one, name) {
-        "" => errors.required(path, "nothing fills it in"),
-        given => errors.one_of(path, given, known),
     }
 }
 
@@ -188,9 +175,7 @@ mod tests {
             ("1.name", json!("dumper"), "ephemeralContainers[1].name: Duplicate"),
             ("0.image", Value::Null, "ephemeralContainers[0].image: Required"),
             ("0.image", json!(" dump:1"), "ephemeralContainers[0].image: Invalid"),
-            ("0.imagePullPolicy", Value::Null, "ephemeralContainers[0].imagePullPolicy: Required"),
             ("0.imagePullPolicy", json!("Later"), "ephemeralContainers[0].imagePullPolicy: Unsupported"),
-            ("1.terminationMessagePolicy", Value::Null, "ephemeralContainers[1].terminationMessagePolicy: Required"),
             ("1.terminationMessagePolicy", json!("Log"), "ephemeralContainers[1].terminationMessagePolicy: Unsupported"),
             ("0.env.0.name", json!("a=b"), "ephemeralContainers[0].env[0].name: Invalid"),
             ("0.ports", json!([{"containerPort": 1}]), "ephemeralContainers[0].ports: Forbidden"),
@@ -239,6 +224,13 @@ mod tests {
             texts.len() == 1 && texts[0].starts_with("spec.template: "),
             "{texts:?}"
         );
+    }
+
+    #[test]
+    fn what_the_server_fills_in_need_not_be_said() {
+        let short = json!({"selector": {"matchLabels": {"app": "cart"}},
+            "template": {"ephemeralContainers": [{"name": "dumper", "image": "dump:1"}]}});
+        assert_eq!(JOB.refused("v1alpha1", &short), None);
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod imagelistpulljob;
 mod imagepulljob;
 mod judged;
 mod nodeimage;
+mod older_fields;
 mod parts;
 mod persistentpodstate;
 mod podprobemarker;
@@ -267,7 +268,14 @@ impl KindWebhooks {
         request.specified()?;
         let old = (request.operation == Operation::Update).then_some(&request.old_object);
         self.of_its_types(&request.version, &request.object, old)?;
-        (self.decode)(&request.object).map_err(Response::undecodable)?;
+        (self.decode)(&request.object).map_err(|error| {
+            let fractions =
+                parts::whole_fractions(request.object.get("spec").unwrap_or(&Value::Null), "spec");
+            match fractions.as_slice() {
+                [] => Response::undecodable(error),
+                [first, ..] => Response::undecodable(first),
+            }
+        })?;
         Ok(Scope {
             kind: self.kind.kind,
             version: &request.version,
@@ -295,6 +303,7 @@ impl KindWebhooks {
     /// The warnings about an object that is not refused.
     fn warned(&self, object: &Value, scope: &Scope<'_>, reader: &mut Reader<'_>) -> Vec<String> {
         let mut texts = advice::advice(self, object, scope);
+        texts.extend(older_fields::warnings(self, object, scope));
         texts.extend((self.warnings)(object, reader));
         texts
     }

@@ -46,6 +46,29 @@ pub(super) fn mismatches(kind: &KindWebhooks, version: &str, object: &Value) -> 
     found
 }
 
+/// Whole numbers that are written with a point, as `1.0`. A server reads them as integers, and stores them so; a decoder of
+/// typed objects refuses them without saying where they are.
+pub(super) fn whole_fractions(value: &Value, path: &str) -> Vec<String> {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            vec![format!("{path}: must be an integer, not {number}")]
+        }
+        Value::Array(items) => {
+            let items = items.iter().enumerate();
+            items
+                .flat_map(|(index, item)| whole_fractions(item, &format!("{path}[{index}]")))
+                .collect()
+        }
+        Value::Object(members) => {
+            let members = members.iter();
+            members
+                .flat_map(|(name, member)| whole_fractions(member, &format!("{path}.{name}")))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// As [`mismatches`], without those that the stored object has, at whatever places of its lists: an update may insert items
 /// before one that is wrong.
 pub(super) fn new_mismatches(
@@ -265,6 +288,17 @@ mod tests {
         containers.as_array_mut().unwrap().insert(0, first);
         assert_eq!(case.refusal("UPDATE", &moved, &stored), None);
         assert!(case.refusal("UPDATE", &moved, &object).is_some());
+    }
+
+    #[test]
+    fn a_whole_number_with_a_point_is_refused_with_its_path() {
+        for place in ["replicas", "minReadySeconds"] {
+            let (case, mut object) = sample("CloneSet");
+            object["spec"][place] = json!(1.0);
+            let (code, message) = case.refusal("CREATE", &object, &Value::Null).unwrap();
+            let expected = format!("cannot decode the object: spec.{place}: must be an integer, not 1.0");
+            assert_eq!((code, message), (400, expected));
+        }
     }
 
     #[test]

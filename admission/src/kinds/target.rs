@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Scope;
 use crate::json::{items, text};
-use crate::lookup::{Lookup, Read, Reader};
+use crate::lookup::{CONFIGURATION, Lookup, Read, Reader};
 
 /// Where every kind has its reference.
 pub(super) const PATH: &str = "spec.targetRef";
@@ -91,12 +91,11 @@ pub(super) fn named_by_administrators(
     match allowed_kinds(listed) {
         Ok(kinds) if kinds.iter().any(|one| one.group == group && one.kind == kind) => {}
         Ok(_) => {
-            let detail =
-                format!("{setting} in ConfigMap kruise-configuration does not list this kind of workload");
+            let detail = format!("{setting} in {CONFIGURATION} does not list this kind of workload");
             errors.invalid(PATH, found.clone(), &detail);
         }
         Err(why) => {
-            let detail = format!("{setting} in ConfigMap kruise-configuration cannot be read: {why}");
+            let detail = format!("{setting} in {CONFIGURATION} cannot be read: {why}");
             errors.invalid(PATH, found.clone(), &detail);
         }
     }

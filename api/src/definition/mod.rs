@@ -1,8 +1,11 @@
 //! A kind as data, and its CustomResourceDefinition.
 
 pub mod columns;
+mod moved;
 
 use serde_json::{Value, json};
+
+pub use moved::Moved;
 
 use crate::convert::Conversion;
 use crate::rules;

@@ -27,6 +27,8 @@ pub fn options(config: &Config) -> Options {
         sort_sidecars: config.gates.on("EnableSortSidecarContainerByName"),
         claims_deleted: config.gates.on("StatefulSetAutoDeletePVC"),
         claims_resized: config.gates.on("StatefulSetAutoResizePVCGate"),
+        claims_recreate: config.gates.on("RecreatePodWhenChangeVCTInCloneSetGate"),
+        short_hash: config.gates.on("CloneSetShortHash"),
         start_ordinal: config.gates.on("StatefulSetStartOrdinal"),
         daemon: config.gates.on("KruiseDaemon"),
         pull_jobs: config.gates.on("ImagePullJobGate"),

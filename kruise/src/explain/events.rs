@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use kruise_api::{names::events::FAILED_CREATE, path::segment};
 use kruise_runtime::Client;
 use serde_json::Value;
 
@@ -51,6 +52,30 @@ impl Warnings {
                 .and_then(Value::as_array)
                 .map_or(&[], Vec::as_slice),
         )
+    }
+
+    /// The last warning that a pod of this object could not be created. Somebody who may not read events sees none.
+    pub(super) async fn refusal(
+        client: &Client,
+        namespace: &str,
+        (kind, name): (&str, &str),
+    ) -> Option<Warning> {
+        let reason = FAILED_CREATE.name;
+        let of_object =
+            format!("involvedObject.kind={kind},involvedObject.name={name},type=Warning,reason={reason}");
+        let path = format!(
+            "/api/v1/namespaces/{}/events?fieldSelector={}",
+            segment(namespace),
+            segment(&of_object)
+        );
+        let list: Value = client.get(&path).await.unwrap_or_default();
+        let items = list
+            .get("items")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
+        let all = Self::of(&items).0.into_values();
+        all.max_by(|one, other| one.when.cmp(&other.when))
     }
 
     /// The last one about each pod.

@@ -171,6 +171,11 @@ impl<'r> Cluster<'r> {
             about: String::new(),
             text,
         }));
+        if pod.is_none() && plan.creates_pods() {
+            let refusal = Warnings::refusal(client, namespace, (kind.kind, name)).await;
+            plan.why
+                .extend(refusal.map(|warning| Why::of_set(warning.to_string())));
+        }
         let mut full = pods.full;
         full.retain(|pod| own.iter().any(|view| *view.uid == *metadata(pod, "uid")));
         let warnings = if full.iter().any(|pod| pods::needs_help(pod)) {
@@ -255,6 +260,7 @@ mod tests {
             reason: String::new(),
             done: None,
             failed: None,
+            found_by: None,
         };
         let plan = Plan {
             writes: vec![ObjectWrites {

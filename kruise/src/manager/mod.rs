@@ -9,7 +9,7 @@ mod jitter;
 mod logging;
 mod narrow;
 #[cfg(test)]
-mod played;
+pub(crate) mod played;
 mod printed;
 mod process;
 mod registrar;

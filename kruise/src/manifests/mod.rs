@@ -290,8 +290,8 @@ mod tests {
     fn nothing_is_printed_that_would_run_without_an_image() {
         let options = |text: &str| {
             let words = ["manifests"].into_iter().chain(text.split_whitespace());
-            let mut command = Options::augment_args(clap::Command::new("manifests"));
-            Options::from_arg_matches(&command.get_matches_from_mut(words)).unwrap()
+            let command = Options::augment_args(clap::Command::new("manifests"));
+            Options::from_arg_matches(&command.get_matches_from(words)).unwrap()
         };
         for refused in ["", "--without-manager --agent"] {
             let error = render(&options(refused)).unwrap_err().to_string();

@@ -1,13 +1,13 @@
 //! What is read of the cluster beside caches.
 
+use kruise_runtime::client::Form;
 use kruise_runtime::{ApiError, Client};
+use kube_cache::Input;
+use kube_cache::wire::{TooDeep, decode_page};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{
-    json::text,
-    pages::{self, Page},
-};
+use crate::{json::text, pages};
 
 /// The cluster, read only.
 pub(super) struct Cluster {
@@ -34,6 +34,7 @@ impl Cluster {
             cluster: self,
             path: path.into(),
             next: Some(String::new()),
+            too_deep: Vec::new(),
         }
     }
 }
@@ -44,6 +45,8 @@ pub(super) struct Pages<'c> {
     path: String,
     /// Where the next page begins; `None` after the last one.
     next: Option<String>,
+    /// Objects of the pages so far that are nested too deep to be read. The manager skips them, too.
+    pub(super) too_deep: Vec<TooDeep>,
 }
 
 impl Pages<'_> {
@@ -52,11 +55,24 @@ impl Pages<'_> {
         let Some(next) = self.next.take() else {
             return Ok(None);
         };
-        let page: Option<Page<Value>> = self.cluster.object(&pages::path(&self.path, &next)).await?;
-        Ok(page.map(|page| {
-            self.next = Some(page.metadata.next).filter(|next| !next.is_empty());
-            page.items
-        }))
+        let path = pages::path(&self.path, &next);
+        let body = match self.cluster.client.get_bytes(&path, Form::Whole).await {
+            Ok(body) => body,
+            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        match decode_page(&body, &mut |object| self.too_deep.push(object)) {
+            Ok(Input::Page {
+                items,
+                continue_token,
+                ..
+            }) => {
+                self.next = continue_token.map(String::from).filter(|next| !next.is_empty());
+                Ok(Some(items))
+            }
+            Ok(_) => Ok(None),
+            Err(error) => Err(ApiError::Malformed(error.to_string())),
+        }
     }
 }
 

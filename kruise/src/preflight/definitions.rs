@@ -36,7 +36,11 @@ pub(super) async fn check(cluster: &Cluster, namespace: &str) -> Check {
             )),
         }
     });
-    let findings = findings.collect();
+    let served_first = theirs.iter().filter_map(|theirs| {
+        let text = crds::served_first(theirs)?;
+        Some(Finding::note(crds::name(theirs), text))
+    });
+    let findings = findings.chain(served_first).collect();
     let installed = kinds::ALL.into_iter().filter(|kind| {
         let name = kind.name();
         theirs.iter().any(|one| text(one, "/metadata/name") == name)

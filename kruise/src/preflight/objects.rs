@@ -9,7 +9,8 @@ use kruise_api::{
 };
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::{ApiError, Served, discovery};
-use serde_json::Value;
+use kube_cache::wire::TooDeep;
+use serde_json::{Value, json};
 
 use super::{
     Check, Finding,
@@ -118,6 +119,14 @@ async fn of_kind(
                 tally.findings.extend(reviewer.findings(kind, &object).await);
             }
         }
+    }
+    for TooDeep { namespace, name, .. } in pages.too_deep {
+        tally.objects += 1;
+        let object = json!({"metadata": {"namespace": namespace, "name": name}});
+        let text = "is nested deeper than 128 levels, which this build does not read: nothing acts on it, and its pods stay as they are";
+        tally
+            .findings
+            .push(Finding::problem(named(kind.kind, &object), text));
     }
     tally.kinds += usize::from(tally.objects > before);
     Ok(())

@@ -3,6 +3,9 @@
 //! The object of a watch line is decoded after its type is known, because bookmarks and errors are not objects of the
 //! resource. Servers write the type first, so a line is read once. In the other order the object is kept as text until
 //! the type is read.
+//!
+//! An object that is nested deeper than a decoder goes is skipped, and reported: it must not keep all others from being
+//! read. Its earlier state, if there is one, stays.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -113,9 +116,44 @@ pub fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
     }
 }
 
-/// Decodes the body of a list response into [`Input::Page`].
-pub fn decode_page<T: DeserializeOwned>(body: &[u8]) -> Result<Input<T>, DecodeError> {
-    let list: List<T> = from_json(body)?;
+/// An object that is nested too deep to be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TooDeep {
+    /// Its namespace; empty if it is in none.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    resource_version: String,
+}
+
+/// What is read of an object that is too deep.
+#[derive(Deserialize)]
+struct Outline {
+    metadata: TooDeep,
+}
+
+/// What is read of a watch line with such an object.
+#[derive(Deserialize)]
+struct OutlinedLine {
+    r#type: String,
+    object: Outline,
+}
+
+/// Did the decoder give up because of the depth? It says so in words only.
+fn is_too_deep(error: &serde_json::Error) -> bool {
+    error.to_string().starts_with("recursion limit exceeded")
+}
+
+/// Decodes the body of a list response into [`Input::Page`]. Each object that is skipped is reported to `skipped`.
+pub fn decode_page<T: DeserializeOwned>(
+    body: &[u8],
+    skipped: &mut dyn FnMut(TooDeep),
+) -> Result<Input<T>, DecodeError> {
+    let list: List<T> = match from_json(body) {
+        Err(error) if is_too_deep(&error) => list_without(body, skipped)?,
+        list => list?,
+    };
     let version = parse_version(list.metadata.resource_version)?;
     Ok(Input::Page {
         items: list.items,
@@ -124,18 +162,66 @@ pub fn decode_page<T: DeserializeOwned>(body: &[u8]) -> Result<Input<T>, DecodeE
     })
 }
 
-/// Decodes one line of a watch into [`Input::Watch`], or [`Input::Failed`] for an `ERROR` event.
-pub fn decode_watch_line<T: DeserializeOwned>(line: &[u8]) -> Result<Input<T>, DecodeError> {
-    Ok(match decode_streamed_line(line)? {
+/// A list without the objects that are too deep. Texts of objects are found without a limit to the depth.
+fn list_without<T: DeserializeOwned>(
+    body: &[u8],
+    skipped: &mut dyn FnMut(TooDeep),
+) -> Result<List<T>, DecodeError> {
+    let texts: List<Box<RawValue>> = from_json(body)?;
+    let mut items = Vec::with_capacity(texts.items.len());
+    for text in texts.items {
+        match serde_json::from_str(text.get()) {
+            Ok(item) => items.push(item),
+            Err(error) if is_too_deep(&error) => {
+                skipped(serde_json::from_str::<Outline>(text.get())?.metadata)
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(List {
+        metadata: texts.metadata,
+        items,
+    })
+}
+
+/// Decodes one line of a watch into [`Input::Watch`], or [`Input::Failed`] for an `ERROR` event. An object that is skipped is
+/// reported to `skipped`.
+pub fn decode_watch_line<T: DeserializeOwned>(
+    line: &[u8],
+    skipped: &mut dyn FnMut(TooDeep),
+) -> Result<Input<T>, DecodeError> {
+    Ok(match decode_streamed_line(line, skipped)? {
         StreamedLine::Event(event) => Input::Watch(event),
         StreamedLine::End(version) => Input::Watch(WatchInput::Bookmark(version)),
         StreamedLine::Failed(failure) => Input::Failed(failure),
     })
 }
 
-/// Decodes one line of a watch with initial events.
-pub fn decode_streamed_line<T: DeserializeOwned>(line: &[u8]) -> Result<StreamedLine<T>, DecodeError> {
-    let event = match from_json(line)? {
+/// The version of a line whose object is too deep. An end must not be missed: such a line is an error.
+fn skip(line: &[u8], skipped: &mut dyn FnMut(TooDeep)) -> Option<Result<Version, DecodeError>> {
+    let line: OutlinedLine = from_json(line).ok()?;
+    let object = line.object.metadata;
+    let version = parse_version(object.resource_version.clone());
+    (line.r#type != "DELETED").then(|| {
+        skipped(object);
+        version
+    })
+}
+
+/// Decodes one line of a watch with initial events. An object that is skipped is reported to `skipped`; its line counts as a
+/// bookmark.
+pub fn decode_streamed_line<T: DeserializeOwned>(
+    line: &[u8],
+    skipped: &mut dyn FnMut(TooDeep),
+) -> Result<StreamedLine<T>, DecodeError> {
+    let decoded = match from_json(line) {
+        Err(error) if is_too_deep(&error) => match skip(line, skipped) {
+            Some(version) => return Ok(StreamedLine::Event(WatchInput::Bookmark(version?))),
+            None => return Err(error.into()),
+        },
+        decoded => decoded?,
+    };
+    let event = match decoded {
         Line::Added(object) => WatchInput::Added(object),
         Line::Modified(object) => WatchInput::Modified(object),
         Line::Deleted(object) => WatchInput::Deleted(object),
@@ -226,6 +312,8 @@ where
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     #[derive(Debug, PartialEq, Deserialize)]
@@ -233,10 +321,90 @@ mod tests {
         name: String,
     }
 
+    fn page<T: DeserializeOwned>(body: &[u8]) -> Result<Input<T>, DecodeError> {
+        decode_page(body, &mut |object| panic!("{object:?} is skipped"))
+    }
+
+    fn line<T: DeserializeOwned>(text: &[u8]) -> Result<Input<T>, DecodeError> {
+        decode_watch_line(text, &mut |object| panic!("{object:?} is skipped"))
+    }
+
+    /// What a type reads that leaves the rest out.
+    #[derive(Debug, Deserialize)]
+    struct Narrow {
+        metadata: TooDeep,
+    }
+
+    /// An object with a member of this depth.
+    fn object(name: &str, depth: usize) -> String {
+        let nested = format!(
+            "{}{}",
+            r#"{"a":"#.repeat(depth),
+            "1".to_owned() + &"}".repeat(depth)
+        );
+        format!(
+            r#"{{"metadata":{{"namespace":"shop","name":"{name}","resourceVersion":"5"}},"spec":{nested}}}"#
+        )
+    }
+
+    #[test]
+    fn an_object_that_is_nested_too_deep_is_skipped_and_reported_and_keeps_no_other_one_back() {
+        let body = |objects: &[String]| {
+            format!(
+                r#"{{"metadata":{{"resourceVersion":"7"}},"items":[{}]}}"#,
+                objects.join(",")
+            )
+        };
+        for (depth, is_skipped) in [(100, false), (200, true), (100_000, true)] {
+            let mut skipped = Vec::new();
+            let objects = [object("a", 1), object("deep", depth), object("b", 1)];
+            let page =
+                decode_page::<Value>(body(&objects).as_bytes(), &mut |one| skipped.push(one.name)).unwrap();
+            let Input::Page { items, version, .. } = page else {
+                panic!("{page:?}")
+            };
+            assert_eq!(
+                (items.len(), version),
+                (3 - usize::from(is_skipped), Version::new(7))
+            );
+            assert_eq!(skipped == ["deep"], is_skipped, "{depth}: {skipped:?}");
+            for (kind, is_error) in [("ADDED", false), ("MODIFIED", false), ("DELETED", true)] {
+                let text = format!(r#"{{"type":"{kind}","object":{}}}"#, object("deep", depth));
+                let mut skipped = Vec::new();
+                let decoded = decode_watch_line::<Value>(text.as_bytes(), &mut |one| skipped.push(one));
+                if !is_skipped {
+                    assert!(decoded.is_ok() && skipped.is_empty(), "{kind} {depth}");
+                } else if is_error {
+                    assert!(
+                        decoded.is_err() && skipped.is_empty(),
+                        "{kind}: an end must not be missed"
+                    );
+                } else {
+                    assert_eq!(
+                        decoded.unwrap(),
+                        Input::Watch(WatchInput::Bookmark(Version::new(5)))
+                    );
+                    assert_eq!((&*skipped[0].namespace, &*skipped[0].name), ("shop", "deep"));
+                }
+            }
+            // a type that leaves the deep part out reads it
+            let page =
+                decode_page::<Narrow>(body(&objects).as_bytes(), &mut |one| panic!("{one:?} is skipped"));
+            let Input::Page { items, .. } = page.unwrap() else {
+                panic!()
+            };
+            assert_eq!(items[1].metadata.name, "deep");
+        }
+        let other = body(&[object("a", 200), "7".to_owned()]);
+        assert!(
+            decode_page::<Named>(other.as_bytes(), &mut |_| {}).is_err(),
+            "another error is none of the depth"
+        );
+    }
+
     #[test]
     fn a_page_with_null_items_is_empty() {
-        let page =
-            decode_page::<Named>(br#"{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":null}"#);
+        let page = page::<Named>(br#"{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":null}"#);
         let expected = Input::Page {
             items: Vec::new(),
             version: Version::new(7),
@@ -254,25 +422,22 @@ mod tests {
             version: Version::new(7),
             continue_token: Some("t".into()),
         };
-        assert_eq!(decode_page(body).unwrap(), expected);
+        assert_eq!(page(body).unwrap(), expected);
     }
 
     #[test]
     fn a_list_without_a_comparable_version_is_refused() {
-        let page = decode_page::<Named>(br#"{"metadata":{"resourceVersion":"abc"},"items":[]}"#);
+        let page = page::<Named>(br#"{"metadata":{"resourceVersion":"abc"},"items":[]}"#);
         assert!(matches!(page, Err(DecodeError::Version(text)) if text == "abc"));
     }
 
     #[test]
     fn bookmarks_and_errors_are_read_without_decoding_an_object() {
         let bookmark = br#"{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"12"}}}"#;
-        let decoded = decode_watch_line::<Named>(bookmark).unwrap();
+        let decoded = line::<Named>(bookmark).unwrap();
         assert_eq!(decoded, Input::Watch(WatchInput::Bookmark(Version::new(12))));
         let expired = br#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}"#;
-        assert_eq!(
-            decode_watch_line::<Named>(expired).unwrap(),
-            Input::Failed(Failure::Gone)
-        );
+        assert_eq!(line::<Named>(expired).unwrap(), Input::Failed(Failure::Gone));
     }
 
     #[test]
@@ -283,8 +448,8 @@ mod tests {
             r#"{"object":{"name":"a"},"more":[{}],"type":"ADDED"}"#,
             r#" { "more" : null , "type" : "\u0041DDED" , "object" : { "more": 1, "name" : "a" } } "#,
         ];
-        for line in lines {
-            assert_eq!(decode_watch_line(line.as_bytes()).unwrap(), expected, "{line}");
+        for text in lines {
+            assert_eq!(line(text.as_bytes()).unwrap(), expected, "{text}");
         }
     }
 
@@ -301,23 +466,23 @@ mod tests {
             r#"{"type":7,"object":{"name":"a"}}"#,
             r#"{"object":{},"type":"MODIFIED"}"#,
         ];
-        for line in lines {
-            let decoded = decode_watch_line::<Named>(line.as_bytes());
+        for text in lines {
+            let decoded = line::<Named>(text.as_bytes());
             assert!(
                 matches!(decoded, Err(DecodeError::Json(_))),
-                "{line}: {decoded:?}"
+                "{text}: {decoded:?}"
             );
         }
     }
 
     #[test]
     fn an_unknown_event_type_is_an_error() {
-        let deleted = decode_watch_line(br#"{"type":"DELETED","object":{"name":"a","extra":1}}"#).unwrap();
+        let deleted = line(br#"{"type":"DELETED","object":{"name":"a","extra":1}}"#).unwrap();
         assert_eq!(
             deleted,
             Input::Watch(WatchInput::Deleted(Named { name: "a".into() }))
         );
-        let unknown = decode_watch_line::<Named>(br#"{"type":"RENAMED","object":{}}"#);
+        let unknown = line::<Named>(br#"{"type":"RENAMED","object":{}}"#);
         assert!(matches!(unknown, Err(DecodeError::Type(kind)) if kind == "RENAMED"));
     }
 }

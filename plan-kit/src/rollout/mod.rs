@@ -24,6 +24,7 @@ mod path;
 mod pod;
 pub mod progressing;
 mod refresh;
+pub mod released;
 mod stage;
 pub mod stalled;
 mod truncate;

@@ -5,6 +5,7 @@ use std::{cell::OnceCell, collections::BTreeSet, sync::Arc};
 use go_compat::Rounding;
 use kruise_api::{
     broadcastjob::BroadcastJob,
+    meta::LabelSelector,
     names::{KRUISE_POD_READY, broadcastjob},
 };
 use kruise_plan_kit::{
@@ -63,6 +64,7 @@ pub(super) fn create(
         taken: names.chain(foreign).collect(),
         newest,
         base: OnceCell::new(),
+        anything: Arc::default(),
     };
     // A node whose pod the server refuses keeps no other one waiting.
     let refused = &snapshot.memory.refused_names;
@@ -99,6 +101,8 @@ struct NewPods<'p> {
     newest: &'p Newest,
     /// The pod that all new pods start from.
     base: OnceCell<Arc<Value>>,
+    /// The job finds its pods by their controller alone.
+    anything: Arc<LabelSelector>,
 }
 
 impl NewPods<'_> {
@@ -119,10 +123,8 @@ impl NewPods<'_> {
             set: vec![("/metadata/name", name.as_str().into()), binding.member(node)],
         };
         let write = owner.create(Intent::CreatePod, ResourceId::PODS, name.as_str(), body);
-        let step = events::creation(
-            Step::new(write, format!("node {node} has no pod of the job")),
-            &name,
-        );
+        let step = Step::new(write, format!("node {node} has no pod of the job")).found_by(&self.anything);
+        let step = events::creation(step, &name);
         self.taken.insert(name);
         ObjectWrites {
             batching: Batching::SlowStart,

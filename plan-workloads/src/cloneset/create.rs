@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kruise_api::meta::LabelSelector;
 use kruise_api::names::{
     IN_PLACE_UPDATE_READY, INSTANCE_ID, KRUISE_POD_READY, LIFECYCLE_STATE, LIFECYCLE_TIMESTAMP,
     POD_TEMPLATE_HASH, REVISION_HASH,
@@ -41,6 +42,8 @@ pub(super) struct NewPods<'a> {
     pub(super) version: &'a str,
     /// Do pods carry the `KruisePodReady` gate?
     pub(super) ready_gate: bool,
+    /// The set finds them by it.
+    pub(super) selector: Arc<LabelSelector>,
 }
 
 impl NewPods<'_> {
@@ -83,7 +86,7 @@ impl NewPods<'_> {
         pods.map(|(id, base)| {
             let mut steps = volumes::claims(&volumes, self.places, &id);
             let mounted = volumes.volumes(rollout.owner.name, &id, base.pointer("/spec/volumes"));
-            steps.push(one(rollout, Arc::clone(base), &id, mounted));
+            steps.push(one(rollout, Arc::clone(base), &id, mounted).found_by(&self.selector));
             ObjectWrites {
                 batching: Batching::SlowStart,
                 ..ObjectWrites::new(Phase::Pods, steps)

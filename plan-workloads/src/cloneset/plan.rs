@@ -1,5 +1,7 @@
 //! The order of decisions.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use kruise_plan_kit::{
     Explain, Owner, Plan, Why,
@@ -74,7 +76,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         let recorded = found.object.is_none();
         plan.writes.extend(found.object);
         plan.writes.extend(found.record);
-        plan.writes.extend(claimed.release(owner.uid));
+        let hold = claimed.release(owner.uid, memory, now, &mut plan);
         let scaling = Scaling {
             new_pods: NewPods {
                 places: &places,
@@ -85,11 +87,15 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
                 },
                 version: &set.metadata.resource_version,
                 ready_gate: snapshot.options.pod_ready_gate,
+                selector: Arc::new(spec.selector.clone()),
             },
             node: snapshot.node,
         };
         let held_as_updated = snapshot.options.preparing_update_as_update;
         let counted = act(&rollout, &scaling, &pods, limits, held_as_updated, &mut plan);
+        if let Some(hold) = hold {
+            hold.keep(&mut plan);
+        }
         if let Some(asks) = rollout.trial(|revision, _| scaling.new_pods.trial(&rollout, revision)) {
             return asks;
         }

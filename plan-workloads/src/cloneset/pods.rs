@@ -5,8 +5,11 @@ use std::{collections::BTreeSet, sync::Arc};
 use jiff::Timestamp;
 use kruise_api::cloneset::CloneSet;
 use kruise_plan_kit::{
-    ObjectWrites, pod_writes,
-    rollout::{Pod, Revisions},
+    Memory, Plan,
+    rollout::{
+        Pod, Revisions,
+        released::{self, Hold},
+    },
 };
 use kruise_views::PodView;
 
@@ -47,11 +50,15 @@ impl<'a> Claimed<'a> {
             .collect()
     }
 
-    /// Removes the owner reference of this uid from the pods that left the selector.
-    pub(super) fn release(&self, owner_uid: &str) -> impl Iterator<Item = ObjectWrites> {
+    /// Lets the pods go that left the selector.
+    pub(super) fn release(
+        &self,
+        owner_uid: &str,
+        memory: &Memory,
+        now: Timestamp,
+        plan: &mut Plan,
+    ) -> Option<Hold> {
         let reason = "its labels no longer match the selector";
-        self.released
-            .iter()
-            .map(move |pod| pod_writes::release(pod, owner_uid, reason))
+        released::release(&self.released, (owner_uid, reason), memory, now, plan)
     }
 }

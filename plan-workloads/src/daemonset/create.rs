@@ -8,6 +8,7 @@ use std::{
 
 use kruise_api::{
     daemonset::DaemonSet,
+    meta::LabelSelector,
     names::{
         IN_PLACE_UPDATE_READY, KRUISE_POD_READY, REVISION_HASH,
         daemonset::{POD_TEMPLATE_GENERATION, SCHEDULER, TEMPLATE_GENERATION},
@@ -38,6 +39,8 @@ pub(super) struct NewPods<'p> {
     newest: &'p Newest,
     /// The pod that all new pods start from.
     base: OnceCell<Arc<Value>>,
+    /// The set finds its pods by it.
+    selector: Arc<LabelSelector>,
 }
 
 impl<'p> NewPods<'p> {
@@ -55,6 +58,7 @@ impl<'p> NewPods<'p> {
             taken: RefCell::new(taken),
             newest,
             base: OnceCell::new(),
+            selector: Arc::new(set.spec.selector.clone()),
         }
     }
 
@@ -80,7 +84,8 @@ impl<'p> NewPods<'p> {
         };
         let owner = &self.rollout.owner;
         let write = owner.create(Intent::CreatePod, ResourceId::PODS, name.as_str(), body);
-        let step = events::creation(Step::new(write, reason), &name);
+        let step = Step::new(write, reason).found_by(&self.selector);
+        let step = events::creation(step, &name);
         self.taken.borrow_mut().insert(name);
         ObjectWrites {
             batching: Batching::SlowStart,

@@ -11,13 +11,16 @@ use kruise_api::{
     },
 };
 use kruise_plan_kit::{
-    Intent, ObjectWrites, Owner, Part, ResourceId,
+    Intent, Memory, ObjectWrites, Owner, Part, Plan, ResourceId,
     availability::Service,
     fit::Placed,
     injected::{Bug, is_injected},
     lifecycle::State,
     pod_writes::{self, Guard},
-    rollout::{Drift, Pod, Revisions},
+    rollout::{
+        Drift, Pod, Revisions,
+        released::{self, Hold},
+    },
 };
 use kruise_views::{Phase, PodView};
 use serde_json::json;
@@ -198,12 +201,16 @@ impl<'a> Places<'a> {
         known.filter(|place| !place.is_eligible() && place.counted().is_some())
     }
 
-    /// Removes the owner reference of the set from the pods whose labels no longer match.
-    pub(super) fn release(&self, owner_uid: &str) -> impl Iterator<Item = ObjectWrites> {
+    /// Lets the pods go whose labels no longer match.
+    pub(super) fn release(
+        &self,
+        owner_uid: &str,
+        memory: &Memory,
+        now: Timestamp,
+        plan: &mut Plan,
+    ) -> Option<Hold> {
         let reason = "its labels no longer match the selector";
-        self.released
-            .iter()
-            .map(move |pod| pod_writes::release(pod, owner_uid, reason))
+        released::release(&self.released, (owner_uid, reason), memory, now, plan)
     }
 
     /// Makes the set the controller of the pods that nobody controls. Not if the set has gone meanwhile: they would be

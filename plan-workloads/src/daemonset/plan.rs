@@ -194,7 +194,9 @@ impl<'p> Decision<'p> {
     /// Decides. Returns how many nodes get no pod because of the partition.
     fn act(&self, new_pods: &NewPods<'_>, twins: &[String], plan: &mut Plan) -> usize {
         let owner = &self.rollout.owner;
-        plan.writes.extend(self.places.release(owner.uid));
+        let hold = self
+            .places
+            .release(owner.uid, self.memory, self.rollout.now, plan);
         plan.writes.extend(self.places.adopt(owner));
         let active: Vec<Pod<'_>> = self.active().collect();
         let ready = refresh(&self.rollout, &active, plan);
@@ -203,6 +205,9 @@ impl<'p> Decision<'p> {
         let withheld = self.manage(new_pods, &mut steps, plan);
         self.update(new_pods, &mut steps, plan);
         add_ready(ready, decided, plan);
+        if let Some(hold) = hold {
+            hold.keep(plan);
+        }
         let hash = self.rollout.label_of(&self.rollout.update);
         let relabelled = self.places.relabel(hash, twins);
         add_ready(relabelled, decided, plan);

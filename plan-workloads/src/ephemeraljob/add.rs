@@ -54,13 +54,36 @@ fn of_pod(job: &EphemeralJob, pod: &PodView, body: &Arc<Value>) -> ObjectWrites 
     };
     // The uid is precondition enough: the server refuses changes of ephemeral containers that exist.
     let (intent, part) = (Intent::AddContainers, Part::EphemeralContainers);
-    let reason = "it has none of the containers";
+    let reason = match in_the_way(job, pod) {
+        Some(why) => format!("it has none of the containers, but the API server refuses them: {why}"),
+        None => "it has none of the containers".to_owned(),
+    };
     let step = patch(pod, intent, part, body, Guard::SamePod, reason);
     let step = events::addition(step, job, &pod.name);
     ObjectWrites {
         batching: Batching::SlowStart,
         ..ObjectWrites::new(Phase::Pods, vec![step])
     }
+}
+
+/// Why the API server cannot take the containers, as far as the pod shows it. The pod is tried all the same: what it shows may be
+/// a moment old.
+fn in_the_way(job: &EphemeralJob, pod: &PodView) -> Option<String> {
+    let has = |name: &str| pod.containers.iter().any(|one| &*one.name == name);
+    let is_sidecar = |name: &str| pod.sidecars.iter().any(|one| &*one.name == name);
+    job.spec.template.ephemeral_containers.iter().find_map(|one| {
+        let text = |name: &str| one.get(name).and_then(Value::as_str).unwrap_or_default();
+        let (name, target) = (text("name"), text("targetContainerName"));
+        if has(name) {
+            Some(format!("the pod has a container {name} of its own"))
+        } else if !target.is_empty() && !has(target) && !is_sidecar(target) {
+            Some(format!(
+                "{name} is for the container {target}, which the pod does not have"
+            ))
+        } else {
+            None
+        }
+    })
 }
 
 /// The patch that is the same for all pods. Containers are merged by their names.
@@ -85,6 +108,34 @@ fn marked(container: &Value, uid: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_pod_shows_to_be_in_the_way_is_said() {
+        let pod = json!({"metadata": {"name": "web-a", "uid": "u"},
+            "spec": {"containers": [{"name": "main", "image": "web:1"}]}});
+        let pod: PodView = serde_json::from_value(pod).unwrap();
+        let reason = |container: Value| {
+            let job = json!({"metadata": {"name": "look", "namespace": "shop", "uid": "j"},
+                "spec": {"selector": {}, "template": {"ephemeralContainers": [container]}}});
+            let job = EphemeralJob::from_value(job).unwrap();
+            of_pod(&job, &pod, &Arc::new(body(&job))).steps.remove(0).reason
+        };
+        assert_eq!(reason(json!({"name": "tools"})), "it has none of the containers");
+        assert_eq!(
+            reason(json!({"name": "tools", "targetContainerName": "main"})),
+            "it has none of the containers"
+        );
+        let clash = reason(json!({"name": "main"}));
+        assert!(
+            clash.ends_with("refuses them: the pod has a container main of its own"),
+            "{clash}"
+        );
+        let lost = reason(json!({"name": "tools", "targetContainerName": "other"}));
+        assert!(
+            lost.ends_with("tools is for the container other, which the pod does not have"),
+            "{lost}"
+        );
+    }
 
     #[test]
     fn a_container_says_whose_it_is_whatever_its_own_variables_say() {

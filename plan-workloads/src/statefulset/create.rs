@@ -3,11 +3,12 @@
 use std::{cell::OnceCell, sync::Arc};
 
 use kruise_api::{
-    meta::StringMap,
+    meta::{LabelSelector, StringMap},
     names::{
         KRUISE_POD_READY, LIFECYCLE_STATE, LIFECYCLE_TIMESTAMP, REVISION_HASH,
         statefulset::{POD_INDEX, POD_NAME},
     },
+    statefulset::StatefulSetSpec,
 };
 use kruise_plan_kit::{
     Batching, Body, Intent, ObjectWrites, Phase, ResourceId, Step,
@@ -32,26 +33,29 @@ pub(super) struct NewPods<'p> {
     service: &'p str,
     with_index: bool,
     ready_gate: bool,
+    /// The set finds its pods by it.
+    selector: Arc<LabelSelector>,
     /// The pods that all of the current and of the update revision start from.
     bases: [OnceCell<Arc<Value>>; 2],
 }
 
 impl<'p> NewPods<'p> {
-    /// Makes pods of a service. `with_index`: they have a label with their ordinal. `ready_gate`: they have the
+    /// Makes pods of a specification. `with_index`: they have a label with their ordinal. `ready_gate`: they have the
     /// `KruisePodReady` gate.
     pub(super) fn new(
         rollout: &'p Rollout<'p>,
         claims: &'p Claims<'p>,
-        service: &'p str,
+        spec: &'p StatefulSetSpec,
         with_index: bool,
         ready_gate: bool,
     ) -> Self {
         Self {
             rollout,
             claims,
-            service,
+            service: &spec.service_name,
             with_index,
             ready_gate,
+            selector: Arc::new(spec.selector.clone()),
             bases: Default::default(),
         }
     }
@@ -80,10 +84,8 @@ impl<'p> NewPods<'p> {
         } else {
             "its place is empty"
         };
-        steps.push(events::reported(
-            Step::new(write, reason),
-            events::creation(owner, &name),
-        ));
+        let step = Step::new(write, reason).found_by(&self.selector);
+        steps.push(events::reported(step, events::creation(owner, &name)));
         Ok(ObjectWrites {
             batching: Batching::SlowStart,
             ..ObjectWrites::new(Phase::Pods, steps)

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kruise_api::statefulset::StatefulSet;
 use kruise_plan_kit::{
-    ObjectWrites, Owner, ResourceId, pod_writes,
-    rollout::{Pod, Revisions},
+    Memory, ObjectWrites, Owner, Plan, ResourceId, pod_writes,
+    rollout::{
+        Pod, Revisions,
+        released::{self, Hold},
+    },
 };
 use kruise_views::{Phase, PodView};
 
@@ -119,12 +122,16 @@ impl<'a> Members<'a> {
         ordinals.count() - self.taken.len() as i64
     }
 
-    /// Removes the owner reference of the set from the pods that are not its own.
-    pub(super) fn release(&self, owner_uid: &str) -> impl Iterator<Item = ObjectWrites> {
+    /// Lets the pods go that are not its own.
+    pub(super) fn release(
+        &self,
+        owner_uid: &str,
+        memory: &Memory,
+        now: Timestamp,
+        plan: &mut Plan,
+    ) -> Option<Hold> {
         let reason = "its labels no longer match the selector, or its name is not that of a pod of the set";
-        self.released
-            .iter()
-            .map(move |pod| pod_writes::release(pod, owner_uid, reason))
+        released::release(&self.released, (owner_uid, reason), memory, now, plan)
     }
 
     /// Makes the set the controller of the pods that nobody controls. Not if the set has gone meanwhile: they would be

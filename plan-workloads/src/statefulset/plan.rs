@@ -127,8 +127,14 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         let recorded = found.object.is_none();
         plan.writes.extend(found.object);
         plan.writes.extend(found.record);
+        let hold = decision
+            .members
+            .release(owner.uid, snapshot.memory, now, &mut plan);
         let new_pods = decision.new_pods();
         decision.act(&new_pods, &mut plan);
+        if let Some(hold) = hold {
+            hold.keep(&mut plan);
+        }
         let tried = |revision: &Revision, pod: &str| new_pods.trial(revision, pod);
         if let Some(asks) = decision.rollout.trial(tried) {
             return asks;
@@ -188,7 +194,7 @@ impl Decision<'_> {
         NewPods::new(
             &self.rollout,
             &self.claims,
-            &self.set.spec.service_name,
+            &self.set.spec,
             self.options.index_label,
             self.options.pod_ready_gate,
         )
@@ -196,7 +202,6 @@ impl Decision<'_> {
 
     fn act(&self, new_pods: &NewPods<'_>, plan: &mut Plan) {
         let owner = &self.rollout.owner;
-        plan.writes.extend(self.members.release(owner.uid));
         plan.writes.extend(self.members.adopt(owner));
         let active: Vec<Pod<'_>> = self.active().collect();
         let ready = refresh(&self.rollout, &active, plan);

@@ -5,6 +5,7 @@
 
 mod config;
 mod limit;
+mod skew;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -25,6 +26,7 @@ pub use watch::WatchLines;
 
 use crate::{ApiError, Clock};
 use limit::RateLimit;
+use skew::Skew;
 
 /// Times a request is repeated after 429.
 const REPEATS: u32 = 5;
@@ -70,6 +72,16 @@ impl Form {
 pub trait Observer: Send + Sync {
     /// A request ended; `code` is the HTTP code, or `<error>` without a response.
     fn requested(&self, method: &str, host: &str, code: &str);
+
+    /// An object of the collection at this path was skipped, because it is nested too deep to be read.
+    fn skipped(&self, path: &str) {
+        let _ = path;
+    }
+
+    /// The clock of the server is so many seconds ahead of ours; behind it, if below 0.
+    fn skewed(&self, seconds: f64) {
+        let _ = seconds;
+    }
 }
 
 /// Settings of a client.
@@ -110,6 +122,8 @@ pub struct Client {
     inner: kube_client::Client,
     settings: Arc<Settings>,
     rate: Option<Arc<RateLimit>>,
+    /// Clients of one server share it.
+    skew: Arc<Skew>,
 }
 
 impl Client {
@@ -122,6 +136,7 @@ impl Client {
             inner,
             settings: Arc::new(settings),
             rate,
+            skew: Arc::default(),
         }
     }
 
@@ -133,7 +148,10 @@ impl Client {
             user_agent: user_agent.to_owned(),
             ..(*self.settings).clone()
         };
-        Self::new(self.inner.clone(), settings)
+        Self {
+            skew: Arc::clone(&self.skew),
+            ..Self::new(self.inner.clone(), settings)
+        }
     }
 
     /// Host and port of the API server, as configured.
@@ -295,12 +313,42 @@ impl Client {
             None => builder.body(Body::empty()),
         };
         let request = request.map_err(|error| ApiError::Invalid(error.to_string()))?;
+        let sent = self.now();
         let result = self.inner.send(request).await;
         match &result {
-            Ok(response) => self.observe(method, response.status().as_str()),
+            Ok(response) => {
+                self.compare_clocks(response.headers(), sent);
+                self.observe(method, response.status().as_str());
+            }
             Err(_) => self.observe(method, "<error>"),
         }
         result.map_err(|error| ApiError::Transport(causes(&error)))
+    }
+
+    /// Counts an object that was skipped.
+    pub(crate) fn skipped(&self, path: &str) {
+        if let Some(observer) = &self.settings.observer {
+            observer.skipped(path);
+        }
+    }
+
+    /// Compares the clocks.
+    fn compare_clocks(&self, headers: &HeaderMap, sent: Timestamp) {
+        let Some(seen) = self.skew.of(headers, sent, self.now()) else {
+            return;
+        };
+        if let Some(observer) = &self.settings.observer {
+            observer.skewed(seen.seconds);
+        }
+        if seen.is_news {
+            let (seconds, server) = (seen.seconds.round(), &self.settings.host);
+            tracing::warn!(
+                seconds,
+                server,
+                "the clock of the API server differs from ours: the lease of the leader, deadlines, delays and times of pods are \
+                 wrong by as much; set the clocks of the nodes"
+            );
+        }
     }
 
     fn observe(&self, method: &Method, code: &str) {

@@ -1,5 +1,6 @@
 //! Requests as data, and the part of a response that the executor reads.
 
+use kruise_api::meta::{StringMap, null_as_default};
 use kruise_plan_kit::injected::{Bug, is_injected};
 use kruise_plan_kit::{Part, Precondition, Target};
 use serde::Deserialize;
@@ -88,6 +89,10 @@ pub(crate) fn delete_options(precondition: &Precondition, previous_version: Opti
 /// The metadata that the executor reads from a response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stored {
+    /// `metadata.name`; empty if the response is a `Status`.
+    pub name: String,
+    /// `metadata.labels`.
+    pub labels: StringMap,
     /// `metadata.uid`; empty if the response is a `Status`.
     pub uid: String,
     /// `metadata.resourceVersion`; empty if the response is a `Status`.
@@ -111,6 +116,9 @@ struct Object {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Metadata {
+    name: String,
+    #[serde(deserialize_with = "null_as_default")]
+    labels: StringMap,
     uid: String,
     resource_version: String,
     deletion_timestamp: Option<String>,
@@ -129,6 +137,8 @@ impl<'de> Deserialize<'de> for Stored {
         let metadata = Object::deserialize(deserializer)?.metadata;
         let owners = metadata.owner_references;
         Ok(Self {
+            name: metadata.name,
+            labels: metadata.labels,
             uid: metadata.uid,
             version: metadata.resource_version,
             is_terminating: metadata.deletion_timestamp.is_some(),

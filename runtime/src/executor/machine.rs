@@ -10,6 +10,7 @@ use kube_cache::{Expectation, Version};
 
 use super::call::delete_options;
 use super::split::halves;
+use super::verdict::{Verdict, lost, related, verdict};
 use super::{Call, CallId, Doubt, Failure, Report, StatusForm, StepResult, Stored};
 use crate::ApiError;
 
@@ -33,7 +34,7 @@ impl Default for Limits {
 
 /// Which call of a step is due or in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+pub(super) enum Stage {
     /// The write itself.
     Write,
     /// A read of the existing object after a create failed with `AlreadyExists`.
@@ -48,6 +49,8 @@ enum Stage {
     ReadRelated,
     /// The write itself, after that read.
     WriteChecked,
+    /// The deletion of an object that was created, but not as its owner finds it.
+    Undo,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +74,8 @@ struct Track {
     version: Option<String>,
     /// Why the server refused the current step, while the object is read to find out what it meant.
     refusal: Option<String>,
+    /// What was created and is deleted again: its name and uid.
+    undone: Option<(String, String)>,
     has_failed: bool,
 }
 
@@ -121,6 +126,7 @@ impl Run {
             step: 0,
             version: None,
             refusal: None,
+            undone: None,
             has_failed: false,
         };
         Self {
@@ -184,8 +190,24 @@ impl Run {
         let adoptable = existing.filter(|stored| stored.controller.is_none() && !stored.is_terminating);
         let adoptable = adoptable.and_then(|stored| expectation(&step.write, stored));
         let refusal = track.refusal.take();
+        if let (Stage::Undo, Some((_, uid))) = (stage, &track.undone) {
+            let gone = outcome.is_ok() || outcome.as_ref().is_err_and(ApiError::is_not_found);
+            let resource = step.write.target().resource;
+            let gone = gone.then(|| Expectation::Gone {
+                resource,
+                uid: uid.as_str().into(),
+            });
+            self.report.expectations.extend(gone);
+            return self.step_failed(index, &step, Failure::Refused(refusal.unwrap_or_default()));
+        }
         match verdict(&step.write, stage, outcome, self.report.status_form, refusal) {
             Verdict::Next(stage) => track.state = State::Due(stage),
+            Verdict::Done(StepResult::Done, stored) if lost(&step, &stored).is_some() => {
+                track.refusal = lost(&step, &stored);
+                track.state = State::Due(Stage::Undo);
+                self.report.expectations.extend(expectation(&step.write, &stored));
+                track.undone = Some((stored.name, stored.uid));
+            }
             Verdict::Check(refusal) => {
                 track.refusal = Some(refusal);
                 track.state = State::Due(Stage::ReadRefused);
@@ -474,6 +496,16 @@ impl Track {
                 target: target.clone(),
                 value: None,
             },
+            Write::Create { target, .. } if stage == Stage::Undo => {
+                let (name, uid) = self.undone.clone().unwrap_or_default();
+                Call::Delete {
+                    target: Target {
+                        name,
+                        ..target.clone()
+                    },
+                    body: delete_options(&Precondition::Uid(uid), None),
+                }
+            }
             Write::Create { target, body, .. } => Call::Create {
                 target: target.clone(),
                 body: body.render(),
@@ -513,11 +545,6 @@ impl Track {
     }
 }
 
-/// The object that is read before this write.
-fn related(write: &Write) -> Option<&Target> {
-    write.precondition()?.related()
-}
-
 /// The status half changed the version, so the metadata half requires the version that the status half returned.
 fn after_status_half(precondition: &Precondition) -> Precondition {
     match precondition {
@@ -550,150 +577,4 @@ fn expectation(write: &Write, stored: &Stored) -> Option<Expectation<ResourceId>
     }
     let version = stored.version.parse().ok()?;
     Some(Expectation::AtLeast { resource, version })
-}
-
-enum Verdict {
-    /// Another call of the same step.
-    Next(Stage),
-    /// The object is read: this refusal may be a failed precondition.
-    Check(String),
-    /// The status half is done; the metadata half follows.
-    Continue(Stage, Stored),
-    Done(StepResult, Stored),
-    /// Nothing to do for this step and all later ones.
-    End(StepResult),
-    Failed(Failure),
-}
-
-/// `refusal` is the server's answer to the write, if `outcome` is that of the read that followed.
-fn verdict(
-    write: &Write,
-    stage: Stage,
-    outcome: Result<Stored, ApiError>,
-    form: StatusForm,
-    refusal: Option<String>,
-) -> Verdict {
-    match (outcome, refusal) {
-        (Ok(stored), Some(refusal)) => checked(write, &stored, refusal),
-        (Ok(stored), None) => accepted(write, stage, stored),
-        (Err(error), Some(refusal)) if !error.is_not_found() => Verdict::Failed(Failure::Refused(refusal)),
-        (Err(error), _) => refused(write, stage, &error, form),
-    }
-}
-
-/// What a refusal with 422 meant, by the object as it is now.
-fn checked(write: &Write, now: &Stored, refusal: String) -> Verdict {
-    match write {
-        Write::Patch { precondition, .. } if precondition.uid().is_some_and(|uid| uid != now.uid) => {
-            Verdict::End(StepResult::Gone)
-        }
-        Write::Patch {
-            precondition: Precondition::Test(_, expected),
-            ..
-        } if now.value.as_ref() != Some(expected) => Verdict::Failed(Failure::Conflict(refusal)),
-        _ => Verdict::Failed(Failure::Refused(refusal)),
-    }
-}
-
-fn accepted(write: &Write, stage: Stage, stored: Stored) -> Verdict {
-    match (stage, write) {
-        (
-            Stage::ReadExisting,
-            Write::Create {
-                target, owner_uid, ..
-            },
-        ) => {
-            let is_ours = stored.controller == *owner_uid;
-            if is_ours && !stored.is_terminating {
-                return Verdict::Done(StepResult::Adopted, stored);
-            }
-            Verdict::Failed(Failure::NameTaken(format!("{target} already exists")))
-        }
-        (Stage::ReadRelated, _) => related_found(write, &stored),
-        (Stage::StatusHalf, _) => Verdict::Continue(Stage::MetadataHalf, stored),
-        _ => Verdict::Done(StepResult::Done, stored),
-    }
-}
-
-/// What an existing related object means for the write.
-fn related_found(write: &Write, found: &Stored) -> Verdict {
-    match write.precondition() {
-        Some(Precondition::Owned { owner_uid, .. }) if found.uid == *owner_uid && !found.is_terminating => {
-            Verdict::Next(Stage::WriteChecked)
-        }
-        Some(Precondition::Owned { owner, .. }) => {
-            Verdict::Failed(Failure::Conflict(format!("{owner} is deleted or another one")))
-        }
-        _ => Verdict::End(StepResult::InUse),
-    }
-}
-
-/// What a failed read of the related object means for the write.
-fn related_missing(write: &Write, error: &ApiError) -> Verdict {
-    let message = error.to_string();
-    if !error.is_not_found() {
-        return Verdict::Failed(Failure::Refused(message));
-    }
-    match write.precondition() {
-        Some(Precondition::Owned { .. }) => Verdict::Failed(Failure::Conflict(message)),
-        _ => Verdict::Next(Stage::WriteChecked),
-    }
-}
-
-fn refused(write: &Write, stage: Stage, error: &ApiError, form: StatusForm) -> Verdict {
-    let message = error.to_string();
-    match write {
-        Write::Create { .. } if stage == Stage::Write && error.is_already_exists() => {
-            return Verdict::Next(Stage::ReadExisting);
-        }
-        // The existing object was deleted meanwhile: plan again.
-        Write::Create { .. } if stage == Stage::ReadExisting && error.is_not_found() => {
-            return Verdict::Failed(Failure::Conflict(message));
-        }
-        _ if stage == Stage::ReadRelated => return related_missing(write, error),
-        // The object is already deleted: success. The expectation is met, and later steps follow.
-        Write::Delete { .. } if error.is_not_found() => {
-            return Verdict::Done(StepResult::Gone, Stored::default());
-        }
-        Write::Patch {
-            part: part @ (Part::Resize | Part::EphemeralContainers),
-            target,
-            ..
-        } if error.is_unknown_path(&target.name) => {
-            let why = format!("the server lets nobody {}: {message}", part.purpose());
-            return Verdict::Failed(Failure::Refused(why));
-        }
-        Write::Patch { .. } if error.is_not_found() => return Verdict::End(StepResult::Gone),
-        Write::Patch {
-            part: Part::Status,
-            patch,
-            ..
-        } if stage == Stage::Write
-            && form == StatusForm::Merged
-            && refuses_content(error)
-            && halves(patch).is_some() =>
-        {
-            return Verdict::Next(Stage::StatusHalf);
-        }
-        Write::Patch { .. } if error.is_invalid() => return Verdict::Check(message),
-        _ => {}
-    }
-    let is_new = matches!(write, Write::Create { .. }) && stage == Stage::Write && error.may_have_happened();
-    if is_injected(Bug::LostReplyRetried) && is_new {
-        return Verdict::Failed(Failure::NameTaken(message));
-    }
-    Verdict::Failed(if error.is_conflict() {
-        Failure::Conflict(message)
-    } else if stage == Stage::ReadExisting || error.may_have_happened() {
-        // Without the existing object, its owner is unknown.
-        Failure::Unknown(message)
-    } else {
-        Failure::Refused(message)
-    })
-}
-
-/// Whether a client error is about the content of the request, not about its target, its credentials or its rate.
-fn refuses_content(error: &ApiError) -> bool {
-    let code = error.status().map(|status| status.code);
-    code.is_some_and(|code| (400..500).contains(&code) && !matches!(code, 401 | 404 | 409 | 429))
 }

@@ -9,6 +9,7 @@
 //! * A write is sent once. Only the client repeats it, and only after 429, which proves that nothing was written. After
 //!   a lost response or a failure of the server the result is [`Failure::Unknown`], and the report names the object
 //!   ([`Doubt`]): it must be read before the next plan.
+//! * What was created in a form in which its owner does not find it is deleted again at once, and the step has failed.
 //! * A server may refuse a failed precondition with 422, as it does invalid content. The object is then read to tell
 //!   both apart.
 
@@ -19,6 +20,7 @@ mod report;
 mod split;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
 pub use call::{Call, CallId, Stored};
 pub use driver::{Conditions, execute};

@@ -1,4 +1,5 @@
 mod budgets;
+mod created;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,6 +34,7 @@ fn step(write: Write) -> Step {
             prefix: "failed: ".into(),
             suffix: String::new(),
         }),
+        found_by: None,
     }
 }
 

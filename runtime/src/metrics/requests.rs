@@ -1,8 +1,10 @@
 //! Requests to the API server under the name of Go's client.
 
+use std::sync::atomic::AtomicU64;
+
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{counter::Counter, family::Family},
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
 
@@ -15,9 +17,18 @@ struct Request {
     host: String,
 }
 
-/// `rest_client_requests_total`. Clones count together.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Collection {
+    path: String,
+}
+
+/// `rest_client_requests_total`, and what responses show besides. Clones count together.
 #[derive(Clone, Debug)]
-pub struct Requests(Family<Request, Counter>);
+pub struct Requests {
+    requests: Family<Request, Counter>,
+    skipped: Family<Collection, Counter>,
+    skew: Gauge<f64, AtomicU64>,
+}
 
 impl Requests {
     /// Adds the family to `registry`.
@@ -28,7 +39,23 @@ impl Requests {
             "API requests by code, method and host",
             family.clone(),
         );
-        Self(family)
+        let skipped = Family::default();
+        registry.register(
+            "kruise_skipped_objects",
+            "Objects that nothing acts on, because they are nested too deep to be read, by the path of their collection",
+            skipped.clone(),
+        );
+        let skew = Gauge::default();
+        registry.register(
+            "kruise_api_server_clock_skew_seconds",
+            "How far the clock of the API server is ahead; below 0, how far behind",
+            skew.clone(),
+        );
+        Self {
+            requests: family,
+            skipped,
+            skew,
+        }
     }
 }
 
@@ -39,6 +66,17 @@ impl Observer for Requests {
             method: method.to_owned(),
             host: host.to_owned(),
         };
-        self.0.get_or_create(&request).inc();
+        self.requests.get_or_create(&request).inc();
+    }
+
+    fn skipped(&self, path: &str) {
+        let collection = Collection {
+            path: path.to_owned(),
+        };
+        self.skipped.get_or_create(&collection).inc();
+    }
+
+    fn skewed(&self, seconds: f64) {
+        self.skew.set(seconds);
     }
 }

@@ -14,6 +14,7 @@
 mod templates;
 
 use go_compat::schedule::{self, Schedule};
+use jiff::tz::TimeZone;
 use kube_schema::validate::Errors;
 use serde_json::Value;
 
@@ -37,7 +38,7 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
         let pods = templates::OF_PODS.into_iter();
         pods.filter_map(|path| judged::at(object, path)).collect()
     },
-    advice: templates::advice,
+    advice,
     ..KindWebhooks::of(&kruise_api::advancedcronjob::KIND)
 };
 
@@ -77,6 +78,20 @@ fn rules(errors: &mut Errors, object: &Value, scope: &Scope<'_>) {
     };
     errors.one_of("spec.concurrencyPolicy", policy, policies);
     templates::check(errors, template, scope.options);
+}
+
+/// What OpenKruise accepts, and an author hardly means.
+fn advice(object: &Value, scope: &Scope<'_>) -> Vec<String> {
+    let mut texts = templates::advice(object, scope);
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    let given = text(spec, "schedule");
+    let never = given.parse::<Schedule>();
+    if never.is_ok_and(|schedule| schedule.next(scope.now, &TimeZone::UTC).is_none()) {
+        texts.push(format!(
+            "spec.schedule: {given:?} names no time in the next five years, so nothing is ever started"
+        ));
+    }
+    texts
 }
 
 fn times(errors: &mut Errors, spec: &Value) {

@@ -197,3 +197,21 @@ fn what_no_job_can_be_created_with_is_accepted_with_a_warning() {
     let found = CASE.warnings("CREATE", &long, &Value::Null);
     assert!(found.len() == 1 && found[0].contains("more than 52"), "{found:?}");
 }
+
+#[test]
+fn a_schedule_that_never_comes_is_warned_of() {
+    for (schedule, never) in [
+        ("0 0 30 2 *", true),
+        ("0 0 29 2 *", false),
+        ("TZ=Asia/Tokyo 0 0 31 4 *", true),
+    ] {
+        let (case, mut object) = super::super::testing::sample("AdvancedCronJob");
+        object["spec"]["schedule"] = serde_json::json!(schedule);
+        let texts = case.warnings("CREATE", &object, &serde_json::Value::Null);
+        assert_eq!(
+            texts.iter().any(|text| text.starts_with("spec.schedule: ")),
+            never,
+            "{schedule}: {texts:?}"
+        );
+    }
+}

@@ -32,6 +32,12 @@ pub(super) fn check(errors: &mut Errors, object: &Value, scope: &Scope<'_>, read
     let Some(node) = node_of(pod) else {
         return errors.invalid(POD, name, "not allowed to recreate containers in a pending Pod");
     };
+    if validate::not_a_label_value(node).is_some() {
+        let detail = format!(
+            "the name of its node {node} is too long for a label, by which the agent of the node finds requests"
+        );
+        return errors.invalid(POD, name, &detail);
+    }
     match reader.labels(Lookup::NodeLabels(node.to_owned())) {
         Read::Missing => return,
         Read::NotFound => return errors.invalid(POD, name, &format!("its node {node} does not exist")),
@@ -40,7 +46,10 @@ pub(super) fn check(errors: &mut Errors, object: &Value, scope: &Scope<'_>, read
     for (index, one) in items(spec, "containers").iter().enumerate() {
         let name = text(one, "name");
         let detail = match container(pod, name) {
-            None => "is no container of the pod that runs on",
+            None if is_among(pod, "initContainers", name) => {
+                "is an init container that runs only while the pod starts"
+            }
+            None => "is no container of the pod",
             Some(_) if identity(pod, name).is_none() => "has not been started yet",
             Some(_) => continue,
         };
@@ -137,6 +146,12 @@ fn is_active(pod: &Value) -> bool {
             .pointer("/metadata/deletionTimestamp")
             .is_some_and(Value::is_string);
     !is_over || excused()
+}
+
+/// Is a container of this name in the list of this name?
+fn is_among(pod: &Value, list: &str, name: &str) -> bool {
+    let spec = pod.get("spec").unwrap_or(&Value::Null);
+    items(spec, list).iter().any(|one| text(one, "name") == name)
 }
 
 /// A container of the pod that runs as long as the pod.
@@ -242,6 +257,11 @@ mod tests {
                 "its node n1 does not exist",
             ),
             (
+                with(|pod| pod["spec"]["nodeName"] = json!("n".repeat(64))).to_vec(),
+                vec!["web"],
+                "is too long for a label",
+            ),
+            (
                 there.to_vec(),
                 vec!["web", "other"],
                 "spec.containers[1].name: Invalid value: \"other\": is no container",
@@ -249,7 +269,7 @@ mod tests {
             (
                 there.to_vec(),
                 vec!["once"],
-                "spec.containers[0].name: Invalid value: \"once\": is no container",
+                "spec.containers[0].name: Invalid value: \"once\": is an init container",
             ),
             (
                 there.to_vec(),

@@ -1,15 +1,18 @@
 //! How pods are updated and added: known words, and limits under which something can happen.
 
 use go_compat::{IntOrString, Rounding};
-use kube_schema::validate::Errors;
+use kruise_api::names::persistentpodstate::{PREFERRED, REQUIRED};
+use kube_schema::validate::{self, Errors};
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::json::{items, member, present, text};
 use crate::kinds::Scope;
-use crate::kinds::advice::{empty_hooks, large_partition};
+use crate::kinds::advice::{changed_claims, empty_hooks, large_partition, long_name};
 use crate::kinds::cloneset::strategy::priority;
 use crate::workload::{grace_period, not_negative};
+
+use super::changes::claims_follow;
 
 const UPDATE: &str = "spec.updateStrategy";
 const ROLLING: &str = "spec.updateStrategy.rollingUpdate";
@@ -47,6 +50,33 @@ pub(super) fn advice(object: &Value, scope: &Scope<'_>) -> Vec<String> {
     texts.extend(large_partition(spec, partition, ROLLING));
     texts.extend(unknown_claim_strategy(spec));
     texts.extend(without_gate(spec, scope));
+    texts.extend(long_name(object));
+    if !claims_follow(object, scope) {
+        let why = if scope.options.claims_resized {
+            "spec.volumeClaimUpdateStrategy.type is not OnPodRollingUpdate"
+        } else {
+            "the feature gate StatefulSetAutoResizePVCGate is off"
+        };
+        texts.extend(changed_claims(object, scope, why));
+    }
+    texts.extend(topology_keys(object));
+    texts
+}
+
+/// Warns of keys that no node can have, in the annotations that ask for a PersistentPodState. As in OpenKruise, blanks around a
+/// comma belong to the keys.
+fn topology_keys(object: &Value) -> Vec<String> {
+    let annotations = object.pointer("/metadata/annotations").unwrap_or(&Value::Null);
+    let mut texts = Vec::new();
+    for name in [PREFERRED, REQUIRED] {
+        let keys = text(annotations, name);
+        let keys = keys.split(',').filter(|_| !keys.is_empty());
+        for key in keys.filter(|key| validate::qualified_name(key).is_some()) {
+            texts.push(format!(
+                "metadata.annotations[{name}]: {key:?} is not the key of a label, so no node has it"
+            ));
+        }
+    }
     texts
 }
 

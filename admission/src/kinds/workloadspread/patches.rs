@@ -1,21 +1,25 @@
-//! Patches of subsets, tried on the workload's template: what comes out must still be a pod.
+//! Patches of subsets. Their shape, and that they leave alone by what a workload knows its pods, need no workload; what comes
+//! out of the template of the workload must still be a pod that the workload selects.
 //!
-//! A workload that does not exist yet, one of a kind that only administrators know, and a StatefulSet of OpenKruise are not
-//! looked at, as in OpenKruise.
+//! A workload that does not exist yet, and one of a kind that only administrators know, are not looked at: then the pods are
+//! refused, and the refusal names the subset.
 
+use kruise_api::meta::LabelSelector;
 use kruise_api::path::segment;
-use kube_schema::patch::strategic;
-use kube_schema::table::Table;
-use kube_schema::typed;
 use kube_schema::validate::{self, Errors, FieldError};
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::SUBSETS;
 use crate::Options;
-use crate::json::{items, member, text};
+use crate::json::{items, member, present, text};
 use crate::kinds::{Scope, target};
 use crate::lookup::{Lookup, Reader};
+use crate::patched::patched;
 use crate::workload;
+
+/// By what workloads know their pods, besides labels.
+const FIXED: [&str; 3] = ["name", "namespace", "ownerReferences"];
 
 /// Refuses patches that do not fit. On UPDATE only those are tried that no subset had before.
 pub(super) fn check(errors: &mut Errors, object: &Value, scope: &Scope<'_>, reader: &mut Reader<'_>) {
@@ -32,10 +36,12 @@ pub(super) fn check(errors: &mut Errors, object: &Value, scope: &Scope<'_>, read
         .enumerate()
         .filter_map(|(index, one)| {
             let patch = member(one, "patch").filter(|patch| is_new(patch))?;
-            Some((index, patch))
+            Some((format!("{SUBSETS}[{index}].patch"), patch))
         });
-    let mut patches = patches.peekable();
-    if patches.peek().is_none() {
+    let patches: Vec<(String, &Value)> = patches
+        .filter(|(path, patch)| is_sound(errors, patch, path))
+        .collect();
+    if patches.is_empty() {
         return;
     }
     let Some(path) = path_of(object, scope) else {
@@ -44,11 +50,35 @@ pub(super) fn check(errors: &mut Errors, object: &Value, scope: &Scope<'_>, read
     let Some(found) = reader.object(Lookup::Path(path)).found() else {
         return;
     };
-    for (index, patch) in patches {
+    for (path, patch) in patches {
         if let Err(why) = fits(found, patch, scope.options) {
-            errors.invalid(format!("{SUBSETS}[{index}].patch"), patch.clone(), &why);
+            errors.invalid(path, patch.clone(), &why);
         }
     }
+}
+
+/// Does the patch fit pods, whatever is in them?
+fn is_sound(errors: &mut Errors, patch: &Value, path: &str) -> bool {
+    let metadata = patch.get("metadata").unwrap_or(&Value::Null);
+    let mut fixed = FIXED
+        .iter()
+        .filter(|name| present(metadata, name).is_some())
+        .peekable();
+    if fixed.peek().is_some() {
+        for name in fixed {
+            errors.forbidden(
+                format!("{path}.metadata.{name}"),
+                "its workload knows a pod by it",
+            );
+        }
+        return false;
+    }
+    let pod = json!({"metadata": {}, "spec": {"containers": []}});
+    let Err(why) = patched(pod, patch) else {
+        return true;
+    };
+    errors.invalid(path, patch.clone(), &why);
+    false
 }
 
 /// Where the workload is.
@@ -56,6 +86,8 @@ fn path_of(object: &Value, scope: &Scope<'_>) -> Option<String> {
     let found = object.pointer("/spec/targetRef")?;
     let api = match target::group_kind(found)? {
         ("apps.kruise.io", "CloneSet") => format!("apps.kruise.io/{}", segment(scope.version)),
+        // every chart serves it in this version
+        ("apps.kruise.io", "StatefulSet") => "apps.kruise.io/v1beta1".to_owned(),
         ("apps", "Deployment" | "ReplicaSet" | "StatefulSet") => "apps/v1".to_owned(),
         ("batch", "Job") => "batch/v1".to_owned(),
         _ => return None,
@@ -71,19 +103,31 @@ fn fits(found: &Value, patch: &Value, options: Options) -> Result<(), String> {
     let spec = found.get("spec").unwrap_or(&Value::Null);
     let template = spec.get("template").unwrap_or(&Value::Null);
     let template = json!({"metadata": template.get("metadata"), "spec": template.get("spec")});
-    let table = Table::builtin();
-    let Some(of) = table.find("core/v1.Pod") else {
-        return Ok(());
-    };
-    let patched = strategic(table, of, template.clone(), patch.clone()).map_err(|error| error.to_string())?;
-    let patched = typed::decode(table, of, patched).map_err(|error| error.conversion)?;
+    let patched = patched(template.clone(), patch)?;
+    selected(spec.get("selector"), &template, &patched)?;
     let claims = items(spec, "volumeClaimTemplates");
     let before = errors_of(template, claims, options);
-    let errors = validate::new_errors(errors_of(patched.value, claims, options), before);
+    let errors = validate::new_errors(errors_of(patched, claims, options), before);
     if errors.is_empty() {
         Ok(())
     } else {
         Err(validate::aggregate(&errors))
+    }
+}
+
+/// Does the selector of the workload still match?
+fn selected(selector: Option<&Value>, before: &Value, after: &Value) -> Result<(), String> {
+    let selector = selector.and_then(|selector| LabelSelector::deserialize(selector).ok());
+    let matches = |template: &Value, selector: &LabelSelector| {
+        let labels = template.pointer("/metadata/labels");
+        selector.matches_by(|key| labels?.get(key)?.as_str())
+    };
+    match selector {
+        Some(selector) if matches(before, &selector) && !matches(after, &selector) => Err(
+            "metadata.labels: the selector of the workload no longer matches its pods, which it would let go at once"
+                .to_owned(),
+        ),
+        _ => Ok(()),
     }
 }
 
@@ -111,6 +155,7 @@ mod tests {
 
     fn workload() -> Value {
         json!({"spec": {
+            "selector": {"matchLabels": {"app": "web"}},
             "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {}}],
             "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [
                 {"name": "main", "image": "web:1", "volumeMounts": [{"name": "data", "mountPath": "/data"}]},
@@ -182,12 +227,105 @@ mod tests {
                 "/apis/apps/v1/namespaces/default/statefulsets/web",
             ),
             ("batch/v1", "Job", "/apis/batch/v1/namespaces/default/jobs/web"),
+            (
+                "apps.kruise.io/v1beta1",
+                "StatefulSet",
+                "/apis/apps.kruise.io/v1beta1/namespaces/default/statefulsets/web",
+            ),
         ] {
             assert!(refused(api, kind, path, &bad).is_some(), "{kind}");
         }
-        let none = [(OTHERS, json!({"items": []}))];
-        let spread = spread("apps.kruise.io/v1beta1", "StatefulSet", &bad);
-        assert_eq!(SPREAD.seeing(&none, "CREATE", &spread, &Value::Null), None);
+    }
+
+    /// Seen with a workload that does not exist yet.
+    fn refused_alone(patch: &Value) -> Option<String> {
+        let object = spread("apps.kruise.io/v1beta1", "CloneSet", patch);
+        let absent = [(OTHERS, json!({"items": []})), (WEB, Value::Null)];
+        SPREAD.seeing(&absent, "CREATE", &object, &Value::Null)
+    }
+
+    #[test]
+    fn a_patch_of_another_shape_than_a_pod_is_refused_before_its_workload_exists() {
+        for (patch, expected) in [
+            (json!({"metadata": [{"labels": {"a": "b"}}]}), "metadata"),
+            (
+                json!({"metadata": {"labels": ["a"]}}),
+                "metadata.labels: must be an object, not an array",
+            ),
+            (
+                json!({"metadata": {"labels": {"a": 1}}}),
+                "metadata.labels[a]: must be a string, not an integer",
+            ),
+            (
+                json!({"metadata": {"annotations": {"a": true}}}),
+                "metadata.annotations[a]",
+            ),
+            (
+                json!({"metadata": {"finalizers": "a.b/c"}}),
+                "metadata.finalizers",
+            ),
+            (json!({"spec": []}), "spec"),
+            (json!({"spec": {"containers": {"name": "main"}}}), ""),
+            (json!({"spec": {"containers": [{"image": "web:2"}]}}), "name"),
+            (
+                json!({"spec": {"containers": [{"name": "main", "env": [{"name": "A", "value": 1}]}]}}),
+                "value",
+            ),
+            (
+                json!({"spec": {"nodeSelector": {"zone": 1}}}),
+                "spec.nodeSelector[zone]: must be a string",
+            ),
+            (
+                json!({"spec": {"tolerations": {"key": "a"}}}),
+                "spec.tolerations: must be an array",
+            ),
+            (
+                json!({"spec": {"terminationGracePeriodSeconds": "5"}}),
+                "spec.terminationGracePeriodSeconds",
+            ),
+            (
+                json!({"spec": {"priorityClassName": 5}}),
+                "spec.priorityClassName: must be a string",
+            ),
+            (
+                json!({"spec": {"affinity": "zone"}}),
+                "spec.affinity: must be an object",
+            ),
+        ] {
+            let message = refused_alone(&patch).unwrap_or_else(|| panic!("{patch} passed"));
+            assert!(
+                message.contains("spec.subsets[1].patch: Invalid"),
+                "{patch}: {message}"
+            );
+            assert!(message.contains(expected), "{patch}: {message}");
+        }
+        for patch in [
+            json!({"metadata": {"labels": {"a": "b", "c": null}, "annotations": null}}),
+            json!({"spec": {"containers": [{"name": "main", "resources": {"limits": {"cpu": 1}}}]}}),
+            json!({"spec": {"newerThanUs": {"a": 1}, "tolerations": [{"operator": "Exists"}]}}),
+            json!({"spec": {"$retainKeys": ["containers"], "containers": [{"$patch": "delete", "name": "main"}]}}),
+        ] {
+            assert_eq!(refused_alone(&patch), None, "{patch}");
+        }
+    }
+
+    #[test]
+    fn by_what_a_workload_knows_its_pods_stays() {
+        for name in FIXED {
+            let message = refused_alone(&json!({"metadata": {name: "x"}})).unwrap();
+            let expected = format!("spec.subsets[1].patch.metadata.{name}: Forbidden");
+            assert!(message.contains(&expected), "{message}");
+        }
+        let relabelled = json!({"metadata": {"labels": {"app": "spot"}}});
+        let removed = json!({"metadata": {"labels": {"app": null}}});
+        for patch in [relabelled, removed] {
+            assert_eq!(refused_alone(&patch), None, "nobody knows the selector: {patch}");
+            let message = refused("apps.kruise.io/v1beta1", "CloneSet", WEB, &patch).unwrap();
+            assert!(
+                message.contains("the selector of the workload no longer matches"),
+                "{message}"
+            );
+        }
     }
 
     #[test]

@@ -3,12 +3,11 @@
 use kruise_api::names::workloadspread::MATCHED;
 use kruise_api::workloadspread::{Matched, Subset};
 use kruise_plan_kit::injected::{Bug, is_injected};
-use kube_schema::patch::strategic;
-use kube_schema::table::Table;
 use serde_json::{Map, Value, json};
 
 use super::super::{affinity, annotate, list};
 use crate::json::{items, present};
+use crate::patched::patched;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
@@ -69,14 +68,9 @@ fn require(spec: &mut Map<String, Value>, term: &Value) {
 /// Patches the pod as a server would. What the server has derived from the class of priority before is derived again if that
 /// is another one now, unless the patch has it.
 fn patch(pod: &mut Value, patch: &Value) -> Result<(), String> {
-    let table = Table::builtin();
-    let Some(of) = table.find("core/v1.Pod") else {
-        return Err("pods are not known".to_owned());
-    };
     let class = |pod: &Value| pod.pointer("/spec/priorityClassName").cloned();
     let before = class(pod);
-    let patched = strategic(table, of, pod.take(), patch.clone());
-    *pod = patched.map_err(|error| error.to_string())?;
+    *pod = patched(pod.take(), patch)?;
     if class(pod) != before
         && let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut)
     {

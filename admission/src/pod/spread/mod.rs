@@ -7,9 +7,12 @@
 //! # What it promises
 //! - A pod whose workload cannot be found out is refused, and its controller tries again: it would be in no subset for good.
 //! - A pod passes without a subset only if none has room, as the API server has it now.
+//! - A pod whose patch makes something of it that no server can read, or that its own workload would let go at once, is
+//!   refused, and the refusal names the WorkloadSpread and the subset.
 //! - A dry run is not spread, and a pod that carries the annotation of its WorkloadSpread has been: an API server may call the
 //!   webhook twice for one pod.
 
+mod identity;
 mod inject;
 #[cfg(test)]
 mod tests;
@@ -26,6 +29,7 @@ use kruise_plan_kit::workloads::Workload;
 use kruise_views::Labels;
 use serde_json::Value;
 
+use self::identity::Identity;
 use super::{Context, Done, Stop, controller, entry, failed, labels};
 use crate::json::{present, text};
 use crate::lookup::{Lookup, Lookups, ObjectName};
@@ -75,12 +79,19 @@ pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<Done, Stop
             let Some(subset) = subsets.find(|subset| subset.name == matched.subset) else {
                 return Ok(Done::NOTHING);
             };
-            inject::inject(pod, subset, &matched).map_err(|why| {
+            let refused = |why: String| {
                 let (name, subset) = (&matched.name, &matched.subset);
                 failed(format!(
                     "the patch of subset {subset} of WorkloadSpread {name} does not fit the pod: {why}"
                 ))
-            })?;
+            };
+            let identity = subset.patch.is_some().then(|| Identity::of(pod));
+            inject::inject(pod, subset, &matched).map_err(refused)?;
+            if let Some(identity) = identity
+                && let Some(why) = identity.lost(pod, context)?
+            {
+                return Err(refused(why));
+            }
             Ok(Done {
                 write: write.map(Box::new),
                 ..Done::CHANGED

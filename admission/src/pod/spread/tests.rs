@@ -530,6 +530,104 @@ fn a_patch_that_does_not_fit_refuses_the_pod_before_anything_is_counted() {
     assert_eq!(shop.writes, 0);
 }
 
+/// What a new pod is refused with where its subset has this patch.
+fn refused_with(owner: (&str, &str), selector: Option<Value>, patch: &Value) -> (Option<String>, usize) {
+    let spec = json!({"subsets": [{"name": "a", "patch": patch}]});
+    let (api, kind) = owner;
+    let mut shop = Cluster::of(&[spread_for(api, kind, &spec)]);
+    if let Some(selector) = selector {
+        shop = shop.workload(kind, "web", json!({"spec": {"selector": selector}}), None);
+    }
+    let refused = match shop.create_with(&pod_of(api, kind, "web", "web-0"), "u", false) {
+        Response::Deny { code, message, .. } => {
+            assert_eq!(code, 500);
+            Some(message)
+        }
+        Response::Allow { .. } => None,
+    };
+    let asked = shop
+        .asked
+        .iter()
+        .filter(|lookup| matches!(lookup, Lookup::Workload { .. }));
+    (refused, asked.count())
+}
+
+#[test]
+fn a_pod_that_its_own_workload_would_let_go_at_once_is_refused_and_the_subset_is_named() {
+    let selector = || Some(json!({"matchLabels": {"app": "web"}}));
+    let relabelled = json!({"metadata": {"labels": {"app": "spot"}}});
+    for owner in [
+        ("apps.kruise.io/v1beta1", "CloneSet"),
+        ("apps.kruise.io/v1beta1", "StatefulSet"),
+        ("apps/v1", "ReplicaSet"),
+        ("batch/v1", "Job"),
+    ] {
+        let (message, asked) = refused_with(owner, selector(), &relabelled);
+        let message = message.unwrap_or_else(|| panic!("{owner:?}: it passes"));
+        let expected = format!(
+            "it changes the label app, and the selector of {} web no longer matches",
+            owner.1
+        );
+        assert!(
+            message.contains("subset a of WorkloadSpread web") && message.contains(&expected),
+            "{message}"
+        );
+        assert_eq!(asked, 1);
+    }
+    let owner = ("apps.kruise.io/v1beta1", "CloneSet");
+    let other =
+        Some(json!({"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "spot"]}]}));
+    assert_eq!(
+        refused_with(owner, other, &relabelled),
+        (None, 1),
+        "the selector has both"
+    );
+    assert_eq!(
+        refused_with(owner, None, &relabelled),
+        (None, 1),
+        "the workload is not there any more"
+    );
+    let added = json!({"metadata": {"labels": {"subset": "a"}}});
+    assert_eq!(
+        refused_with(owner, selector(), &added),
+        (None, 0),
+        "nothing is looked up for a new label"
+    );
+    for (name, value) in [
+        ("name", json!("fixed")),
+        ("ownerReferences", json!([{"$patch": "delete", "uid": "u"}])),
+    ] {
+        let (message, _) = refused_with(owner, selector(), &json!({"metadata": {name: value}}));
+        assert!(
+            message
+                .unwrap()
+                .contains(&format!("metadata.{name} cannot be changed"))
+        );
+    }
+}
+
+#[test]
+fn a_pod_that_no_server_can_read_after_its_patch_is_refused_with_the_field() {
+    let owner = ("apps.kruise.io/v1beta1", "CloneSet");
+    for (patch, expected) in [
+        (json!({"metadata": [{"labels": {"a": "b"}}]}), "metadata"),
+        (
+            json!({"metadata": {"labels": {"a": 1}}}),
+            "metadata.labels[a]: must be a string, not an integer",
+        ),
+        (
+            json!({"spec": {"nodeSelector": ["a"]}}),
+            "spec.nodeSelector: must be an object, not an array",
+        ),
+    ] {
+        let (message, _) = refused_with(owner, None, &patch);
+        let message = message.unwrap_or_else(|| panic!("{patch}: it passes"));
+        let expected =
+            format!("the patch of subset a of WorkloadSpread web does not fit the pod: {expected}");
+        assert!(message.starts_with(&expected), "{message}");
+    }
+}
+
 #[test]
 fn a_later_step_that_refuses_the_pod_leaves_no_slot_behind() {
     let mut shop = Cluster::of(&[of_cloneset(&two(&json!(3), &json!(3)))]);

@@ -138,7 +138,7 @@ fn heartbeats_of_nodes_cause_no_plan() {
     let listed: Vec<Value> = (0..COUNT).map(|number| node(number, number + 1)).collect();
     let mut pipeline = Pipeline::of(&listed, COUNT + 1);
     for line in beats(COUNT + 1) {
-        assert_eq!(pipeline.step(decode_watch_line(&line).unwrap()), 0);
+        assert_eq!(pipeline.step(decode_watch_line(&line, &mut |_| {}).unwrap()), 0);
     }
     // A change that matters enqueues all three sets.
     let mut changed = node(0, COUNT * (BEATS + 1) + 2);
@@ -162,11 +162,11 @@ fn heartbeats_of_nodes_cost_little_more_than_their_decoding() {
         version += lines.len();
         let began = Instant::now();
         for line in &lines {
-            black_box(decode_watch_line::<NodeView>(line).unwrap());
+            black_box(decode_watch_line::<NodeView>(line, &mut |_| {}).unwrap());
         }
         let decoded = Instant::now();
         for line in &lines {
-            black_box(pipeline.step(decode_watch_line(line).unwrap()));
+            black_box(pipeline.step(decode_watch_line(line, &mut |_| {}).unwrap()));
         }
         all = all.min(decoded.elapsed());
         decoding = decoding.min(decoded - began);

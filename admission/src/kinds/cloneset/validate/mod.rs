@@ -24,7 +24,7 @@ use serde_json::Value;
 use super::version::Version;
 use crate::json::member;
 use crate::kinds::Scope;
-use crate::kinds::advice::{empty_hooks, large_partition};
+use crate::kinds::advice::{changed_claims, empty_hooks, large_partition, long_name};
 use crate::workload;
 
 /// Everything that needs no other object.
@@ -49,6 +49,18 @@ pub(super) fn advice(object: &Value, scope: &Scope<'_>) -> Vec<String> {
         .and_then(|strategy| strategy.get("partition"));
     let mut texts = empty_hooks(spec);
     texts.extend(large_partition(spec, partition, version.strategy_path()));
+    texts.extend(strategy::frozen(spec));
+    if !scope.options.short_hash {
+        texts.extend(long_name(object));
+    }
+    if !scope.options.claims_recreate {
+        let gate = "RecreatePodWhenChangeVCTInCloneSetGate";
+        texts.extend(changed_claims(
+            object,
+            scope,
+            &format!("the feature gate {gate} is off"),
+        ));
+    }
     texts
 }
 

@@ -14,13 +14,17 @@ use crate::json::{items, member, text};
 use crate::kinds::cloneset::version::Version;
 use crate::workload;
 
+const SCALE: &str = "spec.scaleStrategy";
 const POLICIES: &[&str] = &["ReCreate", "InPlaceIfPossible", "InPlaceOnly"];
 /// `OnDelete` is what a stored `v1beta1` object of that type reads as.
 const V1ALPHA1_TYPES: &[&str] = &["ReCreate", "InPlaceIfPossible", "InPlaceOnly", "OnDelete"];
 const V1BETA1_TYPES: &[&str] = &["RollingUpdate", "OnDelete"];
 
-/// Everything in `spec.updateStrategy`.
+/// Everything in `spec.updateStrategy`, and the limit in `spec.scaleStrategy`.
 pub(super) fn check(errors: &mut Errors, spec: &Value, version: Version) {
+    if let Some(scale) = member(spec, "scaleStrategy") {
+        count(errors, scale, "maxUnavailable", 100, SCALE);
+    }
     let Some(update) = member(spec, "updateStrategy") else {
         return;
     };
@@ -80,13 +84,26 @@ fn count(errors: &mut Errors, strategy: &Value, name: &str, replicas: i32, path:
     let Some(value) = int_or_string(strategy, name) else {
         return Some(0);
     };
-    match value.scaled_a(replicas, Rounding::Up) {
-        Ok(count) => Some(count),
-        Err(error) => {
-            errors.invalid(format!("{path}.{name}"), json(&value), &error.to_string());
-            None
-        }
-    }
+    // of a hundred: the sign of a share must not depend on how many replicas there are now
+    let detail = match (
+        value.scaled_a(100, Rounding::Up),
+        value.scaled_a(replicas, Rounding::Up),
+    ) {
+        (Ok(..0), _) => "must be greater than or equal to 0".to_owned(),
+        (Ok(_), Ok(count)) => return Some(count),
+        (Err(error), _) | (_, Err(error)) => error.to_string(),
+    };
+    errors.invalid(format!("{path}.{name}"), json(&value), &detail);
+    None
+}
+
+/// Warns of a limit that lets no pod be created.
+pub(super) fn frozen(spec: &Value) -> Option<String> {
+    let value = int_or_string(member(spec, "scaleStrategy")?, "maxUnavailable")?;
+    let is_zero = value.scaled_a(100, Rounding::Up) == Ok(0);
+    is_zero.then(|| {
+        format!("{SCALE}.maxUnavailable: 0 keeps the set from creating pods, also those that replace others")
+    })
 }
 
 fn pre_download(errors: &mut Errors, strategy: &Value, path: &str) {

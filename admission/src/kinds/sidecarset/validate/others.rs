@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::Options;
 use crate::json::{items, text};
 use crate::kinds::Scope;
-use crate::lookup::{Lookup, Read, Reader};
+use crate::lookup::{CONFIGURATION, Lookup, Read, Reader};
 use crate::pod::sidecars::{Set, Sets};
 
 /// Which annotations SidecarSets may patch, as an administrator wrote it.
@@ -197,7 +197,7 @@ fn permissions(errors: &mut Errors, set: &Value, whitelist: Option<&str>, option
     let expressions = match whitelist.map_or(Ok(Vec::new()), |text| expressions(set, text)) {
         Ok(expressions) => expressions,
         Err(why) => {
-            let detail = format!("the whitelist in ConfigMap kruise-configuration cannot be read: {why}");
+            let detail = format!("the whitelist in {CONFIGURATION} cannot be read: {why}");
             errors.forbidden("spec.patchPodMetadata", &detail);
             return;
         }
@@ -211,7 +211,7 @@ fn permissions(errors: &mut Errors, set: &Value, whitelist: Option<&str>, option
             let path = format!("spec.patchPodMetadata[{index}].annotations[{key}]");
             errors.forbidden(
                 path,
-                "no rule of the whitelist in ConfigMap kruise-configuration allows it",
+                &format!("no rule of the whitelist in {CONFIGURATION} allows it"),
             );
         }
     }
