@@ -232,7 +232,7 @@ fn of_pod(pod: &PodView, ask: &Ask<'_>, gates: Gates, known: &impl Known, now: T
                 reason: Some(reason),
                 message: refusal.message(name),
             };
-            Verdict::Refuse(Refused::disruption(pod, ask.user), response)
+            Verdict::Refuse(Refused::disruption(&budget, pod, ask.user), response)
         }
     }
 }

@@ -201,8 +201,11 @@ fn an_exhausted_budget_refuses_evictions_so_that_they_are_tried_again_and_the_re
         let about = [&refused.kind, &refused.namespace, &refused.name, &refused.user];
         assert_eq!(about, ["ReplicaSet", "shop", "web-5f", "jane"]);
         assert_eq!(refused.event, "PodUnavailableBudget");
-        let pod = refused.pod.unwrap();
-        assert_eq!((&*pod.name, &*pod.uid), ("web-1", "p"));
+        let budget = refused.budget.unwrap();
+        assert_eq!(
+            (&*budget.kind, &*budget.name, &*budget.uid),
+            ("PodUnavailableBudget", "web", "b")
+        );
     }
     let mut bare = delete();
     bare.old_object["metadata"]["ownerReferences"] = json!([]);
