@@ -101,6 +101,8 @@ pub enum Bug {
     ChargeAfterRequest,
     /// A plan takes pods out of service without asking their budgets.
     BudgetUnasked,
+    /// A budget of labels keeps the pods of a workload that is gone, and is not counted again.
+    UnwantedKept,
     /// The last activation is that of the jobs that there are, as OpenKruise finds it.
     ActivationForgotten,
     /// An activation is recorded before its job is created.
@@ -209,7 +211,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 99] = [
+    pub const ALL: [Self; 100] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -257,6 +259,7 @@ impl Bug {
         Self::LostRaceCharged,
         Self::ChargeAfterRequest,
         Self::BudgetUnasked,
+        Self::UnwantedKept,
         Self::ActivationForgotten,
         Self::RecordedBeforeCreated,
         Self::DeletedUnrecorded,

@@ -88,7 +88,8 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         | Bug::DryRunCharged
         | Bug::LostRaceCharged
         | Bug::ChargeAfterRequest
-        | Bug::BudgetUnasked => Some("podunavailablebudget"),
+        | Bug::BudgetUnasked
+        | Bug::UnwantedKept => Some("podunavailablebudget"),
         Bug::ActivationForgotten
         | Bug::RecordedBeforeCreated
         | Bug::DeletedUnrecorded

@@ -156,6 +156,8 @@ impl Cache for Files {
             | Lookup::Workload { .. }
             | Lookup::Replicas { .. }
             | Lookup::Workloads { .. }
+            | Lookup::Wanted { .. }
+            | Lookup::NamespaceEnds(_)
             | Lookup::DryRunCreate { .. } => Cached::Absent,
         }
     }
