@@ -124,7 +124,8 @@ pub enum Lookup {
         /// The workload.
         workload: Workload,
     },
-    /// Whether anybody wants a pod to run: [`LookupResult::Wanted`]. Nobody does only if the API server has just said so.
+    /// Whether anybody wants a pod to run: [`LookupResult::Wanted`]. Nobody does only if the API server has just said
+    /// so.
     Wanted {
         /// Namespace of the pod.
         namespace: String,

@@ -8,8 +8,8 @@
 //! # What it promises
 //! - A pod is judged as the server has it: deletions and updates carry the stored pod, and an eviction that would pass only
 //!   because a cache says that the pod is not ready reads the pod again.
-//! - A pod that nobody wants passes (`wanted`): its workload is gone, is being deleted, or wants no pods, or its namespace is
-//!   being deleted.
+//! - A pod that nobody wants passes (`wanted`): its workload is gone, is being deleted, or wants no pods, or its
+//!   namespace is being deleted.
 //! - A pod that does not exist, or whose budget does not exist, passes: the server answers better.
 //! - A dry run in any form is decided alike, and charges nothing.
 //! - A refused eviction is 429, so that clients such as `kubectl drain` try again. Everything else is 403.

@@ -1,5 +1,5 @@
-//! Pods that nobody wants, and budgets that were counted before there was anything to count: what the numbers of a budget do
-//! not say.
+//! Pods that nobody wants, and budgets that were counted before there was anything to count: what the numbers of a
+//! budget do not say.
 
 use kruise_plan_kit::injected::{Bug, is_injected};
 use kruise_plan_kit::ledger::{Account, Decision, Free, desired_available, expects};
@@ -19,7 +19,8 @@ pub(super) enum Overruled {
     Missing,
 }
 
-/// Is a decision overruled? What costs nothing asks nobody; a charge asks for what a cache doubts, and a refusal for all.
+/// Is a decision overruled? What costs nothing asks nobody; a charge asks for what a cache doubts, and a refusal for
+/// all.
 pub(super) fn overruled(
     pod: &PodView,
     account: &Account<'_>,

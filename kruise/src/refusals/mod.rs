@@ -1,5 +1,5 @@
-//! Refusals by guards: each is counted by object and user, and has a line in the protection log. A budget that refuses has an
-//! event, which is renewed every few seconds at most (`paced`).
+//! Refusals by guards: each is counted by object and user, and has a line in the protection log. A budget that
+//! refuses has an event, which is renewed every few seconds at most (`paced`).
 
 mod log;
 mod paced;

@@ -1,7 +1,7 @@
 //! When a budget that refuses has another event.
 //!
-//! A rollout or a drain asks again and again for each of its pods. How often that was refused is in the metric and in the
-//! protection log; an event says that the budget refuses at all, and is renewed while it does.
+//! A rollout or a drain asks again and again for each of its pods. How often that was refused is in the metric and in
+//! the protection log; an event says that the budget refuses at all, and is renewed while it does.
 
 use std::{
     collections::BTreeMap,

@@ -12,8 +12,8 @@
 //! - **A review** of a new pod takes the chain of its owners from [`Workloads::cached_owners`], or else from
 //!   [`Workloads::owners`], which reads what the caches do not have within [`LIMIT`]. What cannot be read in time ends the
 //!   chain, and never fails the review.
-//! - **A review** of a pod that a budget would keep takes whether anybody wants it from [`Workloads::cached_wanted`], or else
-//!   from [`Reader::wanted`], which reads its owners.
+//! - **A review** of a pod that a budget would keep takes whether anybody wants it from [`Workloads::cached_wanted`],
+//!   or else from [`Reader::wanted`], which reads its owners.
 //! - **A command** such as `kruise explain` has no caches, and reads everything with a [`Reader`].
 //!
 //! # How a workload of a kind without a cache is read

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 
 use super::{Reader, Workloads};
 
-/// How long the pods of a controller are known to be wanted by nobody. Their requests come together, and a workload that wants
-/// pods again has none that run before this has passed.
+/// How long the pods of a controller are known to be wanted by nobody. Their requests come together, and a workload
+/// that wants pods again has none that run before this has passed.
 const KEPT: Duration = Duration::from_secs(1);
 
 /// Controllers whose pods nobody wanted when their owners were last read, by uid. Cloning shares them.
@@ -51,8 +51,8 @@ impl Workloads {
 }
 
 impl Reader {
-    /// Does anybody want a pod to run? All its owners are read, up to the first that is gone or has none; so is the Deployment
-    /// of a ReplicaSet that is gone.
+    /// Does anybody want a pod to run? All its owners are read, up to the first that is gone or has none; so is the
+    /// Deployment of a ReplicaSet that is gone.
     ///
     /// # Errors
     /// If the server does not answer, or answers that it failed.

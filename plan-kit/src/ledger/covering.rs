@@ -21,8 +21,8 @@ pub fn covers(budget: &PodUnavailableBudget, workloads: &[Workload], labels: &La
     }
 }
 
-/// Is a pod of these owners, from its controller upwards with the pods that each wants, and with these labels, one that the
-/// budget expects to be available? True also if an owner does not say how many pods it wants.
+/// Is a pod of these owners, from its controller upwards with the pods that each wants, and with these labels, one
+/// that the budget expects to be available? True also if an owner does not say how many pods it wants.
 pub fn expects(budget: &PodUnavailableBudget, owners: &[(Workload, Option<i32>)], labels: &Labels) -> bool {
     let workloads: Vec<Workload> = owners.iter().map(|(workload, _)| workload.clone()).collect();
     if !covers(budget, &workloads, labels) {

@@ -7,8 +7,8 @@
 //! - [`chain`]: the owners of a pod, from its controller upwards.
 //! - [`of_target`]: the pods of a workload, and how many it wants.
 //! - [`of_selector`]: the pods that labels select, and how many their workloads want.
-//! - [`wanted`]: whether anybody wants a pod to run. [`of_wanted_target`] and [`of_selector`] leave out the pods that nobody
-//!   wants.
+//! - [`wanted`]: whether anybody wants a pod to run. [`of_wanted_target`] and [`of_selector`] leave out the pods that
+//!   nobody wants.
 //! - [`allowed_kinds`]: the kinds that administrators name in a setting.
 //!
 //! Groups and kinds are compared, versions are not: the version in a reference may be one that is not served any more.

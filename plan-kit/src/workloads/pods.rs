@@ -19,8 +19,8 @@ pub struct PodsOf {
     pub expected: Expected,
     /// Workloads that have yet to be read. Until then the rest is not to be trusted.
     pub missing: BTreeSet<Workload>,
-    /// Workloads that are gone, end, or want no pods as far as a cache knows, and that the API server has yet to say this of.
-    /// Until then the rest is not to be trusted.
+    /// Workloads that are gone, end, or want no pods as far as a cache knows, and that the API server has yet to say
+    /// this of. Until then the rest is not to be trusted.
     pub doubted: BTreeSet<Workload>,
     /// How many active pods are left out because nobody wants them.
     pub unwanted: usize,
@@ -47,8 +47,8 @@ impl PodsOf {
     }
 }
 
-/// As [`of_target`], but a target that nobody wants the pods of has none, and that is not believed before the API server has
-/// said it.
+/// As [`of_target`], but a target that nobody wants the pods of has none, and that is not believed before the API
+/// server has said it.
 pub fn of_wanted_target(target: &Workload, namespace: &[Arc<PodView>], known: Source<'_>) -> PodsOf {
     let mut none = PodsOf::none();
     match wanted(&Ownership::of_workload(target), known) {
@@ -159,9 +159,9 @@ impl<'a> Owned<'a> {
     }
 }
 
-/// The pods that the selector matches and that somebody wants, of all pods of its namespace, and as many as the distinct
-/// controllers of those that are active want: for a ReplicaSet of a Deployment, the Deployment. Where a controller does not say,
-/// or cannot be read, its active pods count. Pods without a controller are not expected.
+/// The pods that the selector matches and that somebody wants, of all pods of its namespace, and as many as the
+/// distinct controllers of those that are active want: for a ReplicaSet of a Deployment, the Deployment. Where a
+/// controller does not say, or cannot be read, its active pods count. Pods without a controller are not expected.
 pub fn of_selector(selector: &LabelSelector, namespace: &[Arc<PodView>], known: Source<'_>) -> PodsOf {
     let selected =
         |pod: &&Arc<PodView>| !selector.is_empty() && selector.matches_by(|key| pod.labels.get(key));
@@ -227,7 +227,8 @@ impl Demand {
     }
 }
 
-/// Of the owners of a pod, the one whose replicas a budget of labels expects: its controller, or the Deployment of that.
+/// Of the owners of a pod, the one whose replicas a budget of labels expects: its controller, or the Deployment of
+/// that.
 pub fn expecting(owners: &[(Workload, Option<i32>)]) -> Option<&(Workload, Option<i32>)> {
     match owners {
         [set, deployment, ..]

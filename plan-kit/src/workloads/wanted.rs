@@ -1,7 +1,7 @@
 //! Whether anybody wants a pod to run.
 //!
-//! The workload at the top of a pod's owners decides. A workload below it never does: a ReplicaSet that is gone or wants no
-//! pods is a step of a rollout of its Deployment.
+//! The workload at the top of a pod's owners decides. A workload below it never does: a ReplicaSet that is gone or
+//! wants no pods is a step of a rollout of its Deployment.
 
 use jiff::Timestamp;
 use kruise_views::{OwnerView, PodView, TEMPLATE_HASH, WorkloadView};
@@ -37,8 +37,8 @@ impl Ownership {
         }
     }
 
-    /// Is this object, which has the name of the owner, the owner itself? A Deployment that was found by the name of its
-    /// ReplicaSet is another one if it is younger than the pod.
+    /// Is this object, which has the name of the owner, the owner itself? A Deployment that was found by the name of
+    /// its ReplicaSet is another one if it is younger than the pod.
     fn is_from(&self, owner: &OwnerView, found: &WorkloadView) -> bool {
         if !owner.uid.is_empty() {
             return owner.uid == found.uid;
@@ -65,10 +65,11 @@ impl Ownership {
 /// Does anybody want a pod to run?
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// The workload at the top is there and wants pods, or cannot be read. Its owners from the controller upwards, as far as
-    /// they are there, and how many pods each wants, where that is known.
+    /// The workload at the top is there and wants pods, or cannot be read. Its owners from the controller upwards, as
+    /// far as they are there, and how many pods each wants, where that is known.
     Yes(Vec<(Workload, Option<i32>)>),
-    /// The workload at the top is gone, is being deleted and orphans nothing, or wants no pods. The API server has said so.
+    /// The workload at the top is gone, is being deleted and orphans nothing, or wants no pods. The API server has
+    /// said so.
     No,
     /// That depends on a workload, which has yet to be read for this.
     NotYet(Workload, Aspect),

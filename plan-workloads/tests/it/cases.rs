@@ -201,8 +201,10 @@ fn world(case: &Case, names: &Letters) -> World {
             .insert(claim["metadata"]["name"].as_str().unwrap().to_owned(), claim);
     }
     if case.is_subset {
-        let above = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "UnitedDeployment", "name": "all", "uid": "u",
-                           "controller": true});
+        let above = json!({
+            "apiVersion": "apps.kruise.io/v1beta1", "kind": "UnitedDeployment", "name": "all", "uid": "u",
+            "controller": true,
+        });
         world.set["metadata"]["ownerReferences"] = json!([above]);
     }
     world.gates.updates = case.budgets_limit_updates;

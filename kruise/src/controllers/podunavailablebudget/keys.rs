@@ -163,8 +163,8 @@ pub(super) fn target_of(budget: &PodUnavailableBudget) -> Option<Workload> {
     Some(Workload::new(target.group(), &target.kind, &target.name))
 }
 
-/// The budgets whose target is the workload or is below or above it, and those that select one of its pods. A workload that is
-/// gone has pods, too: those whose count depended on it.
+/// The budgets whose target is the workload or is below or above it, and those that select one of its pods. A
+/// workload that is gone has pods, too: those whose count depended on it.
 pub(super) fn of_workload(
     workload: &Workload,
     budgets: &All,

@@ -548,8 +548,8 @@ async fn a_refusal_is_counted_and_has_an_event_on_the_budget() {
     assert_eq!([&about["kind"], &about["uid"]], ["PodUnavailableBudget", "b"]);
 }
 
-/// Some minutes of a rollout of 300 pods, whose owner asks again for a pod after a refusal: on a cluster this was seen to make
-/// 142 events and 656 renewals, one event a pod.
+/// Some minutes of a rollout of 300 pods, whose owner asks again for a pod after a refusal: on a cluster this was
+/// seen to make 142 events and 656 renewals, one event a pod.
 #[tokio::test(start_paused = true)]
 async fn many_refusals_of_a_budget_are_one_event_that_is_renewed_every_ten_seconds_and_all_are_counted() {
     let cluster = Cluster::with(0);
