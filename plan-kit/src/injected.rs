@@ -101,8 +101,6 @@ pub enum Bug {
     ChargeAfterRequest,
     /// A plan takes pods out of service without asking their budgets.
     BudgetUnasked,
-    /// A budget of labels keeps the pods of a workload that is gone, and is not counted again.
-    UnwantedKept,
     /// The last activation is that of the jobs that there are, as OpenKruise finds it.
     ActivationForgotten,
     /// An activation is recorded before its job is created.
@@ -211,7 +209,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 100] = [
+    pub const ALL: [Self; 99] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -259,7 +257,6 @@ impl Bug {
         Self::LostRaceCharged,
         Self::ChargeAfterRequest,
         Self::BudgetUnasked,
-        Self::UnwantedKept,
         Self::ActivationForgotten,
         Self::RecordedBeforeCreated,
         Self::DeletedUnrecorded,

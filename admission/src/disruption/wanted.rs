@@ -1,7 +1,6 @@
 //! Pods that nobody wants, and budgets that were counted before there was anything to count: what the numbers of a
 //! budget do not say.
 
-use kruise_plan_kit::injected::{Bug, is_injected};
 use kruise_plan_kit::ledger::{Account, Decision, Free, desired_available, expects};
 use kruise_plan_kit::workloads::{Ownership, Wanted};
 use kruise_views::PodView;
@@ -35,9 +34,6 @@ pub(super) fn overruled(
         Decision::Free(_) | Decision::Recorded => return None,
     };
     let is_off = belief == Belief::Scale;
-    if is_injected(Bug::UnwantedKept) && !is_off {
-        return None;
-    }
     if let Some(ownership) = Ownership::of(pod) {
         match known.wanted(&pod.namespace, &ownership, belief) {
             None | Some(Wanted::NotYet(..)) => return Some(Overruled::Missing),

@@ -88,8 +88,7 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         | Bug::DryRunCharged
         | Bug::LostRaceCharged
         | Bug::ChargeAfterRequest
-        | Bug::BudgetUnasked
-        | Bug::UnwantedKept => Some("podunavailablebudget"),
+        | Bug::BudgetUnasked => Some("podunavailablebudget"),
         Bug::ActivationForgotten
         | Bug::RecordedBeforeCreated
         | Bug::DeletedUnrecorded

@@ -87,7 +87,6 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::LostRaceCharged | Bug::ChargeAfterRequest | Bug::BudgetUnasked => {
             &["disruptions are charged first"]
         }
-        Bug::UnwantedKept => &["a pod nobody wants is let go", "convergence"],
         Bug::NodePodTwice => &["one pod for each node"],
         Bug::SurgeUnbounded => &["surge"],
         Bug::IneligibleNodeGiven => &["nodes that may run a pod", "status fits together"],

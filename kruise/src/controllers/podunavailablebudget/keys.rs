@@ -4,7 +4,6 @@ use std::{cell::Cell, sync::Arc};
 
 use kruise_api::podunavailablebudget::PodUnavailableBudget;
 use kruise_plan_kit::{
-    injected::{Bug, is_injected},
     ledger::{budget_of, covers},
     workloads::{Aspect, Chain, Known, Ownership, Source, Workload, chain, is_in_scale, wanted},
 };
@@ -195,18 +194,13 @@ pub(super) fn of_workload(
             }
             (None, Some(selector)) => pods.iter().any(|pod| {
                 let is_selected = !selector.is_empty() && selector.matches_by(|key| pod.labels.get(key));
-                let is_kept = || is_injected(Bug::UnwantedKept) && is_gone(workload, known);
-                is_selected && !is_kept() && Ownership::of(pod).is_some_and(|pod| depends(&pod))
+                is_selected && Ownership::of(pod).is_some_and(|pod| depends(&pod))
             }),
             (None, None) => false,
         }
     };
     let concerned = budgets.iter().filter(is_concerned);
     concerned.map(|budget| ObjectKey::of(&**budget)).collect()
-}
-
-fn is_gone(workload: &Workload, known: Source<'_>) -> bool {
-    known(workload, Aspect::Owner) == Known::Gone
 }
 
 /// The group and kind of a workload whose existence, owner or scale changed, with its name.
