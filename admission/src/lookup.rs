@@ -18,7 +18,7 @@ use kruise_api::{
     meta::StringMap, persistentpodstate::PersistentPodState, podprobemarker::PodProbeMarker,
     podunavailablebudget::PodUnavailableBudget, workloadspread::WorkloadSpread,
 };
-use kruise_plan_kit::ledger::Workload;
+use kruise_plan_kit::workloads::{Ownership, Wanted, Workload};
 use kruise_views::PodView;
 use serde::Deserialize;
 use serde_json::Value;
@@ -135,6 +135,18 @@ pub enum Lookup {
         /// The workload.
         workload: Workload,
     },
+    /// Whether anybody wants a pod to run: [`LookupResult::Wanted`]. Nobody does only if the API server has just said
+    /// so.
+    Wanted {
+        /// Namespace of the pod.
+        namespace: String,
+        /// What the pod says of its owners.
+        pod: Ownership,
+        /// What else is believed.
+        belief: Belief,
+    },
+    /// Whether a namespace is being deleted, if that is known soon: [`LookupResult::Ends`].
+    NamespaceEnds(String),
     /// The workloads that a new pod belongs to, from its controller upwards: [`LookupResult::Workloads`].
     Workloads {
         /// Namespace of the pod.
@@ -142,6 +154,17 @@ pub enum Lookup {
         /// Controller of the pod.
         controller: Workload,
     },
+}
+
+/// What a cache is believed of the owners of a pod, whose kind may have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Belief {
+    /// That they want pods. Everything else is read.
+    Wanting,
+    /// The same. Owners without a cache are not read: they want pods.
+    Uncached,
+    /// That they want pods or none, and that they are being deleted. That they are gone is read.
+    Scale,
 }
 
 /// An object in a namespace.
@@ -198,6 +221,10 @@ pub enum LookupResult {
     Replicas(Option<i32>),
     /// Workloads.
     Workloads(Vec<Workload>),
+    /// Whether a pod is wanted; never [`Wanted::NotYet`].
+    Wanted(Wanted),
+    /// It is being deleted, or not.
+    Ends(bool),
     /// The object does not exist, or the setting is not there.
     NotFound,
     /// What is wrong with a pod template. Nothing if the server accepts it, and nothing without a verdict.
@@ -417,6 +444,23 @@ impl Lookups {
             _ => None,
         });
         workloads.map(Option::unwrap_or_default)
+    }
+
+    /// Whether a pod is wanted.
+    pub(crate) fn wanted(&self, lookup: Lookup) -> Result<&Wanted, Lookup> {
+        match self.results.get(&lookup) {
+            Some(LookupResult::Wanted(wanted)) => Ok(wanted),
+            _ => Err(lookup),
+        }
+    }
+
+    /// Whether a namespace is being deleted.
+    pub(crate) fn ends(&self, namespace: &str) -> Result<bool, Lookup> {
+        let lookup = Lookup::NamespaceEnds(namespace.to_owned());
+        match self.results.get(&lookup) {
+            Some(LookupResult::Ends(ends)) => Ok(*ends),
+            _ => Err(lookup),
+        }
     }
 
     /// An object or list; `None` if it does not exist.

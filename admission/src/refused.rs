@@ -1,6 +1,7 @@
 //! Refusals that are counted and logged, beside the response to the client.
 
-use kruise_plan_kit::PodRef;
+use kruise_api::podunavailablebudget::{KIND, PodUnavailableBudget};
+use kruise_plan_kit::Involved;
 use kruise_views::PodView;
 use serde_json::Value;
 
@@ -25,8 +26,8 @@ pub struct Refused {
     pub name: String,
     /// Name of the user who made the request.
     pub user: String,
-    /// The pod that stays available, if it is about one.
-    pub pod: Option<PodRef>,
+    /// The budget, if one refused it.
+    pub budget: Option<Involved>,
 }
 
 impl Refused {
@@ -40,12 +41,12 @@ impl Refused {
             namespace: text(metadata, "namespace").to_owned(),
             name: name.unwrap_or(&request.name).to_owned(),
             user: request.user.clone(),
-            pod: None,
+            budget: None,
         }
     }
 
     /// By the budget of a pod. What stays is the workload that controls the pod; a pod without one is of an unknown kind.
-    pub(crate) fn disruption(pod: &PodView, user: &str) -> Self {
+    pub(crate) fn disruption(budget: &PodUnavailableBudget, pod: &PodView, user: &str) -> Self {
         let (kind, name) = match &pod.controller {
             Some(owner) => (&*owner.kind, &*owner.name),
             None => ("unknown", &*pod.name),
@@ -57,7 +58,20 @@ impl Refused {
             namespace: namespace.unwrap_or("default").to_owned(),
             name: name.to_owned(),
             user: user.to_owned(),
-            pod: Some(PodRef::of(pod)),
+            budget: Some(involved(budget)),
         }
+    }
+}
+
+/// A budget, as an event names it.
+fn involved(budget: &PodUnavailableBudget) -> Involved {
+    let metadata = &budget.metadata;
+    Involved {
+        api_version: format!("{}/v1beta1", KIND.group).into(),
+        kind: KIND.kind.into(),
+        namespace: metadata.namespace.as_str().into(),
+        name: metadata.name.as_str().into(),
+        uid: metadata.uid.as_str().into(),
+        resource_version: metadata.resource_version.as_str().into(),
     }
 }

@@ -39,8 +39,8 @@ const POLL: Duration = Duration::from_millis(5);
 /// Time limit for reading the owners of a new pod: a part of that of its review.
 const OWNERS: Duration = Duration::from_millis(200);
 
-/// Time limit for reading replicas, which are not known after it.
-const REPLICAS: Duration = Duration::from_millis(100);
+/// Time limit for reading replicas, or whether a namespace ends, which are not known after it.
+const SHORT: Duration = Duration::from_millis(100);
 
 /// Results without a request.
 pub(crate) trait Cache {
@@ -260,7 +260,7 @@ impl Server {
 
     /// `spec.replicas` of a workload; `None` if it is not soon known.
     async fn replicas(&self, namespace: &str, workload: &Workload) -> Option<i32> {
-        let object = timeout(REPLICAS, self.workloads.object(namespace, workload)).await;
+        let object = timeout(SHORT, self.workloads.object(namespace, workload)).await;
         let object: Value = object.ok()?.ok()??;
         object.pointer("/spec/replicas")?.as_i64()?.try_into().ok()
     }
@@ -360,6 +360,10 @@ impl Server {
             Lookup::Replicas { namespace, workload } => {
                 Ok(LookupResult::Replicas(self.replicas(namespace, workload).await))
             }
+            Lookup::Wanted { namespace, pod, .. } => {
+                Ok(LookupResult::Wanted(self.workloads.wanted(namespace, pod).await?))
+            }
+            Lookup::NamespaceEnds(name) => Ok(LookupResult::Ends(self.is_ending(name).await)),
             Lookup::Workloads {
                 namespace,
                 controller,
@@ -372,6 +376,14 @@ impl Server {
                 ))
             }
         }
+    }
+
+    /// Is a namespace being deleted? Not if that is not soon known.
+    async fn is_ending(&self, name: &str) -> bool {
+        let path = format!("/api/v1/namespaces/{}", segment(name));
+        let namespace = timeout(SHORT, self.object::<Metadata>(&path)).await;
+        let namespace = namespace.ok().and_then(Result::ok).flatten();
+        namespace.is_some_and(|one| one.metadata.deletion_timestamp.is_some())
     }
 
     async fn object<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, ApiError> {

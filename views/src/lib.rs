@@ -45,5 +45,5 @@ pub use scheduled_job::{JobEnd, ScheduledJobView};
 pub use secret::SecretView;
 pub use storage_class::StorageClassView;
 pub use subset::SubsetView;
-pub use workload::{Numbering, WorkloadView, numbers_of};
+pub use workload::{Numbering, TEMPLATE_HASH, WorkloadView, numbers_of};
 pub use written::WrittenView;

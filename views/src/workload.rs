@@ -33,6 +33,8 @@ pub struct WorkloadView {
     pub controller: Option<Box<OwnerView>>,
     /// Being deleted?
     pub deleting: bool,
+    /// Does its deletion leave what it owns behind? The garbage collector then takes its references away first.
+    pub orphaning: bool,
     /// `spec.replicas`; `None` if it is absent or no number.
     pub replicas: Option<i32>,
     /// `spec.selector`; `None` if it is absent or no label selector.
@@ -101,6 +103,7 @@ impl WorkloadView {
             resource_version: metadata.resource_version.as_str().into(),
             controller: metadata.controller().map(OwnerView::boxed),
             deleting: metadata.deletion_timestamp.is_some(),
+            orphaning: metadata.finalizers.iter().any(|one| one == ORPHAN),
             replicas,
             selector: selector.map(Box::new),
             numbering: None,
@@ -116,6 +119,11 @@ impl WorkloadView {
         }
     }
 
+    /// Is it being deleted, so that its pods go with it?
+    pub fn is_ending(&self) -> bool {
+        self.deleting && !self.orphaning
+    }
+
     /// The same, with pods that are numbered so.
     #[must_use]
     pub fn numbered(self, numbering: Option<Box<Numbering>>) -> Self {
@@ -123,8 +131,11 @@ impl WorkloadView {
     }
 }
 
+/// Finalizer of an object whose deletion leaves what it owns behind.
+const ORPHAN: &str = "orphan";
+
 /// Label that tells the pods of a Deployment apart by their templates.
-const TEMPLATE_HASH: &str = "pod-template-hash";
+pub const TEMPLATE_HASH: &str = "pod-template-hash";
 
 /// Equal for templates that differ in the label of their hash at most.
 fn print(mut template: Value) -> Option<u64> {
@@ -202,14 +213,27 @@ mod tests {
                                               "uid": "d", "controller": true}]},
             "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}},
         }));
+        assert!(found.deleting && found.is_ending());
         let controller = found.controller.unwrap();
         assert_eq!(
             (&*controller.group, &*controller.kind, &*controller.uid),
             ("apps", "Deployment", "d")
         );
-        assert!(found.deleting);
         assert_eq!(found.replicas, Some(3));
         assert_eq!(found.selector.unwrap().match_labels["app"], "web");
+    }
+
+    #[test]
+    fn a_deletion_that_orphans_ends_no_pods() {
+        let of = |finalizer: &str| {
+            view(
+                json!({"metadata": {"name": "web", "deletionTimestamp": "2026-01-01T00:00:00Z",
+                                     "finalizers": ["example.com/x", finalizer]}}),
+            )
+        };
+        assert!(of("foregroundDeletion").is_ending());
+        let orphaning = of("orphan");
+        assert!(orphaning.deleting && !orphaning.is_ending());
     }
 
     #[test]

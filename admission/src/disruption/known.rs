@@ -3,10 +3,11 @@
 use std::{cell::RefCell, sync::Arc};
 
 use kruise_api::podunavailablebudget::PodUnavailableBudget;
+use kruise_plan_kit::workloads::{Ownership, Wanted};
 use kruise_views::PodView;
 
 use super::{Found, Known};
-use crate::lookup::{Lookup, Lookups, ObjectName};
+use crate::lookup::{Belief, Lookup, Lookups, ObjectName};
 
 /// The results of lookups, and which of them are missing.
 pub(super) struct Results<'a> {
@@ -31,14 +32,18 @@ impl<'a> Results<'a> {
         self.found(self.lookups.pod(lookup), |pod| Found::Object(Arc::clone(pod)))
     }
 
+    /// What a lookup says; `None` if it is missing.
+    fn noted<T>(&self, result: Result<T, Lookup>) -> Option<T> {
+        result
+            .map_err(|missing| self.missing.borrow_mut().push(missing))
+            .ok()
+    }
+
     fn found<T, F>(&self, result: Result<Option<&T>, Lookup>, read: impl FnOnce(&T) -> Found<F>) -> Found<F> {
-        match result {
-            Ok(Some(found)) => read(found),
-            Ok(None) => Found::NotFound,
-            Err(missing) => {
-                self.missing.borrow_mut().push(missing);
-                Found::Missing
-            }
+        match self.noted(result) {
+            Some(Some(found)) => read(found),
+            Some(None) => Found::NotFound,
+            None => Found::Missing,
         }
     }
 }
@@ -60,6 +65,19 @@ impl Known for Results<'_> {
             Ok(budget) => Found::Object(Arc::clone(budget)),
             Err(why) => Found::Unreadable(why.clone()),
         })
+    }
+
+    fn wanted(&self, namespace: &str, pod: &Ownership, belief: Belief) -> Option<Wanted> {
+        let lookup = Lookup::Wanted {
+            namespace: namespace.to_owned(),
+            pod: pod.clone(),
+            belief,
+        };
+        self.noted(self.lookups.wanted(lookup)).cloned()
+    }
+
+    fn is_ending(&self, namespace: &str) -> Option<bool> {
+        self.noted(self.lookups.ends(namespace))
     }
 
     fn is_charged(&self, namespace: &str, name: &str) -> bool {

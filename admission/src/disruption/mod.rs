@@ -8,6 +8,8 @@
 //! # What it promises
 //! - A pod is judged as the server has it: deletions and updates carry the stored pod, and an eviction that would pass only
 //!   because a cache says that the pod is not ready reads the pod again.
+//! - A pod that nobody wants passes (`wanted`): its workload is gone, is being deleted, or wants no pods, or its
+//!   namespace is being deleted.
 //! - A pod that does not exist, or whose budget does not exist, passes: the server answers better.
 //! - A dry run in any form is decided alike, and charges nothing.
 //! - A refused eviction is 429, so that clients such as `kubectl drain` try again. Everything else is 403.
@@ -19,17 +21,19 @@ mod spread;
 mod subject;
 #[cfg(test)]
 mod tests;
+mod wanted;
 
 use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use kruise_api::podunavailablebudget::PodUnavailableBudget;
 use kruise_plan_kit::injected::{Bug, is_injected};
-use kruise_plan_kit::ledger::{Account, Decision, Free, Gates, Operation, budget_of, desired_available};
+use kruise_plan_kit::ledger::{Account, Decision, Free, Gates, Operation, budget_of};
+use kruise_plan_kit::workloads::{Ownership, Wanted};
 use kruise_views::PodView;
 use serde::Deserialize as _;
 
-use crate::lookup::{Lookup, Lookups, ObjectName};
+use crate::lookup::{Belief, Lookup, Lookups, ObjectName};
 use crate::refused::Refused;
 use crate::write::Write;
 use crate::{Options, Outcome, Reason, Request, Response};
@@ -37,6 +41,7 @@ pub(crate) use conditions::conditions;
 use known::Results;
 pub use reach::{Evictions, condition};
 use subject::{Subject, subject};
+use wanted::Overruled;
 
 /// Path of the webhooks.
 pub const PATH: &str = "/validate-pod";
@@ -68,6 +73,12 @@ pub trait Known {
     /// A budget.
     fn budget(&self, namespace: &str, name: &str) -> Found<PodUnavailableBudget>;
 
+    /// Does anybody want a pod to run that says this of its owners? `None` if that has yet to be looked up.
+    fn wanted(&self, namespace: &str, pod: &Ownership, belief: Belief) -> Option<Wanted>;
+
+    /// Is this namespace being deleted? `None` if that has yet to be looked up.
+    fn is_ending(&self, namespace: &str) -> Option<bool>;
+
     /// Is the charge of this request stored in that budget?
     fn is_charged(&self, _namespace: &str, _name: &str) -> bool {
         false
@@ -98,7 +109,7 @@ pub enum Verdict {
     Refuse(Refused, Response),
     /// The request, or the budget of its pod, cannot be read.
     Unreadable(Response),
-    /// The pods of this budget have never been counted.
+    /// The pods of this budget have never been counted, or not since there are any.
     Uncounted(ObjectName),
     /// It depends on an object that has yet to be looked up.
     Missing,
@@ -115,6 +126,8 @@ pub enum Passed {
     NoBudget,
     /// It costs nothing.
     Free(Free),
+    /// Nobody wants the pod.
+    Unwanted,
     /// It is charged already.
     Recorded,
     /// It would be charged, but it is a dry run.
@@ -183,9 +196,9 @@ pub fn decide(request: &Request, gates: Gates, known: &impl Known, now: Timestam
         Found::Missing => Verdict::Missing,
     };
     match of_found(known.pod(namespace, name)) {
-        Verdict::Pass(Passed::Free(Free::Unavailable | Free::Exempt) | Passed::NoBudget) => {
-            of_found(known.live_pod(namespace, name))
-        }
+        Verdict::Pass(
+            Passed::Free(Free::Unavailable | Free::Exempt) | Passed::Unwanted | Passed::NoBudget,
+        ) => of_found(known.live_pod(namespace, name)),
         verdict => verdict,
     }
 }
@@ -212,10 +225,14 @@ fn of_pod(pod: &PodView, ask: &Ask<'_>, gates: Gates, known: &impl Known, now: T
         Found::Missing => return Verdict::Missing,
     };
     let mut account = Account::of(&budget);
-    match account.ask(pod, ask.operation, gates, now) {
-        Decision::Free(Free::Off) if is_to_be_counted(&account) => {
-            Verdict::Uncounted(ObjectName::new(&*pod.namespace, name))
-        }
+    let decision = account.ask(pod, ask.operation, gates, now);
+    match wanted::overruled(pod, &account, decision, known) {
+        Some(Overruled::Unwanted) => return Verdict::Pass(Passed::Unwanted),
+        Some(Overruled::Uncounted) => return Verdict::Uncounted(ObjectName::new(&*pod.namespace, name)),
+        Some(Overruled::Missing) => return Verdict::Missing,
+        None => {}
+    }
+    match decision {
         Decision::Free(free) => Verdict::Pass(Passed::Free(free)),
         Decision::Recorded => Verdict::Pass(Passed::Recorded),
         Decision::Renewed | Decision::Charged if ask.dry_run && !is_injected(Bug::DryRunCharged) => {
@@ -232,17 +249,9 @@ fn of_pod(pod: &PodView, ask: &Ask<'_>, gates: Gates, known: &impl Known, now: T
                 reason: Some(reason),
                 message: refusal.message(name),
             };
-            Verdict::Refuse(Refused::disruption(pod, ask.user), response)
+            Verdict::Refuse(Refused::disruption(&budget, pod, ask.user), response)
         }
     }
-}
-
-/// A new budget keeps nothing before its pods are counted. One that cannot be counted never does.
-fn is_to_be_counted(account: &Account<'_>) -> bool {
-    let budget = account.budget();
-    !account.is_counted()
-        && budget.metadata.deletion_timestamp.is_none()
-        && desired_available(budget, i32::MAX).is_ok_and(|desired| desired > 0)
 }
 
 fn charge(budget: &Arc<PodUnavailableBudget>, account: &Account<'_>, ask: &Ask<'_>) -> Charge {

@@ -125,11 +125,12 @@ fn replicas(
 #[cfg(test)]
 mod tests {
     use kruise_plan_kit::ledger::Gates;
+    use kruise_plan_kit::workloads::{Ownership, Wanted};
     use serde_json::{Value, json};
 
     use super::*;
     use crate::disruption::review;
-    use crate::lookup::LookupResult;
+    use crate::lookup::{Belief, LookupResult};
 
     fn spread(status: &Value) -> LookupResult {
         limited(&json!(3), status)
@@ -360,6 +361,15 @@ mod tests {
         let guard = || Lookup::Budget(ObjectName::new("shop", "guard"));
         let mut all = known(&counted());
         all.insert(guard(), budget(0));
+        all.insert(Lookup::NamespaceEnds("shop".into()), LookupResult::Ends(false));
+        for belief in [Belief::Uncached, Belief::Wanting] {
+            let lookup = Lookup::Wanted {
+                namespace: "shop".into(),
+                pod: Ownership::of(&serde_json::from_value(guarded.clone()).unwrap()).unwrap(),
+                belief,
+            };
+            all.insert(lookup, LookupResult::Wanted(Wanted::Yes(Vec::new())));
+        }
         assert!(matches!(
             review(&request, Options::DEFAULT, &all),
             Outcome::Refused(..)

@@ -1,6 +1,7 @@
 use std::cell::RefCell;
 
 use kruise_plan_kit::ledger::{Free, Gates, status_patch};
+use kruise_plan_kit::workloads::Workload;
 use serde_json::{Value, json};
 
 use super::*;
@@ -22,6 +23,8 @@ struct Cluster {
     cached: Found<PodView>,
     live: Found<PodView>,
     budget: Found<PodUnavailableBudget>,
+    wanted: Option<Wanted>,
+    is_ending: Option<bool>,
     reads: RefCell<Vec<&'static str>>,
 }
 
@@ -40,6 +43,31 @@ impl Known for Cluster {
         assert_eq!((namespace, name), ("shop", "web"));
         self.budget.clone()
     }
+
+    fn wanted(&self, namespace: &str, pod: &Ownership, belief: Belief) -> Option<Wanted> {
+        assert_eq!((namespace, &*pod.controller.uid), ("shop", "o"));
+        self.reads.borrow_mut().push(match belief {
+            Belief::Wanting => "owners",
+            Belief::Uncached => "cached owners",
+            Belief::Scale => "scale",
+        });
+        self.wanted.clone()
+    }
+
+    fn is_ending(&self, namespace: &str) -> Option<bool> {
+        assert_eq!(namespace, "shop");
+        self.reads.borrow_mut().push("namespace");
+        self.is_ending
+    }
+}
+
+/// Owners that want so many pods: a ReplicaSet and its Deployment.
+fn wants(replicas: i32) -> Option<Wanted> {
+    let of = |kind, name| (Workload::new("apps", kind, name), Some(replicas));
+    Some(Wanted::Yes(vec![
+        of("ReplicaSet", "web-5f"),
+        of("Deployment", "web"),
+    ]))
 }
 
 /// A ready pod that names the budget.
@@ -88,6 +116,8 @@ fn cluster(allowed: i32) -> Cluster {
             |budget| PodUnavailableBudget::from_value(budget).unwrap(),
             budget(allowed),
         ),
+        wanted: wants(5),
+        is_ending: Some(false),
         reads: RefCell::default(),
     }
 }
@@ -201,8 +231,11 @@ fn an_exhausted_budget_refuses_evictions_so_that_they_are_tried_again_and_the_re
         let about = [&refused.kind, &refused.namespace, &refused.name, &refused.user];
         assert_eq!(about, ["ReplicaSet", "shop", "web-5f", "jane"]);
         assert_eq!(refused.event, "PodUnavailableBudget");
-        let pod = refused.pod.unwrap();
-        assert_eq!((&*pod.name, &*pod.uid), ("web-1", "p"));
+        let budget = refused.budget.unwrap();
+        assert_eq!(
+            (&*budget.kind, &*budget.name, &*budget.uid),
+            ("PodUnavailableBudget", "web", "b")
+        );
     }
     let mut bare = delete();
     bare.old_object["metadata"]["ownerReferences"] = json!([]);
@@ -340,7 +373,7 @@ fn an_eviction_that_would_pass_by_an_old_copy_reads_the_pod_again() {
         ..cluster(0)
     };
     assert!(matches!(verdict(&evict(), &old), Verdict::Refuse(..)));
-    assert_eq!(*old.reads.borrow(), ["cache", "server"]);
+    assert_eq!(*old.reads.borrow(), ["cache", "server", "owners", "namespace"]);
 
     let is_so = Cluster {
         live: object(view, not_ready()),
@@ -353,7 +386,7 @@ fn an_eviction_that_would_pass_by_an_old_copy_reads_the_pod_again() {
 
     let fresh = cluster(1);
     assert!(matches!(verdict(&evict(), &fresh), Verdict::Charge(_)));
-    assert_eq!(*fresh.reads.borrow(), ["cache"]);
+    assert_eq!(*fresh.reads.borrow(), ["cache", "cached owners"]);
 }
 
 #[test]
@@ -509,8 +542,23 @@ fn reviews_name_what_is_missing_and_end_in_the_outcome_of_their_verdict() {
     assert_eq!(outcome(&lookups), Outcome::Missing(vec![budget_lookup.clone()]));
     let read = |value| LookupResult::Budget(PodUnavailableBudget::from_value(value).map(Arc::new));
     lookups.insert(budget_lookup.clone(), read(budget(1)));
+    let wanted_lookup = |belief| Lookup::Wanted {
+        namespace: "shop".into(),
+        pod: Ownership::of(&view(pod())).unwrap(),
+        belief,
+    };
+    assert_eq!(
+        outcome(&lookups),
+        Outcome::Missing(vec![wanted_lookup(Belief::Uncached)])
+    );
+    for belief in [Belief::Uncached, Belief::Wanting] {
+        lookups.insert(wanted_lookup(belief), LookupResult::Wanted(wants(5).unwrap()));
+    }
     assert!(matches!(outcome(&lookups), Outcome::Write(write) if write.is_eviction()));
     lookups.insert(budget_lookup.clone(), read(budget(0)));
+    let namespace = Lookup::NamespaceEnds("shop".into());
+    assert_eq!(outcome(&lookups), Outcome::Missing(vec![namespace.clone()]));
+    lookups.insert(namespace, LookupResult::Ends(false));
     assert!(matches!(
         outcome(&lookups),
         Outcome::Refused(_, Response::Deny { code: 429, .. })
@@ -529,4 +577,101 @@ fn reviews_name_what_is_missing_and_end_in_the_outcome_of_their_verdict() {
     ));
     lookups.insert(budget_lookup, LookupResult::NotFound);
     assert_eq!(outcome(&lookups), Outcome::Missing(vec![live]));
+}
+
+#[test]
+fn a_pod_that_nobody_wants_is_let_go_whoever_asks_and_whatever_the_budget_says() {
+    for (allowed, read) in [(0, "owners"), (1, "cached owners")] {
+        for request in [delete(), evict(), new_image(), resize("resize")] {
+            let unwanted = Cluster {
+                wanted: Some(Wanted::No),
+                ..cluster(allowed)
+            };
+            assert_eq!(verdict(&request, &unwanted), Verdict::Pass(Passed::Unwanted));
+            assert_eq!(unwanted.reads.borrow().last(), Some(&read), "{request:?}");
+        }
+    }
+    // What has the name of an old copy may be wanted.
+    let mut replaced = pod();
+    replaced["metadata"]["ownerReferences"] = json!([]);
+    let renewed = Cluster {
+        wanted: Some(Wanted::No),
+        live: object(view, replaced),
+        ..cluster(0)
+    };
+    assert!(matches!(verdict(&evict(), &renewed), Verdict::Refuse(..)));
+}
+
+#[test]
+fn a_pod_whose_owners_have_yet_to_be_looked_up_waits_and_one_without_owners_is_kept_as_before() {
+    for allowed in [0, 1] {
+        let unknown = Cluster {
+            wanted: None,
+            ..cluster(allowed)
+        };
+        assert_eq!(verdict(&delete(), &unknown), Verdict::Missing);
+        let mut bare = delete();
+        bare.old_object["metadata"]["ownerReferences"] = json!([]);
+        let is_charged = matches!(verdict(&bare, &unknown), Verdict::Charge(_));
+        assert_eq!(is_charged, allowed == 1);
+    }
+}
+
+#[test]
+fn a_namespace_that_ends_lets_its_pods_go_and_is_looked_up_only_before_a_refusal() {
+    let with = |allowed, is_ending| Cluster {
+        is_ending,
+        ..cluster(allowed)
+    };
+    let mut bare = delete();
+    bare.old_object["metadata"]["ownerReferences"] = json!([]);
+    for request in [delete(), bare, evict()] {
+        assert_eq!(
+            verdict(&request, &with(0, Some(true))),
+            Verdict::Pass(Passed::Unwanted)
+        );
+        assert_eq!(verdict(&request, &with(0, None)), Verdict::Missing);
+        let charged = with(1, None);
+        assert!(matches!(verdict(&request, &charged), Verdict::Charge(_)));
+        assert!(!charged.reads.borrow().contains(&"namespace"));
+    }
+}
+
+#[test]
+fn a_budget_that_was_counted_before_there_were_pods_is_not_off_once_their_workload_wants_some() {
+    let empty = |wanted: Option<Wanted>, spec: Value| Cluster {
+        wanted,
+        ..with_budget(|budget| {
+            budget["spec"] = spec.clone();
+            budget["status"] = json!({"observedGeneration": 1, "unavailableAllowed": 0, "currentAvailable": 0,
+                                      "desiredAvailable": 0, "totalReplicas": 0});
+        })
+    };
+    let selector = || json!({"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1});
+    let target = |name: &str| {
+        let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": name});
+        json!({"targetRef": target, "maxUnavailable": 1})
+    };
+    let off = Verdict::Pass(Passed::Free(Free::Off));
+    let held = Verdict::Uncounted(ObjectName::new("shop", "web"));
+    for (wanted, spec, expected) in [
+        (wants(5), selector(), &held),
+        (wants(5), target("web"), &held),
+        (wants(1), selector(), &off),
+        (wants(5), target("other"), &off),
+        (
+            wants(5),
+            json!({"selector": {"matchLabels": {"app": "db"}}, "maxUnavailable": 1}),
+            &off,
+        ),
+        (Some(Wanted::No), selector(), &Verdict::Pass(Passed::Unwanted)),
+        (None, selector(), &Verdict::Missing),
+    ] {
+        let cluster = empty(wanted, spec);
+        assert_eq!(verdict(&delete(), &cluster), *expected, "{:?}", cluster.budget);
+        assert_eq!(*cluster.reads.borrow(), ["scale"]);
+    }
+    let of_some = with_budget(|budget| budget["status"]["desiredAvailable"] = json!(0));
+    assert_eq!(verdict(&delete(), &of_some), off);
+    assert!(of_some.reads.borrow().is_empty(), "its pods were counted");
 }

@@ -95,7 +95,7 @@ reasons! {
     RESET_SUCCEED = "ResetContainerSucceed", Normal, ["SidecarSet"], "After a hot upgrade the old container was set to the empty image.";
     RESET_FAILED = "ResetContainerFailed", Warning, ["SidecarSet"], "After a hot upgrade the old container could not be set to the empty image.";
     FAILED_LAUNCH = "FailedLaunch", Warning, ["Pod"], "Containers wait to start, because the barrier ConfigMap cannot be written or belongs to another owner.";
-    PREVENTED_DELETION = "PubPreventPodDeletion", Warning, ["Pod"], "A PodUnavailableBudget refused to let the pod be deleted, evicted or updated.";
+    PREVENTED_DELETION = "PubPreventPodDeletion", Warning, ["PodUnavailableBudget"], "The budget refused to let pods be deleted, evicted or updated; renewed at most every ten seconds while it does.";
     NO_PODS = "NoPods", Normal, ["PodUnavailableBudget"], "The budget covers no active pods.";
     EXPECTED_UNREADABLE = "CalculateExpectedPodCountFailed", Warning, ["PodUnavailableBudget"], "maxUnavailable or minAvailable cannot be read; the budget is not counted.";
     NOT_DELETED = "NotDeleted", Warning, ["Pod"], "A deletion or an eviction that a budget allowed did not happen within 20 seconds.";

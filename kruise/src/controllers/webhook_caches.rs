@@ -15,7 +15,7 @@ use kruise_admission::{
     Options,
     deletion::dependants::Dependants,
     disruption::{self, EVICTIONS, Evictions},
-    lookup::{Lookup, LookupResult, Pod},
+    lookup::{Belief, Lookup, LookupResult, Pod},
     manifests::{MUTATE_POD, PODS_OF_SETS},
     pod::sidecars::{Reach, Revision, Sets, condition},
     widening::StoredSoon,
@@ -28,7 +28,11 @@ use kruise_api::{
     sidecarset::KIND as SIDECARSET,
     workloadspread::WorkloadSpread,
 };
-use kruise_plan_kit::{ResourceId, sidecars::names, workloads::Workload};
+use kruise_plan_kit::{
+    ResourceId,
+    sidecars::names,
+    workloads::{Wanted, Workload},
+};
 use kruise_runtime::{
     Served,
     caches::{CacheId, Caches, Held},
@@ -451,6 +455,21 @@ impl Cache for ReviewCache {
                 let workloads = self.workloads.as_ref();
                 let owners = workloads.and_then(|found| found.cached_owners(namespace, controller));
                 cached(owners.map(LookupResult::Workloads))
+            }
+            Lookup::Wanted {
+                namespace,
+                pod,
+                belief,
+            } => {
+                let wanted = match &self.workloads {
+                    Some(found) => found.cached_wanted(namespace, pod, *belief),
+                    None => (*belief == Belief::Uncached).then(|| Wanted::Yes(Vec::new())),
+                };
+                cached(wanted.map(LookupResult::Wanted))
+            }
+            Lookup::NamespaceEnds(name) => {
+                let namespace = self.webhook_caches.namespaces.snapshot().get(&at(name));
+                cached(namespace.map(|namespace| LookupResult::Ends(namespace.is_terminating())))
             }
             Lookup::Replicas { namespace, workload } => {
                 let workloads = self.workloads.as_ref();

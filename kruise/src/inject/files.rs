@@ -157,6 +157,8 @@ impl Cache for Files {
             | Lookup::Replicas { .. }
             | Lookup::Workloads { .. }
             | Lookup::PodTemplate { .. }
+            | Lookup::Wanted { .. }
+            | Lookup::NamespaceEnds(_)
             | Lookup::DryRunCreate { .. } => Cached::Absent,
         }
     }

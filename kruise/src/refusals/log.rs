@@ -108,7 +108,7 @@ mod tests {
             namespace: "shop".to_owned(),
             name: name.to_owned(),
             user: "jane".to_owned(),
-            pod: None,
+            budget: None,
         }
     }
 

@@ -1,6 +1,8 @@
-//! Refusals by guards: each is counted by object and user, and has a line in the protection log.
+//! Refusals by guards: each is counted by object and user, and has a line in the protection log. A budget that
+//! refuses has an event, which is renewed every few seconds at most (`paced`).
 
 mod log;
+mod paced;
 
 use std::{
     collections::BTreeSet,
@@ -17,7 +19,10 @@ use kruise_runtime::{
     },
 };
 
+use tokio::time::Instant;
+
 pub(crate) use log::Log;
+use paced::Paced;
 
 static NAMESPACES: Spec = Spec {
     name: "namespace_deletion_protection",
@@ -68,6 +73,8 @@ pub(crate) struct Refusals {
     log: Option<Log>,
     /// `None` if there are no events.
     events: Option<EventSink>,
+    /// Budgets that have had an event just now.
+    paced: Paced,
 }
 
 impl Refusals {
@@ -81,10 +88,11 @@ impl Refusals {
             known: Mutex::default(),
             log,
             events: None,
+            paced: Paced::default(),
         }
     }
 
-    /// With an event on each pod that stays available.
+    /// With an event on each budget that refuses.
     pub(crate) fn with_events(self, events: EventSink) -> Self {
         Self {
             events: Some(events),
@@ -119,9 +127,11 @@ impl Refusals {
         if let Some(log) = &self.log {
             log.write(refused);
         }
-        if let (Some(events), Some(pod)) = (&self.events, &refused.pod) {
+        if let (Some(events), Some(budget)) = (&self.events, &refused.budget)
+            && self.paced.is_due(&budget.uid, Instant::now())
+        {
             let note = EventNote::new(&PREVENTED_DELETION, "openkruise pub prevents pod deletion");
-            events.emit(ObjectRef::of_involved(&pod.clone().into()), note);
+            events.emit(ObjectRef::of_involved(budget), note);
         }
     }
 
@@ -145,7 +155,7 @@ mod tests {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
             user: "jane".to_owned(),
-            pod: None,
+            budget: None,
         }
     }
 

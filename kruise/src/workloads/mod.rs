@@ -12,6 +12,8 @@
 //! - **A review** of a new pod takes the chain of its owners from [`Workloads::cached_owners`], or else from
 //!   [`Workloads::owners`], which reads what the caches do not have within [`LIMIT`]. What cannot be read in time ends the
 //!   chain, and never fails the review.
+//! - **A review** of a pod that a budget would keep takes whether anybody wants it from [`Workloads::cached_wanted`],
+//!   or else from [`Reader::wanted`], which reads its owners.
 //! - **A command** such as `kruise explain` has no caches, and reads everything with a [`Reader`].
 //!
 //! # How a workload of a kind without a cache is read
@@ -25,6 +27,7 @@ mod polled;
 mod reader;
 #[cfg(test)]
 pub(crate) mod tests;
+mod wanted;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -35,7 +38,7 @@ use kruise_api::{
     statefulset::StatefulSet,
 };
 use kruise_plan_kit::{
-    ResourceId,
+    Need, ResourceId,
     spread::ListedKind,
     workloads::{AllowedKind, Aspect, Known, Workload, chain},
 };
@@ -57,6 +60,21 @@ pub use reader::Reader;
 
 /// Time limit for reading the owners of a pod that is being reviewed.
 pub const LIMIT: Duration = Duration::from_millis(300);
+
+/// The kinds that have a cache: resource, group and kind.
+const CACHED: [(ResourceId, (&str, &str)); 5] = [
+    (ResourceId::DEPLOYMENTS, ("apps", "Deployment")),
+    (ResourceId::REPLICA_SETS, ("apps", "ReplicaSet")),
+    (ResourceId::APPS_STATEFULSETS, ("apps", "StatefulSet")),
+    (ResourceId::CLONESETS, (APPS_GROUP, "CloneSet")),
+    (ResourceId::STATEFULSETS, (APPS_GROUP, "StatefulSet")),
+];
+
+/// The workload of this name, if the resource is that of a kind with a cache.
+pub fn workload_of(resource: ResourceId, name: &str) -> Option<Workload> {
+    let (_, (group, kind)) = CACHED.iter().find(|(one, _)| *one == resource)?;
+    Some(Workload::new(group, kind, name))
+}
 
 /// The workloads of a process. Cloning shares them.
 #[derive(Clone)]
@@ -98,29 +116,50 @@ impl Workloads {
     /// What is known of the workloads of a namespace, for plans. A kind without a cache is unknown at first.
     pub fn source<'a>(&'a self, namespace: &'a str) -> impl Fn(&Workload, Aspect) -> Known + 'a {
         move |workload, aspect| {
-            // Caches that plans read are complete: what is not in them does not exist.
-            let cached = self.cached(namespace, workload);
-            cached.unwrap_or_else(|| self.polled.known(namespace, workload, aspect))
+            // Caches that plans read are complete, but may be older than what names the workload.
+            match self.cached(namespace, workload) {
+                Some(_) if aspect == Aspect::Live => Known::NotYet,
+                Some(found) => found,
+                // What is read every few seconds is no cache.
+                None => self.polled.known(namespace, workload, aspect.min(Aspect::Scale)),
+            }
         }
+    }
+
+    /// The resource of a workload whose kind has a cache; `None` if it has none.
+    fn resource(&self, workload: &Workload) -> Option<ResourceId> {
+        let is_it = |(_, kind): &&(ResourceId, (&str, &str))| *kind == workload.group_kind();
+        let (resource, (group, _)) = CACHED.iter().find(is_it)?;
+        let is_served = *group != APPS_GROUP || self.served.version(*resource).is_some();
+        is_served.then_some(*resource)
+    }
+
+    /// That a plan reads a workload, with or without which it goes on; `None` if its kind has no cache.
+    pub fn need(&self, namespace: &str, workload: &Workload) -> Option<Need> {
+        let resource = self.resource(workload)?;
+        Some(Need::Content(
+            resource,
+            namespace.to_owned(),
+            workload.name.clone(),
+        ))
     }
 
     /// What the cache of its kind has of a workload; `None` if its kind has no cache.
     fn cached(&self, namespace: &str, workload: &Workload) -> Option<Known> {
         let key = ObjectKey::new(namespace, workload.name.as_str());
-        let is_served = |resource| self.served.version(resource).is_some();
-        let found = match workload.group_kind() {
-            ("apps", "Deployment") => self.deployments.snapshot().get(&key),
-            ("apps", "ReplicaSet") => self.replica_sets.snapshot().get(&key),
-            ("apps", "StatefulSet") => self.stateful_sets.snapshot().get(&key),
-            (APPS_GROUP, "CloneSet") if is_served(ResourceId::CLONESETS) => {
-                let found = self.clonesets.snapshot().get(&key);
-                found.map(|found| Arc::new(of_cloneset(&found)))
-            }
-            (APPS_GROUP, "StatefulSet") if is_served(ResourceId::STATEFULSETS) => {
-                let found = self.advanced.snapshot().get(&key);
-                found.map(|found| Arc::new(of_statefulset(&found)))
-            }
-            _ => return None,
+        let resource = self.resource(workload)?;
+        let found = if resource == ResourceId::DEPLOYMENTS {
+            self.deployments.snapshot().get(&key)
+        } else if resource == ResourceId::REPLICA_SETS {
+            self.replica_sets.snapshot().get(&key)
+        } else if resource == ResourceId::APPS_STATEFULSETS {
+            self.stateful_sets.snapshot().get(&key)
+        } else if resource == ResourceId::CLONESETS {
+            let found = self.clonesets.snapshot().get(&key);
+            found.map(|found| Arc::new(of_cloneset(&found)))
+        } else {
+            let found = self.advanced.snapshot().get(&key);
+            found.map(|found| Arc::new(of_statefulset(&found)))
         };
         Some(found.map_or(Known::Gone, Known::Found))
     }

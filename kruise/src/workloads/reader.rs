@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use super::{
     kinds::{Kinds, existing},
     read_view,
+    wanted::Unwanted,
 };
 use crate::settings::{self, CONFIGURATION};
 
@@ -39,6 +40,7 @@ pub struct Reader {
     namespace: Arc<str>,
     kinds: Kinds,
     allowed: Arc<Mutex<Allowed>>,
+    pub(super) unwanted: Unwanted,
 }
 
 /// The subresource `scale` of any kind.
@@ -80,6 +82,7 @@ impl Reader {
             namespace: namespace.into(),
             kinds: Kinds::default(),
             allowed: Arc::default(),
+            unwanted: Unwanted::default(),
         }
     }
 
@@ -132,12 +135,22 @@ impl Reader {
         if let (Some(object), Aspect::Owner) = (&object, aspect) {
             return Ok(found(read_view(&object.metadata, None, None)));
         }
+        // Of built-in kinds the object says everything; the server fills in one replica.
+        if let Some(object) = &object
+            && workload.owns_pods_by_itself()
+        {
+            let replicas = object.replicas().unwrap_or(1);
+            return Ok(found(WorkloadView {
+                numbers: Some(object.numbers()),
+                ..read_view(&object.metadata, Some(replicas), None)
+            }));
+        }
         if let Some(object) = &object
             && self.is_allowed(group, kind).await?
         {
             return Ok(found(WorkloadView {
                 numbers: Some(object.numbers()),
-                ..read_view(&object.metadata, Some(object.replicas()), None)
+                ..read_view(&object.metadata, Some(object.replicas().unwrap_or(0)), None)
             }));
         }
         let scale = if resource.has_scale {
@@ -259,12 +272,10 @@ impl Object {
         Arc::new(numbers_of(&self.rest))
     }
 
-    /// `spec.replicas`; none if it is absent.
-    fn replicas(&self) -> i32 {
+    /// `spec.replicas`; `None` if it is absent.
+    fn replicas(&self) -> Option<i32> {
         let replicas = self.rest.pointer("/spec/replicas").and_then(Value::as_i64);
-        replicas
-            .and_then(|replicas| replicas.try_into().ok())
-            .unwrap_or(0)
+        replicas.and_then(|replicas| replicas.try_into().ok())
     }
 }
 

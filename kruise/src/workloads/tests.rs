@@ -14,6 +14,8 @@ use kruise_runtime::{Clock, client};
 use kube_client::client::Body;
 use serde_json::{Value, json};
 
+use kruise_plan_kit::workloads::{Ownership, Wanted};
+
 use super::*;
 
 /// Answers by path: a status code and a body. Paths that are not in it are not found.
@@ -361,4 +363,47 @@ async fn a_kind_that_is_not_served_is_looked_for_again_after_half_a_minute() {
     tokio::time::sleep(Duration::from_secs(31)).await;
     reader.owners("shop", &nothing, &|_| None).await;
     assert_eq!(answers.asked("/apis"), DISCOVERY);
+}
+
+#[tokio::test(start_paused = true)]
+async fn owners_are_read_once_for_all_pods_of_a_controller_and_403_is_not_gone() {
+    let answers = Answers::default();
+    answers.set("/apis/apps", 200, json!({"versions": [{"version": "v1"}]}));
+    let resources = [("replicasets", "ReplicaSet"), ("deployments", "Deployment")];
+    let resources = resources.map(|(name, kind)| json!({"name": name, "kind": kind, "namespaced": true}));
+    answers.set("/apis/apps/v1", 200, json!({"resources": resources}));
+    let path = |plural: &str, name: &str| format!("/apis/apps/v1/namespaces/shop/{plural}/{name}");
+    let (set, deployment) = (path("replicasets", "web-5f"), path("deployments", "web"));
+    let gone =
+        |name: &str| json!({"reason": "NotFound", "code": 404, "message": format!("\"{name}\" not found")});
+    answers.set(&set, 404, gone("web-5f"));
+    answers.set(&deployment, 404, gone("web"));
+    let pod = Ownership {
+        controller: OwnerView {
+            group: "apps".into(),
+            kind: "ReplicaSet".into(),
+            name: "web-5f".into(),
+            uid: "u".into(),
+        },
+        hash: "5f".into(),
+        created: None,
+    };
+    let reader = Reader::new(answers.client(), "kruise-system");
+    let objects = || answers.asked("/apis/apps/v1/namespaces").len();
+    for requests in [2, 0, 0] {
+        assert_eq!(reader.wanted("shop", &pod).await.unwrap(), Wanted::No);
+        assert_eq!(objects(), requests);
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let there =
+        json!({"metadata": {"namespace": "shop", "name": "web", "uid": "d"}, "spec": {"replicas": 2}});
+    answers.set(&deployment, 200, there);
+    let web = Workload::new("apps", "Deployment", "web");
+    let wanted = |replicas| Wanted::Yes(vec![(web.clone(), replicas)]);
+    assert_eq!(reader.wanted("shop", &pod).await.unwrap(), wanted(Some(2)));
+    assert_eq!(objects(), 2, "the object says how many pods it wants");
+    answers.set(&deployment, 403, json!({"code": 403}));
+    assert_eq!(reader.wanted("shop", &pod).await.unwrap(), wanted(None));
+    answers.set(&deployment, 500, json!({"code": 500}));
+    assert!(reader.wanted("shop", &pod).await.is_err(), "the pod is kept");
 }

@@ -130,6 +130,11 @@ impl<'b> Account<'b> {
         self.status.observed_generation > 0
     }
 
+    /// Were its pods counted, and none expected? Without effect on a budget that has a number of its own.
+    pub fn expects_none(&self) -> bool {
+        self.is_counted() && self.status.total_replicas == 0 && self.budget.protected_total().is_none()
+    }
+
     fn is_outdated(&self) -> bool {
         self.status.observed_generation < self.budget.metadata.generation
     }

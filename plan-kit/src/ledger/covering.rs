@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use kruise_api::podunavailablebudget::PodUnavailableBudget;
 use kruise_views::Labels;
 
-use crate::workloads::Workload;
+use super::desired_available;
+use crate::workloads::{Workload, expecting};
 
 /// Does the budget cover a pod of these workloads, from its controller upwards, with these labels?
 pub fn covers(budget: &PodUnavailableBudget, workloads: &[Workload], labels: &Labels) -> bool {
@@ -18,6 +19,23 @@ pub fn covers(budget: &PodUnavailableBudget, workloads: &[Workload], labels: &La
         (None, Some(selector)) => !selector.is_empty() && selector.matches_by(|key| labels.get(key)),
         (None, None) => false,
     }
+}
+
+/// Is a pod of these owners, from its controller upwards with the pods that each wants, and with these labels, one
+/// that the budget expects to be available? True also if an owner does not say how many pods it wants.
+pub fn expects(budget: &PodUnavailableBudget, owners: &[(Workload, Option<i32>)], labels: &Labels) -> bool {
+    let workloads: Vec<Workload> = owners.iter().map(|(workload, _)| workload.clone()).collect();
+    if !covers(budget, &workloads, labels) {
+        return false;
+    }
+    let wants = match &budget.spec.target_ref {
+        Some(target) => owners
+            .iter()
+            .find(|(one, _)| target.names(&one.group, &one.kind, &one.name)),
+        None => expecting(owners),
+    };
+    let wants = wants.map_or(0, |(_, replicas)| replicas.unwrap_or(1));
+    wants > 0 && desired_available(budget, wants).is_ok_and(|desired| desired > 0)
 }
 
 /// The budget that a pod of these workloads names. If several cover it: one with a target, then the oldest, then the first
@@ -42,7 +60,7 @@ mod tests {
     use kruise_views::Labels;
     use serde_json::{Value, json};
 
-    use super::{PodUnavailableBudget, Workload, covering};
+    use super::{PodUnavailableBudget, Workload, covering, expects};
 
     fn budget(name: &str, created: &str, spec: Value) -> PodUnavailableBudget {
         let created = format!("2026-01-02T03:04:{created}Z");
@@ -115,5 +133,58 @@ mod tests {
             first.unwrap().metadata.deletion_timestamp = Some(jiff::Timestamp::UNIX_EPOCH);
         }
         assert_eq!(found(&budgets), None);
+    }
+
+    #[test]
+    fn a_budget_expects_pods_of_a_target_or_controller_that_wants_some() {
+        let labels: Labels = [("app", "web")].into_iter().collect();
+        let owners = |set: Option<i32>, deployment: Option<i32>| {
+            let of = |kind, name| Workload::new("apps", kind, name);
+            vec![
+                (of("ReplicaSet", "web-5f"), set),
+                (of("Deployment", "web"), deployment),
+            ]
+        };
+        let with = |mut spec: Value| {
+            spec["maxUnavailable"] = json!("50%");
+            budget("one", "05", spec)
+        };
+        let by_labels = || with(selector(json!({"app": "web"})));
+        let by_deployment = || with(target("apps/v1", "Deployment"));
+        for (budget, owners, expected) in [
+            (by_labels(), owners(Some(0), Some(3)), true),
+            (by_labels(), owners(Some(3), Some(0)), false),
+            (by_labels(), owners(Some(3), None), false),
+            (by_labels(), owners(Some(1), Some(1)), false),
+            (by_labels(), Vec::new(), false),
+            (by_deployment(), owners(Some(0), Some(3)), true),
+            (by_deployment(), owners(Some(3), Some(0)), false),
+            (
+                with(selector(json!({"app": "db"}))),
+                owners(Some(3), Some(3)),
+                false,
+            ),
+            (
+                with(target("apps/v1", "StatefulSet")),
+                owners(Some(3), Some(3)),
+                false,
+            ),
+        ] {
+            assert_eq!(
+                expects(&budget, &owners, &labels),
+                expected,
+                "{:?} {owners:?}",
+                budget.spec
+            );
+        }
+        let most = budget(
+            "one",
+            "05",
+            json!({"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 0}),
+        );
+        assert!(
+            expects(&most, &owners(Some(3), None), &labels),
+            "it may want some"
+        );
     }
 }

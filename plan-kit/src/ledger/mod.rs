@@ -39,7 +39,7 @@ use kruise_views::PodView;
 pub use account::{Account, Decision, Free, Refusal};
 pub use available::is_available;
 pub use count::{Count, Covered, Live, count, desired_available, status_patch};
-pub use covering::{covering, covers};
+pub use covering::{covering, covers, expects};
 pub use operation::{Gates, Operation};
 pub use plans::{Ask, Budgets, Charges, FindBudget, Found};
 pub use resize::operation_of_update;

@@ -80,6 +80,8 @@ pub struct Charges<'a> {
     budgets: Budgets<'a>,
     /// The workload of the plan, and how many pods it is to have.
     workload: Option<(Workload, i32)>,
+    /// Nobody wants its pods.
+    is_unwanted: bool,
     now: Timestamp,
     asked: RefCell<BTreeMap<Key, Asked<'a>>>,
 }
@@ -102,6 +104,7 @@ impl<'a> Charges<'a> {
         Self {
             budgets,
             workload: None,
+            is_unwanted: false,
             now,
             asked: RefCell::default(),
         }
@@ -115,6 +118,12 @@ impl<'a> Charges<'a> {
             workload: Some((workload, replicas)),
             ..self
         }
+    }
+
+    /// The workload wants no pods, and belongs to no other that may. Budgets of other workloads, too, let its pods go.
+    #[must_use]
+    pub fn unwanted(self, is_unwanted: bool) -> Self {
+        Self { is_unwanted, ..self }
     }
 
     fn open(&self, found: Result<&'a PodUnavailableBudget, &'a str>) -> Asked<'a> {
@@ -180,6 +189,9 @@ impl Ask for Charges<'_> {
             asked.insert(key.clone(), self.open(found));
         }
         asked.get_mut(&key).map_or(Ok(()), |asked| {
+            if self.is_unwanted && asked.is_of_labels() {
+                return Ok(());
+            }
             asked.decide(name, pod, (operation, self.budgets.gates), self.now)
         })
     }
@@ -198,6 +210,12 @@ impl Ask for Charges<'_> {
 }
 
 impl Asked<'_> {
+    /// Does the budget select pods, of whatever workloads?
+    fn is_of_labels(&self) -> bool {
+        let account = self.account.as_ref();
+        account.is_ok_and(|account| account.budget().spec.target_ref.is_none())
+    }
+
     fn decide(
         &mut self,
         name: &str,

@@ -5,7 +5,7 @@ use kruise_views::OwnerView;
 use super::{Aspect, Known, Source, Workload};
 
 /// Longest chain. A longer one is a circle, or made to cost requests.
-const LONGEST: usize = 8;
+pub(super) const LONGEST: usize = 8;
 
 /// The workloads that a pod belongs to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

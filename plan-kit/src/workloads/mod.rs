@@ -7,6 +7,8 @@
 //! - [`chain`]: the owners of a pod, from its controller upwards.
 //! - [`of_target`]: the pods of a workload, and how many it wants.
 //! - [`of_selector`]: the pods that labels select, and how many their workloads want.
+//! - [`wanted`]: whether anybody wants a pod to run. [`of_wanted_target`] and [`of_selector`] leave out the pods that
+//!   nobody wants.
 //! - [`allowed_kinds`]: the kinds that administrators name in a setting.
 //!
 //! Groups and kinds are compared, versions are not: the version in a reference may be one that is not served any more.
@@ -14,6 +16,7 @@
 mod allowed;
 mod chain;
 mod pods;
+mod wanted;
 
 use std::sync::Arc;
 
@@ -22,7 +25,8 @@ use kruise_views::{OwnerView, WorkloadView};
 
 pub use allowed::{AllowedKind, allowed_kinds};
 pub use chain::{Chain, chain};
-pub use pods::{PodsOf, is_in_scale, of_selector, of_target};
+pub use pods::{PodsOf, expecting, is_in_scale, of_selector, of_target, of_wanted_target};
+pub use wanted::{Ownership, Wanted, wanted};
 
 /// A workload that a pod belongs to, or that a budget names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,6 +119,8 @@ pub enum Aspect {
     Owner,
     /// How many pods it wants, which does.
     Scale,
+    /// Both, as the API server has them now: a cache is not believed that it is gone or wants no pods.
+    Live,
 }
 
 /// Says what is known of a workload of one namespace.

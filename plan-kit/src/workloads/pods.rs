@@ -8,7 +8,7 @@ use std::{
 use kruise_api::meta::LabelSelector;
 use kruise_views::{Labels, OwnerView, PodView, WorkloadView};
 
-use super::{Aspect, Expected, Known, Source, Workload, chain};
+use super::{Aspect, Expected, Known, Ownership, Source, Wanted, Workload, chain, wanted};
 
 /// The pods of a workload or of a selector.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,11 @@ pub struct PodsOf {
     pub expected: Expected,
     /// Workloads that have yet to be read. Until then the rest is not to be trusted.
     pub missing: BTreeSet<Workload>,
+    /// Workloads that are gone, end, or want no pods as far as a cache knows, and that the API server has yet to say
+    /// this of. Until then the rest is not to be trusted.
+    pub doubted: BTreeSet<Workload>,
+    /// How many active pods are left out because nobody wants them.
+    pub unwanted: usize,
 }
 
 impl PodsOf {
@@ -27,8 +32,31 @@ impl PodsOf {
             pods: Vec::new(),
             expected: Expected::Known(0),
             missing: BTreeSet::new(),
+            doubted: BTreeSet::new(),
+            unwanted: 0,
         }
     }
+
+    /// A workload has yet to be read.
+    fn lacks(&mut self, workload: Workload, aspect: Aspect) {
+        let lacking = match aspect {
+            Aspect::Live => &mut self.doubted,
+            Aspect::Owner | Aspect::Scale => &mut self.missing,
+        };
+        lacking.insert(workload);
+    }
+}
+
+/// As [`of_target`], but a target that nobody wants the pods of has none, and that is not believed before the API
+/// server has said it.
+pub fn of_wanted_target(target: &Workload, namespace: &[Arc<PodView>], known: Source<'_>) -> PodsOf {
+    let mut none = PodsOf::none();
+    match wanted(&Ownership::of_workload(target), known) {
+        Wanted::Yes(_) => return of_target(target, namespace, known),
+        Wanted::No => {}
+        Wanted::NotYet(workload, aspect) => none.lacks(workload, aspect),
+    }
+    none
 }
 
 /// The pods of a workload, of all pods of its namespace: those with the workload among their owners; or, if there are none and
@@ -36,7 +64,7 @@ impl PodsOf {
 /// that wants no pods has none.
 pub fn of_target(target: &Workload, namespace: &[Arc<PodView>], known: Source<'_>) -> PodsOf {
     let found = match known(target, Aspect::Scale) {
-        Known::Found(found) if found.deleting || found.replicas.is_some_and(|replicas| replicas <= 0) => {
+        Known::Found(found) if found.is_ending() || found.replicas.is_some_and(|replicas| replicas <= 0) => {
             return PodsOf::none();
         }
         Known::Found(found) => Some(found),
@@ -68,6 +96,7 @@ pub fn of_target(target: &Workload, namespace: &[Arc<PodView>], known: Source<'_
         pods,
         expected: replicas.map_or(Expected::Unknown, Expected::Known),
         missing,
+        ..PodsOf::none()
     }
 }
 
@@ -130,66 +159,84 @@ impl<'a> Owned<'a> {
     }
 }
 
-/// The pods that the selector matches, of all pods of its namespace, and as many as the distinct controllers of those that are
-/// active want: for a ReplicaSet of a Deployment, the Deployment. Where a controller does not say, or cannot be read, its
-/// active pods count. Controllers that do not exist or are being deleted want none, and pods without a controller are not
-/// expected.
+/// The pods that the selector matches and that somebody wants, of all pods of its namespace, and as many as the
+/// distinct controllers of those that are active want: for a ReplicaSet of a Deployment, the Deployment. Where a
+/// controller does not say, or cannot be read, its active pods count. Pods without a controller are not expected.
 pub fn of_selector(selector: &LabelSelector, namespace: &[Arc<PodView>], known: Source<'_>) -> PodsOf {
     let selected =
         |pod: &&Arc<PodView>| !selector.is_empty() && selector.matches_by(|key| pod.labels.get(key));
-    let pods: Vec<_> = namespace.iter().filter(selected).cloned().collect();
-    let mut controllers: BTreeMap<&str, (&OwnerView, i32)> = BTreeMap::new();
-    for pod in pods.iter().filter(|pod| pod.is_active()) {
-        let Some(controller) = pod.controller.as_deref() else {
-            continue;
-        };
-        let counted = controllers.entry(&controller.uid).or_insert((controller, 0));
-        counted.1 = counted.1.saturating_add(1);
-    }
-    let mut scales = Scales::default();
-    for (controller, active) in controllers.into_values() {
-        scales.add(controller, active, known);
-    }
-    PodsOf {
-        expected: Expected::Known(scales.total),
-        missing: scales.missing,
-        pods,
-    }
-}
-
-/// A sum of scales.
-#[derive(Default)]
-struct Scales {
-    total: i32,
-    counted: BTreeSet<Box<str>>,
-    missing: BTreeSet<Workload>,
-}
-
-impl Scales {
-    fn add(&mut self, controller: &OwnerView, active: i32, known: Source<'_>) {
-        let workload = Workload::from(controller);
-        let found = match known(&workload, Aspect::Scale) {
-            Known::Found(found) if *found.uid == *controller.uid => found,
-            Known::Found(_) | Known::Gone => return,
-            Known::Unreadable => return self.sum(active),
-            Known::NotYet => {
-                self.missing.insert(workload);
-                return;
+    let mut found = PodsOf::none();
+    let mut demand = Demand::default();
+    for pod in namespace.iter().filter(selected) {
+        if let Some(ownership) = Ownership::of(pod).filter(|_| pod.is_active()) {
+            match demand.judge(&ownership, known) {
+                Wanted::Yes(owners) => demand.add(&owners),
+                Wanted::No => {
+                    found.unwanted += 1;
+                    continue;
+                }
+                Wanted::NotYet(workload, aspect) => found.lacks(workload, aspect),
             }
+        }
+        found.pods.push(Arc::clone(pod));
+    }
+    found.expected = Expected::Known(demand.total());
+    found
+}
+
+/// How many pods their workloads want.
+#[derive(Default)]
+struct Demand {
+    /// Owners by the uid of the controller.
+    judged: BTreeMap<Box<str>, Wanted>,
+    /// What each workload wants, and how many active pods it has.
+    workloads: BTreeMap<Workload, (Option<i32>, i32)>,
+}
+
+impl Demand {
+    fn judge(&mut self, pod: &Ownership, known: Source<'_>) -> Wanted {
+        let uid = &pod.controller.uid;
+        if let Some(judged) = self.judged.get(uid) {
+            return judged.clone();
+        }
+        let judged = wanted(pod, known);
+        // Where the controller is gone, the age of the pod matters.
+        let is_there = |owners: &[(Workload, _)]| {
+            let first = owners.first();
+            first.is_some_and(|(first, _)| *first == Workload::from(&pod.controller))
         };
-        let above = found.controller.as_deref();
-        let deployment = above.filter(|above| (&*above.group, &*above.kind) == ("apps", "Deployment"));
-        let is_replica_set = workload.group_kind() == ("apps", "ReplicaSet");
-        if let Some(deployment) = deployment.filter(|_| is_replica_set) {
-            return self.add(deployment, active, known);
+        if matches!(&judged, Wanted::Yes(owners) if is_there(owners)) {
+            self.judged.insert(uid.clone(), judged.clone());
         }
-        if found.deleting || !self.counted.insert(found.uid.clone()) {
-            return;
-        }
-        self.sum(found.replicas.unwrap_or(active).max(0));
+        judged
     }
 
-    fn sum(&mut self, more: i32) {
-        self.total = self.total.saturating_add(more);
+    /// A pod of these owners.
+    fn add(&mut self, owners: &[(Workload, Option<i32>)]) {
+        if let Some((workload, replicas)) = expecting(owners) {
+            let counted = self.workloads.entry(workload.clone());
+            let counted = counted.or_insert((*replicas, 0));
+            counted.1 = counted.1.saturating_add(1);
+        }
+    }
+
+    fn total(&self) -> i32 {
+        let each = self.workloads.values();
+        let each = each.map(|(replicas, active)| replicas.unwrap_or(*active).max(0));
+        each.fold(0, i32::saturating_add)
+    }
+}
+
+/// Of the owners of a pod, the one whose replicas a budget of labels expects: its controller, or the Deployment of
+/// that.
+pub fn expecting(owners: &[(Workload, Option<i32>)]) -> Option<&(Workload, Option<i32>)> {
+    match owners {
+        [set, deployment, ..]
+            if set.0.group_kind() == ("apps", "ReplicaSet")
+                && deployment.0.group_kind() == ("apps", "Deployment") =>
+        {
+            Some(deployment)
+        }
+        _ => owners.first(),
     }
 }

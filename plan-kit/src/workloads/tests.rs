@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use kruise_views::{OwnerView, PodView, WorkloadView};
 use serde_json::{Value, json};
 
-use super::{Aspect, Expected, Known, Workload, chain, of_selector, of_target};
+use super::{
+    Aspect, Expected, Known, Ownership, Wanted, Workload, chain, of_selector, of_target, of_wanted_target,
+    wanted,
+};
 
 /// Name and uid of an owner, as `apps/ReplicaSet/web-5f`. Its uid is `uid of` its name.
 fn reference(owner: &str) -> Value {
@@ -272,7 +275,7 @@ fn a_selector_expects_the_sum_of_its_distinct_workloads() {
 }
 
 #[test]
-fn pods_of_a_controller_without_a_scale_or_that_cannot_be_read_are_expected_and_others_add_nothing() {
+fn pods_of_a_controller_without_a_scale_or_that_cannot_be_read_are_expected_and_others_are_left_out() {
     let of = |known: Known| {
         let cluster = rollout().but("batch/Job/job", known);
         let mut pods = some_pods();
@@ -281,7 +284,7 @@ fn pods_of_a_controller_without_a_scale_or_that_cannot_be_read_are_expected_and_
         selected(&cluster, "web", &pods)
     };
     assert_eq!(of(Known::Unreadable), (5, Expected::Known(5), 0));
-    assert_eq!(of(Known::Gone), (5, Expected::Known(3), 0));
+    assert_eq!(of(Known::Gone), (3, Expected::Known(3), 0));
     assert_eq!(of(Known::NotYet), (5, Expected::Known(3), 1));
     let job = |deleting| WorkloadView {
         uid: "uid of job".into(),
@@ -289,10 +292,185 @@ fn pods_of_a_controller_without_a_scale_or_that_cannot_be_read_are_expected_and_
         ..WorkloadView::default()
     };
     assert_eq!(of(Known::Found(Arc::new(job(false)))), (5, Expected::Known(5), 0));
-    assert_eq!(of(Known::Found(Arc::new(job(true)))), (5, Expected::Known(3), 0));
+    assert_eq!(of(Known::Found(Arc::new(job(true)))), (3, Expected::Known(3), 0));
     let of_another = WorkloadView {
         uid: "other".into(),
         ..job(false)
     };
-    assert_eq!(of(Known::Found(Arc::new(of_another))), (5, Expected::Known(3), 0));
+    assert_eq!(of(Known::Found(Arc::new(of_another))), (3, Expected::Known(3), 0));
+}
+
+/// A pod of ReplicaSet `web-5f`, with the label of its hash, created in this second.
+fn of_web(second: i64) -> Ownership {
+    Ownership {
+        controller: controller("apps/ReplicaSet/web-5f"),
+        hash: "5f".into(),
+        created: jiff::Timestamp::from_second(second).ok(),
+    }
+}
+
+fn judged(cluster: &Cluster, pod: &Ownership) -> Wanted {
+    wanted(pod, &|one, aspect| cluster.known(one, aspect))
+}
+
+/// A Deployment below a ReplicaSet's name, with another uid or age.
+fn deployment(change: impl FnOnce(&mut WorkloadView)) -> Known {
+    let mut view = WorkloadView {
+        name: "web".into(),
+        uid: "uid of web".into(),
+        replicas: Some(3),
+        ..WorkloadView::default()
+    };
+    change(&mut view);
+    Known::Found(Arc::new(view))
+}
+
+#[test]
+fn the_top_workload_decides_whether_a_pod_is_wanted_and_none_below_it() {
+    let owners = |replicas: [Option<i32>; 2]| {
+        let workloads = ["apps/ReplicaSet/web-5f", "apps/Deployment/web"].map(named);
+        Wanted::Yes(workloads.into_iter().zip(replicas).collect())
+    };
+    let cluster = |set: i32, deployment: i32| {
+        Cluster::default()
+            .with("apps/ReplicaSet/web-5f", "apps/Deployment/web", set)
+            .with("apps/Deployment/web", "", deployment)
+    };
+    assert_eq!(judged(&cluster(2, 3), &of_web(0)), owners([Some(2), Some(3)]));
+    assert_eq!(judged(&cluster(0, 3), &of_web(0)), owners([Some(0), Some(3)]));
+    assert_eq!(judged(&cluster(2, 0), &of_web(0)), Wanted::No);
+    let of = |top: Known| judged(&cluster(2, 3).but("apps/Deployment/web", top), &of_web(0));
+    assert_eq!(of(Known::Gone), Wanted::No);
+    assert_eq!(of(deployment(|web| web.uid = "another".into())), Wanted::No);
+    assert_eq!(of(deployment(|web| web.deleting = true)), Wanted::No);
+    let orphaning = deployment(|web| (web.deleting, web.orphaning) = (true, true));
+    assert_eq!(of(orphaning), owners([Some(2), Some(3)]));
+    let scale_only = deployment(|web| (web.scale_only, web.replicas) = (true, Some(0)));
+    assert_eq!(
+        of(scale_only),
+        owners([Some(2), Some(0)]),
+        "what is above it is not known"
+    );
+    assert_eq!(of(Known::Unreadable), owners([Some(2), None]), "403 is not gone");
+    let rollout = rollout().but("example.com/Rollout/all", Known::Gone);
+    assert_eq!(judged(&rollout, &of_web(0)), Wanted::No, "the top is the Rollout");
+}
+
+#[test]
+fn the_pods_of_a_replica_set_that_is_gone_are_wanted_while_their_deployment_is_there() {
+    let of = |top: Known| {
+        let cluster = Cluster::default().but("apps/Deployment/web", top);
+        judged(&cluster, &of_web(100))
+    };
+    let created =
+        |second| move |web: &mut WorkloadView| web.created = jiff::Timestamp::from_second(second).ok();
+    let there = Wanted::Yes(vec![(named("apps/Deployment/web"), Some(3))]);
+    assert_eq!(of(deployment(created(99))), there);
+    assert_eq!(of(deployment(created(101))), Wanted::No, "a new one has its name");
+    assert_eq!(of(deployment(|web| web.replicas = Some(0))), Wanted::No);
+    assert_eq!(of(Known::Gone), Wanted::No);
+    assert_eq!(
+        of(Known::Unreadable),
+        Wanted::Yes(vec![(named("apps/Deployment/web"), None)])
+    );
+    let bare = Ownership {
+        hash: Box::default(),
+        ..of_web(100)
+    };
+    assert_eq!(
+        judged(&rollout().but("apps/ReplicaSet/web-5f", Known::Gone), &bare),
+        Wanted::No
+    );
+    let circle = Cluster::default()
+        .with("apps/ReplicaSet/web-5f", "example.com/Game/b", 1)
+        .with("example.com/Game/b", "apps/ReplicaSet/web-5f", 0);
+    assert!(matches!(judged(&circle, &of_web(0)), Wanted::Yes(_)));
+}
+
+#[test]
+fn nothing_but_a_live_read_makes_a_pod_unwanted() {
+    let doubted = |cached: Known, live: Known| {
+        let cluster = rollout().but("example.com/Rollout/all", Known::Unreadable);
+        wanted(&of_web(0), &|one, aspect| match (one.kind.as_str(), aspect) {
+            ("Deployment", Aspect::Live) => live.clone(),
+            ("Deployment", _) => cached.clone(),
+            _ => cluster.known(one, aspect),
+        })
+    };
+    let zero = || deployment(|web| web.replicas = Some(0));
+    let ending = || deployment(|web| web.deleting = true);
+    let not_yet = Wanted::NotYet(named("apps/Deployment/web"), Aspect::Live);
+    for cached in [Known::Gone, zero(), ending()] {
+        assert_eq!(doubted(cached.clone(), Known::NotYet), not_yet, "{cached:?}");
+        assert!(matches!(
+            doubted(cached.clone(), Known::Unreadable),
+            Wanted::Yes(_)
+        ));
+        assert!(
+            matches!(doubted(cached.clone(), deployment(|_| {})), Wanted::Yes(_)),
+            "it is newer"
+        );
+        for live in [Known::Gone, zero(), ending()] {
+            assert_eq!(doubted(cached.clone(), live), Wanted::No);
+        }
+    }
+    assert!(
+        matches!(doubted(deployment(|_| {}), Known::Gone), Wanted::Yes(_)),
+        "there is no doubt"
+    );
+}
+
+#[test]
+fn a_target_that_nobody_wants_the_pods_of_has_none_once_that_is_certain() {
+    let of = |cluster: &Cluster, live: Known| {
+        let target = named("apps/Deployment/web");
+        of_wanted_target(&target, &some_pods(), &|one, aspect| match aspect {
+            Aspect::Live => live.clone(),
+            _ => cluster.known(one, aspect),
+        })
+    };
+    let gone = rollout().but("apps/Deployment/web", Known::Gone);
+    let doubted = of(&gone, Known::NotYet);
+    assert_eq!(doubted.doubted, [named("apps/Deployment/web")].into());
+    let none = of(&gone, Known::Gone);
+    assert_eq!((none.pods.len(), none.expected), (0, Expected::Known(0)));
+    assert!(none.doubted.is_empty() && none.missing.is_empty());
+    let there = of(&rollout(), Known::Gone);
+    assert_eq!((there.pods.len(), there.expected), (2, Expected::Known(3)));
+    let zero_above = rollout().with("example.com/Rollout/all", "", 0);
+    assert_eq!(
+        of(&zero_above, Known::Gone).pods.len(),
+        0,
+        "the top is the Rollout"
+    );
+}
+
+#[test]
+fn a_selector_over_several_workloads_counts_those_that_are_there() {
+    let mut pods = some_pods();
+    pods.push(pod("set-0", "apps/StatefulSet/set", "web"));
+    pods.push(pod("set-1", "apps/StatefulSet/set", "web"));
+    let selector = serde_json::from_value(json!({"matchLabels": {"app": "web"}})).unwrap();
+    let of = |cluster: Cluster, live: Option<Known>| {
+        of_selector(&selector, &pods, &|one, aspect| match &live {
+            Some(live) if aspect == Aspect::Live => live.clone(),
+            _ => cluster.known(one, aspect),
+        })
+    };
+    let there = || rollout().with("apps/StatefulSet/set", "", 2);
+    assert_eq!(of(there(), None).expected, Expected::Known(5));
+    let without = of(there().but("apps/StatefulSet/set", Known::Gone), None);
+    assert_eq!((without.pods.len(), without.expected), (3, Expected::Known(3)));
+    assert_eq!(without.unwanted, 2);
+    let doubted = of(there().with("apps/StatefulSet/set", "", 0), Some(Known::NotYet));
+    assert_eq!(doubted.doubted, [named("apps/StatefulSet/set")].into());
+    let old_set = of(
+        there().with("apps/ReplicaSet/web-5f", "apps/Deployment/web", 0),
+        None,
+    );
+    assert_eq!(
+        (old_set.pods.len(), old_set.expected),
+        (5, Expected::Known(5)),
+        "a rollout goes on"
+    );
 }

@@ -60,7 +60,10 @@ pub(super) fn charges<'a>(
     limits: Limits,
     now: Timestamp,
 ) -> Charges<'a> {
-    Charges::new(snapshot.budgets, now).of_workload(owner.workload(), limits.replicas)
+    let is_top = snapshot.set.metadata.controller().is_none();
+    Charges::new(snapshot.budgets, now)
+        .of_workload(owner.workload(), limits.replicas)
+        .unwanted(is_top && limits.replicas == 0)
 }
 
 /// Feature gates.

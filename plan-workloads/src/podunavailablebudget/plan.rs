@@ -88,6 +88,13 @@ fn explain(snapshot: &Snapshot<'_>, count: &Count, plan: &mut Plan) {
         format!("{current} pods are available, {desired} must be: {allowed} may become unavailable")
     };
     plan.why.push(Why::of_set(text));
+    if snapshot.unwanted > 0 {
+        let text = format!(
+            "{} pods are not counted: their workload is gone, is being deleted, or wants no pods",
+            snapshot.unwanted
+        );
+        plan.why.push(Why::of_set(text));
+    }
     for (entries, what) in [
         (&status.disrupted_pods, "its deletion or eviction"),
         (&status.unavailable_pods, "its update"),

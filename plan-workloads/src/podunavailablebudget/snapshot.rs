@@ -19,6 +19,8 @@ pub struct Snapshot<'a> {
     pub uncovered: &'a [Arc<PodView>],
     /// How many there should be.
     pub expected: Expected,
+    /// How many more it covers that nobody wants.
+    pub unwanted: usize,
     /// Are the pods at least as new as the budget?
     pub as_new_as_budget: bool,
     /// Pods that an earlier plan asked to read, by name.

@@ -78,7 +78,10 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         .then(|| Retention::of(&spec.claim_retention));
     let reference = retention::owner_of(owner.api_version, owner.kind, owner.name, owner.uid);
     let owners = retention.map_or_else(Vec::new, |retention| retention.owners(&reference));
-    let charges = Charges::new(snapshot.budgets, now).of_workload(owner.workload(), limits.replicas);
+    let is_top = set.metadata.controller().is_none();
+    let charges = Charges::new(snapshot.budgets, now)
+        .of_workload(owner.workload(), limits.replicas)
+        .unwanted(is_top && limits.replicas == 0);
     let names = [&*found.update.name, &*found.current.name].map(str::to_owned);
     let exists = members
         .all()

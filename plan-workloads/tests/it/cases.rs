@@ -46,6 +46,9 @@ struct Case {
     /// PodUnavailableBudgets; a pod names its own with `budget=`.
     #[serde(default)]
     budgets: Vec<String>,
+    /// Is the set a subset of a UnitedDeployment?
+    #[serde(default)]
+    is_subset: bool,
     /// Gate `PodUnavailableBudgetUpdateGate`.
     #[serde(default)]
     budgets_limit_updates: bool,
@@ -201,6 +204,13 @@ fn world(case: &Case, names: &Letters) -> World {
         world
             .claims
             .insert(claim["metadata"]["name"].as_str().unwrap().to_owned(), claim);
+    }
+    if case.is_subset {
+        let above = json!({
+            "apiVersion": "apps.kruise.io/v1beta1", "kind": "UnitedDeployment", "name": "all", "uid": "u",
+            "controller": true,
+        });
+        world.set["metadata"]["ownerReferences"] = json!([above]);
     }
     world.gates.updates = case.budgets_limit_updates;
     for line in &case.budgets {

@@ -83,7 +83,7 @@ fn always_refuses_and_says_who_asked_for_what() {
             namespace: String::new(),
             name: "shop".to_owned(),
             user: "jane".to_owned(),
-            pod: None,
+            budget: None,
         };
         assert_eq!(refused, expected);
     }

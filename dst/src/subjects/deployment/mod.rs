@@ -202,8 +202,9 @@ async fn edit(cluster: &Arc<Cluster>, edit: &Edit) -> bool {
 fn rolled_out(deployment: &Value, mirror: &Mirror) -> Result<(), String> {
     let wanted = deployment["spec"]["replicas"].as_u64().unwrap_or(0) as usize;
     let pods = mirror.of(PODS);
-    // A pod that was relabelled has no owner any more.
-    let is_ours = |pod: &&Arc<Object>| !pod.owner().is_empty() && pod.is_active();
+    // A pod that was relabelled has no owner any more. Others may be beside it.
+    let is_ours =
+        |pod: &&Arc<Object>| pod.label("app") == "web" && !pod.owner().is_empty() && pod.is_active();
     let pods: Vec<_> = pods.now().filter(is_ours).collect();
     if pods.len() != wanted {
         return Err(format!("{} pods of the deployment, not {wanted}", pods.len()));

@@ -33,8 +33,25 @@ pub enum Edit {
     Image(u8, u32),
     /// So many hundredths of a processor for the pod at this place.
     Resize(u8, u32),
+    /// Creates the guest at this place, with so many replicas and this image; means nothing if it is there.
+    Invite(u8, u32, u32),
+    /// Scales the guest at this place.
+    ScaleGuest(u8, u32),
+    /// Deletes the guest at this place.
+    Dismiss(u8, Propagation),
     /// A limit and operations under which everything ends.
     Open,
+}
+
+/// What becomes of the pods of a Deployment that is deleted, by its `propagationPolicy`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Propagation {
+    /// They go after it.
+    Background,
+    /// They go before it.
+    Foreground,
+    /// They stay.
+    Orphan,
 }
 
 impl Edit {

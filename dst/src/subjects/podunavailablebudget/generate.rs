@@ -1,8 +1,8 @@
 //! Scenarios with a budget: those of a CloneSet, a StatefulSet, or a Deployment, and more that makes pods unavailable.
 
 use super::{
-    edit::Edit,
-    start::{BUDGETS, Limit, NAME, Start, Workload},
+    edit::{Edit, Propagation},
+    start::{BUDGETS, GUESTS, Limit, NAME, Start, Workload},
 };
 use crate::{
     engine::{
@@ -27,6 +27,10 @@ const SCENARIO: Purpose = Purpose(300);
 const BELOW: Purpose = Purpose(301);
 /// Deletions of pods that have a name from before.
 const SUCCESSORS: Purpose = Purpose(302);
+/// Deployments that come and go beside a Deployment.
+const VISITS: Purpose = Purpose(303);
+/// Of the scenarios with a Deployment, this share has guests.
+const WITH_GUESTS: u8 = 60;
 /// Of the seeds that are of no later subject, this share has a budget.
 const SHARE: u8 = 40;
 /// Most replicas of the workloads.
@@ -44,8 +48,15 @@ pub fn generate(seed: u64) -> Option<Scenario> {
         45..75 => Workload::StatefulSet,
         _ => Workload::Deployment,
     };
-    let start = start(random, workload);
+    let mut visits = Random::new(seed, VISITS);
+    let start = Start {
+        guests: workload == Workload::Deployment && visits.percent(WITH_GUESTS),
+        ..start(random, workload)
+    };
     let mut scenario = below(seed, workload);
+    if start.guests {
+        add_visits(&mut scenario, &mut visits);
+    }
     add(&mut scenario, random, &start);
     Some(scenario)
 }
@@ -89,6 +100,7 @@ fn start(random: &mut Random, workload: Workload) -> Start {
         operations: operations(random),
         updates: random.percent(70),
         at_first: random.percent(75),
+        guests: false,
     }
 }
 
@@ -146,6 +158,39 @@ fn add_successors(scenario: &mut Scenario, random: &mut Random) {
         let at = random.between(10_000, 80_000);
         let what = action(&Edit::Twice(pod));
         scenario.steps.push(Step { at, what });
+    }
+}
+
+/// Guests come and go: each is created, scaled to zero and back, deleted in one of three ways, and created again soon.
+fn add_visits(scenario: &mut Scenario, random: &mut Random) {
+    let mut add = |at, edit: &Edit| {
+        let what = action(edit);
+        scenario.steps.push(Step { at, what });
+    };
+    for place in 0..GUESTS.len() as u8 {
+        let mut at = random.between(1_000, 5_000);
+        add(at, &Edit::Invite(place, random.between(1, 4) as u32, 1));
+        // With another image the ReplicaSet has another name, which the one before may still have.
+        for image in 2..random.between(5, 7) as u32 {
+            at += random.between(8_000, 25_000);
+            let soon = at + random.between(100, 12_000);
+            if random.percent(40) {
+                add(at, &Edit::ScaleGuest(place, 0));
+                if random.percent(70) {
+                    add(soon, &Edit::ScaleGuest(place, random.between(1, 4) as u32));
+                }
+                continue;
+            }
+            let propagation = match random.between(0, 2) {
+                0 => Propagation::Background,
+                1 => Propagation::Foreground,
+                _ => Propagation::Orphan,
+            };
+            add(at, &Edit::Dismiss(place, propagation));
+            if random.percent(70) {
+                add(soon, &Edit::Invite(place, random.between(1, 4) as u32, image));
+            }
+        }
     }
 }
 

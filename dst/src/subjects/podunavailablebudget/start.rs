@@ -43,6 +43,30 @@ pub struct Start {
     pub updates: bool,
     /// Is it created before the workload? Otherwise a step creates it.
     pub at_first: bool,
+    /// Are there guests: Deployments beside the workload that come and go? The budget selects the pods of all or,
+    /// with `target`, names the first guest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub guests: bool,
+}
+
+/// Names of guests.
+pub const GUESTS: [&str; 2] = ["guest-a", "guest-b"];
+
+/// A guest.
+pub fn guest(name: &str, replicas: u32, image: u32) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"guest": name}},
+            "template": {
+                "metadata": {"labels": {"guest": name, NAME: "on"}},
+                "spec": {"terminationGracePeriodSeconds": 3, "containers": [
+                    {"name": "main", "image": format!("web:{image}")}]},
+            },
+        },
+    })
 }
 
 /// The workload below a budget.
@@ -91,7 +115,10 @@ pub fn manifest(start: &Start, name: &str) -> Value {
     let (api_version, kind) = start.workload.kind();
     let mut spec = start.limit.spec();
     if start.target {
-        spec["targetRef"] = json!({"apiVersion": api_version, "kind": kind, "name": "web"});
+        let name = if start.guests { GUESTS[0] } else { "web" };
+        spec["targetRef"] = json!({"apiVersion": api_version, "kind": kind, "name": name});
+    } else if start.guests {
+        spec["selector"] = json!({"matchLabels": {NAME: "on"}});
     } else {
         spec["selector"] = json!({"matchLabels": {"app": "web"}});
     }

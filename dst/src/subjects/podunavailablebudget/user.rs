@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep};
 use super::{
     edit::Edit,
     oracles::truth,
-    start::{BUDGETS, Limit, Start, manifest},
+    start::{BUDGETS, GUESTS, Limit, Start, guest, manifest},
 };
 use crate::engine::{
     boot,
@@ -34,6 +34,7 @@ use crate::engine::{
 use crate::subjects::registration;
 
 const PATH: &str = "/apis/policy.kruise.io/v1beta1/namespaces/default/podunavailablebudgets";
+const DEPLOYMENTS_PATH: &str = "/apis/apps/v1/namespaces/default/deployments";
 const PODS_PATH: &str = "/api/v1/namespaces/default/pods";
 /// How soon an eviction that is refused is tried again: as `kubectl drain` does.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -178,6 +179,23 @@ impl BudgetUser {
                 tokio::spawn(twice(cluster.clone(), pod));
                 true
             }
+            Edit::Invite(place, replicas, image) => {
+                let guest = guest(guest_at(*place), *replicas, *image);
+                insist(
+                    cluster,
+                    Request::new(Method::Post, DEPLOYMENTS_PATH, Some(&guest)),
+                )
+                .await
+            }
+            Edit::ScaleGuest(place, replicas) => {
+                let path = format!("{DEPLOYMENTS_PATH}/{}", guest_at(*place));
+                user::patch(cluster, &path, &json!({"spec": {"replicas": replicas}})).await
+            }
+            Edit::Dismiss(place, propagation) => {
+                let path = format!("{DEPLOYMENTS_PATH}/{}", guest_at(*place));
+                let options = json!({"propagationPolicy": propagation});
+                insist(cluster, Request::new(Method::Delete, &path, Some(&options))).await
+            }
             Edit::Unlabel => {
                 unlabel(cluster).await;
                 true
@@ -199,6 +217,11 @@ impl BudgetUser {
             }
         }
     }
+}
+
+/// Name of the guest at a place.
+fn guest_at(place: u8) -> &'static str {
+    GUESTS[usize::from(place) % GUESTS.len()]
 }
 
 /// Sends a request until the server can answer it; the code of the answer.

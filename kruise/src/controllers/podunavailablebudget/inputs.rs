@@ -7,7 +7,7 @@ use kruise_api::{meta::LabelSelector, podunavailablebudget::PodUnavailableBudget
 use kruise_plan_kit::{
     Explain, Memory, Need, Plan, ResourceId,
     ledger::{Live, budget_of, covering},
-    workloads::{PodsOf, Source, Workload, of_selector, of_target},
+    workloads::{PodsOf, Source, Workload, of_selector, of_wanted_target},
 };
 use kruise_plan_workloads::podunavailablebudget::{Snapshot, plan};
 use kruise_views::PodView;
@@ -63,7 +63,7 @@ impl<'a> Inputs<'a> {
                 .and_then(|object| serde_json::from_value(object.clone()).ok());
             self.live.insert(name.clone(), pod.map(Arc::new));
         }
-        self.may_read = memory.read.is_empty();
+        self.may_read = self.live.is_empty();
         self
     }
 
@@ -81,6 +81,11 @@ impl<'a> Inputs<'a> {
         self.pods.missing.first()
     }
 
+    /// Workloads that only a cache says nobody wants the pods of. Until they are read nothing is to be planned.
+    pub fn doubted(&self) -> impl Iterator<Item = &Workload> {
+        self.pods.doubted.iter()
+    }
+
     /// The pods that the budget covers.
     pub fn pods(&self) -> &[Arc<PodView>] {
         &self.pods.pods
@@ -93,6 +98,7 @@ impl<'a> Inputs<'a> {
             pods: &self.pods.pods,
             uncovered: &self.uncovered,
             expected: self.pods.expected,
+            unwanted: self.pods.unwanted,
             as_new_as_budget: self.as_new_as_budget,
             live: &self.live,
             may_read: self.may_read,
@@ -125,7 +131,7 @@ impl<'a> Inputs<'a> {
 /// The pods that a budget covers, of all pods of its namespace.
 fn pods_of(budget: &PodUnavailableBudget, pods: &[Arc<PodView>], known: Source<'_>) -> PodsOf {
     match (target_of(budget), &budget.spec.selector) {
-        (Some(target), _) => of_target(&target, pods, known),
+        (Some(target), _) => of_wanted_target(&target, pods, known),
         (None, selector) => {
             let none = LabelSelector::default();
             of_selector(selector.as_ref().unwrap_or(&none), pods, known)

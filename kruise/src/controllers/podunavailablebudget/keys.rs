@@ -5,7 +5,7 @@ use std::{cell::Cell, sync::Arc};
 use kruise_api::podunavailablebudget::PodUnavailableBudget;
 use kruise_plan_kit::{
     ledger::{budget_of, covers},
-    workloads::{Aspect, Chain, Known, Source, Workload, chain, is_in_scale},
+    workloads::{Aspect, Chain, Known, Ownership, Source, Workload, chain, is_in_scale, wanted},
 };
 use kruise_views::{OwnerView, PodView, WorkloadView};
 use kube_cache::{Delta, ObjectKey, SharedInformer};
@@ -162,7 +162,8 @@ pub(super) fn target_of(budget: &PodUnavailableBudget) -> Option<Workload> {
     Some(Workload::new(target.group(), &target.kind, &target.name))
 }
 
-/// The budgets whose target is the workload or one of its owners, and those that select one of its pods.
+/// The budgets whose target is the workload or is below or above it, and those that select one of its pods. A
+/// workload that is gone has pods, too: those whose count depended on it.
 pub(super) fn of_workload(
     workload: &Workload,
     budgets: &All,
@@ -170,17 +171,30 @@ pub(super) fn of_workload(
     known: Source<'_>,
 ) -> Vec<ObjectKey> {
     let above = chain(&OwnerView::from(workload), known);
+    let depends = |pod: &Ownership| {
+        let found = Cell::new(false);
+        let noted = |one: &Workload, aspect: Aspect| {
+            found.set(found.get() || one == workload);
+            // What a cache says leads to what the count will ask for.
+            known(one, aspect.min(Aspect::Scale))
+        };
+        let _ = wanted(pod, &noted);
+        found.get()
+    };
     let is_concerned = |budget: &&Arc<Parsed<PodUnavailableBudget>>| {
         let Ok(budget) = &budget.object else {
             return false;
         };
         match (target_of(budget), &budget.spec.selector) {
             (Some(target), _) => {
-                target == *workload || above.workloads.contains(&target) || above.missing.is_some()
+                target == *workload
+                    || above.workloads.contains(&target)
+                    || above.missing.is_some()
+                    || depends(&Ownership::of_workload(&target))
             }
             (None, Some(selector)) => pods.iter().any(|pod| {
                 let is_selected = !selector.is_empty() && selector.matches_by(|key| pod.labels.get(key));
-                is_selected && owners(pod, readable(budgets), known).workloads.contains(workload)
+                is_selected && Ownership::of(pod).is_some_and(|pod| depends(&pod))
             }),
             (None, None) => false,
         }
@@ -197,7 +211,7 @@ pub(super) fn changed<T>(
 ) -> Option<(Box<str>, Workload)> {
     let seen = |object: &Arc<T>| {
         let view = view(object);
-        (view.uid, view.deleting, view.replicas, view.controller)
+        (view.is_ending(), view.uid, view.replicas, view.controller)
     };
     if delta.old.as_ref().map(seen) == delta.new.as_ref().map(seen) {
         return None;

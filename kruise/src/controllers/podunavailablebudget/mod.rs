@@ -5,6 +5,7 @@
 
 mod inputs;
 mod keys;
+mod reads;
 #[cfg(test)]
 mod tests;
 
@@ -16,7 +17,10 @@ use kruise_api::{
     names::APPS_GROUP,
     podunavailablebudget::{KIND, PodUnavailableBudget},
 };
-use kruise_plan_kit::{Explain, Memory, Plan, ResourceId, Why};
+use kruise_plan_kit::{
+    Explain, Memory, Need, Plan, ResourceId, Why,
+    workloads::{Aspect, Workload},
+};
 use kruise_runtime::{
     Served,
     events::ObjectRef,
@@ -38,6 +42,7 @@ use crate::{
 };
 
 pub use inputs::Inputs;
+use reads::Reads;
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<Budgets>("podunavailablebudget-controller", 3)
@@ -177,8 +182,23 @@ impl Budgets {
             (snapshot.list(namespace), snapshot.observed())
         };
         let budgets = self.of_namespace(namespace);
-        let known = self.workloads.source(namespace);
+        let (cached, reads) = (self.workloads.source(namespace), Reads::of(memory));
+        let known = |workload: &Workload, aspect: Aspect| {
+            let read = reads.known(workload);
+            read.unwrap_or_else(|| cached(workload, aspect))
+        };
         let inputs = Inputs::new(budget, &pods, &budgets, &known);
+        let needs = inputs
+            .doubted()
+            .filter_map(|one| self.workloads.need(namespace, one));
+        let needs: Vec<Need> = needs.collect();
+        if !needs.is_empty() {
+            return Plan {
+                needs,
+                requeue: Some(AGAIN),
+                ..Plan::default()
+            };
+        }
         if let Some(missing) = inputs.missing() {
             return Plan {
                 why: vec![Why::of_set(format!(
@@ -194,9 +214,13 @@ impl Budgets {
         let is_new = observed
             .zip(counted)
             .is_some_and(|(observed, counted)| observed >= counted);
-        inputs
+        let mut plan = inputs
             .with_reads(memory)
             .as_new_as_budget(is_new)
-            .plan(Explain::No, now)
+            .plan(Explain::No, now);
+        if reads.have_failed() {
+            plan.requeue = plan.requeue.into_iter().chain([AGAIN]).min();
+        }
+        plan
     }
 }

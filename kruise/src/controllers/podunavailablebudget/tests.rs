@@ -256,8 +256,17 @@ fn now() -> Timestamp {
     "2026-01-02T03:04:05Z".parse().unwrap()
 }
 
+/// That a workload is read.
+fn need(resource: ResourceId, name: &str) -> Need {
+    Need::Content(resource, "shop".into(), name.into())
+}
+
 fn planned(this: &Budgets, name: &str) -> Plan {
-    let outcome = this.reconcile(&ObjectKey::new("shop", name), &Memory::default(), now());
+    planned_with(this, name, &Memory::default())
+}
+
+fn planned_with(this: &Budgets, name: &str, memory: &Memory) -> Plan {
+    let outcome = this.reconcile(&ObjectKey::new("shop", name), memory, now());
     let Outcome::Plan(plan) = outcome else {
         panic!("a plan")
     };
@@ -266,7 +275,11 @@ fn planned(this: &Budgets, name: &str) -> Plan {
 
 /// Desired, current and total of the status, and the names of pods that are linked.
 fn counted(this: &Budgets, name: &str) -> ([i64; 3], Vec<String>) {
-    let plan = planned(this, name);
+    counted_with(this, name, &Memory::default())
+}
+
+fn counted_with(this: &Budgets, name: &str, memory: &Memory) -> ([i64; 3], Vec<String>) {
+    let plan = planned_with(this, name, memory);
     let links = written(&plan, Intent::LinkBudget);
     let status = &plan.status.expect("a status").patch["status"];
     let number = |member: &str| status[member].as_i64().unwrap();
@@ -309,21 +322,20 @@ async fn a_selector_expects_the_replicas_of_all_its_workloads_and_one_that_is_sc
     ];
     let this = budgets(&[of_labels("all")], &pods);
     assert_eq!(counted(&this, "all"), ([4, 3, 5], Vec::new()));
-    let mut caches = Caches::default();
-    let this = Budgets {
-        workloads: Workloads::new(
-            &mut caches,
-            &this.served,
-            true,
-            &games().client(),
-            "kruise-system",
-        ),
-        ..this
+    let db = workload("db", "", 0);
+    let this = elsewhere(
+        this,
+        &[workload("web", "", 3)],
+        &[workload("web-5f", DEPLOYMENT, 3)],
+        std::slice::from_ref(&db),
+    );
+    let need = need(ResourceId::APPS_STATEFULSETS, "db");
+    assert_eq!(planned(&this, "all").needs, std::slice::from_ref(&need));
+    let memory = Memory {
+        read: [(need, Some(db))].into(),
+        ..Memory::default()
     };
-    fill(&mut caches, &DEPLOYMENTS, &[workload("web", "", 3)]);
-    fill(&mut caches, &REPLICA_SETS, &[workload("web-5f", DEPLOYMENT, 3)]);
-    fill(&mut caches, &APPS_STATEFULSETS, &[workload("db", "", 0)]);
-    assert_eq!(counted(&this, "all"), ([2, 3, 3], Vec::new()));
+    assert_eq!(counted_with(&this, "all", &memory), ([2, 2, 3], Vec::new()));
 }
 
 #[tokio::test]
@@ -382,8 +394,19 @@ async fn a_pod_that_no_budget_covers_any_more_names_none_unless_that_is_not_cert
         unlabelled(pod("relabelled", REPLICA_SET, "labels")),
     ];
     let unlinked = |budgets_there: &[Value], name: &str| {
+        let read = [
+            (need(ResourceId::REPLICA_SETS, "web-77"), None),
+            (
+                need(ResourceId::APPS_STATEFULSETS, "db"),
+                Some(workload("db", "", 2)),
+            ),
+        ];
+        let memory = Memory {
+            read: read.into(),
+            ..Memory::default()
+        };
         written(
-            &planned(&budgets(budgets_there, &pods), name),
+            &planned_with(&budgets(budgets_there, &pods), name, &memory),
             Intent::UnlinkBudget,
         )
     };
@@ -518,4 +541,115 @@ async fn owners_of_a_pod_come_from_the_caches_if_they_have_all() {
     let newer = Workload::new("apps", "ReplicaSet", "web-77");
     assert_eq!(this.workloads.cached_owners("shop", &newer), None);
     assert_eq!(this.workloads.source("shop")(&newer, Aspect::Owner), Known::Gone);
+}
+
+/// The workloads of another cluster: a Deployment `web`, its ReplicaSet, a StatefulSet `db`; those that are there.
+fn elsewhere(this: Budgets, deployments: &[Value], sets: &[Value], stateful: &[Value]) -> Budgets {
+    let mut caches = Caches::default();
+    let workloads = Workloads::new(
+        &mut caches,
+        &this.served,
+        true,
+        &games().client(),
+        "kruise-system",
+    );
+    fill(&mut caches, &DEPLOYMENTS, deployments);
+    fill(&mut caches, &REPLICA_SETS, sets);
+    fill(&mut caches, &APPS_STATEFULSETS, stateful);
+    Budgets { workloads, ..this }
+}
+
+/// A pod of the Deployment `web`, with the label of its ReplicaSet.
+fn of_web(name: &str, budget: &str) -> Value {
+    let mut pod = pod(name, REPLICA_SET, budget);
+    pod["metadata"]["labels"]["pod-template-hash"] = json!("5f");
+    pod["metadata"]["creationTimestamp"] = json!("2026-01-01T00:00:05Z");
+    pod
+}
+
+#[tokio::test]
+async fn a_workload_that_goes_enqueues_the_budgets_of_the_pods_that_it_leaves() {
+    let there = budgets(
+        &[
+            of_labels("labels"),
+            of_target("web", DEPLOYMENT),
+            of_target("set", REPLICA_SET),
+        ],
+        &[of_web("web-a", "labels")],
+    );
+    let (web, set) = (workload("web", "", 3), workload("web-5f", DEPLOYMENT, 3));
+    let gone = |this: &Budgets, kind: &str, object: &Value| {
+        let delta = delta(Some(object), None);
+        names(this.of_workload(("apps", kind), &delta, WorkloadView::clone))
+    };
+    // The Deployment goes first, as in a deletion in the background.
+    let this = elsewhere(there, &[], std::slice::from_ref(&set), &[]);
+    assert_eq!(gone(&this, "Deployment", &web), ["labels", "set", "web"]);
+    assert_eq!(gone(&this, "ReplicaSet", &set), ["labels", "set"]);
+    // Or its ReplicaSet, as in the foreground; and one cache may be behind the other.
+    let this = elsewhere(this, &[], &[], &[]);
+    assert_eq!(gone(&this, "Deployment", &web), ["labels", "web"]);
+    assert_eq!(gone(&this, "ReplicaSet", &set), ["labels", "set"]);
+    assert!(gone(&this, "Deployment", &workload("other", "", 1)).is_empty());
+}
+
+#[tokio::test]
+async fn a_workload_that_a_cache_lacks_is_read_before_its_pods_are_left_out() {
+    let pods = [
+        of_web("web-a", "labels"),
+        of_web("web-b", "labels"),
+        pod("db-0", "apps/v1/StatefulSet/db", "labels"),
+    ];
+    let there = budgets(&[of_labels("labels"), of_target("web", DEPLOYMENT)], &pods);
+    let this = elsewhere(there, &[], &[], &[workload("db", "", 1)]);
+    let set = || need(ResourceId::REPLICA_SETS, "web-5f");
+    let deployment = || need(ResourceId::DEPLOYMENTS, "web");
+    let plan_with = |budget: &str, read: &[(Need, Option<Value>)], unread: &[Need]| {
+        let memory = Memory {
+            read: read.iter().cloned().collect(),
+            unread: unread
+                .iter()
+                .map(|need| (need.clone(), "403".to_owned()))
+                .collect(),
+            ..Memory::default()
+        };
+        planned_with(&this, budget, &memory)
+    };
+    let numbers = |plan: &Plan| {
+        let status = &plan.status.as_ref().expect("a status").patch["status"];
+        ["desiredAvailable", "currentAvailable", "totalReplicas"]
+            .map(|member| status[member].as_i64().unwrap())
+    };
+    let first = plan_with("labels", &[], &[]);
+    assert_eq!(first.needs, [set()], "nothing is written before it is read");
+    assert!(first.status.is_none() && first.writes.is_empty());
+    let second = plan_with("labels", &[(set(), None)], &[]);
+    assert_eq!(second.needs, [deployment()], "a ReplicaSet never decides");
+    // Both are gone: the pods of the StatefulSet are left.
+    assert_eq!(
+        numbers(&plan_with("labels", &[(set(), None), (deployment(), None)], &[])),
+        [0, 1, 1]
+    );
+    // They are newer than the caches.
+    let web = workload("web", "", 3);
+    let newer = [
+        (set(), Some(workload("web-5f", DEPLOYMENT, 3))),
+        (deployment(), Some(web.clone())),
+    ];
+    assert_eq!(numbers(&plan_with("labels", &newer, &[])), [3, 3, 4]);
+    // What cannot be read keeps its pods, and is read again.
+    let unread = plan_with("labels", &[(set(), None)], &[deployment()]);
+    assert_eq!((numbers(&unread), unread.requeue), ([2, 3, 3], Some(AGAIN)));
+    // So it is with a target.
+    assert_eq!(plan_with("web", &[], &[]).needs, [deployment()]);
+    assert_eq!(
+        numbers(&plan_with("web", &[(deployment(), None)], &[])),
+        [0, 0, 0]
+    );
+    let newer = plan_with("web", &[(deployment(), Some(web))], &[]);
+    assert_eq!(
+        numbers(&newer)[2],
+        3,
+        "a budget is not off while its target is not in the cache yet"
+    );
 }

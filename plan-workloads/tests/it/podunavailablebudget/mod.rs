@@ -80,6 +80,7 @@ impl Case<'_> {
             pods: &pods(self.pods),
             uncovered: &pods(self.uncovered),
             expected: self.expected,
+            unwanted: 0,
             as_new_as_budget: true,
             live: &self.live,
             may_read: self.may_read,

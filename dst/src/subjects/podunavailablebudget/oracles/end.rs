@@ -1,17 +1,22 @@
 //! The state that a budget and its pods must reach after the last edit and the last fault.
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use super::{
     follow::{covers, replicas},
-    truth,
+    truth, wanted,
 };
-use crate::engine::oracles::{Mirror, PODS};
+use crate::engine::oracles::{Mirror, Object, PODS};
 use crate::subjects::{
-    podunavailablebudget::start::{BUDGETS, Start},
+    podunavailablebudget::start::{BUDGETS, DEPLOYMENTS, GUESTS, Start},
     settled::expect,
 };
 
 /// The first difference.
 pub fn unfinished(mirror: &Mirror, start: &Start) -> Result<(), String> {
+    if start.guests {
+        rolled_out(mirror)?;
+    }
     let Some(budget) = mirror.of(BUDGETS).now().find(|budget| !budget.is_going()) else {
         return Ok(());
     };
@@ -38,7 +43,19 @@ pub fn unfinished(mirror: &Mirror, start: &Start) -> Result<(), String> {
         &budget.value()["status"]["observedGeneration"],
         generation,
     )?;
-    let total = replicas(mirror, start.workload);
+    let total = match (start.guests, start.target) {
+        (false, _) => replicas(mirror, start.workload),
+        (true, true) => {
+            let mut all = mirror.of(DEPLOYMENTS).now();
+            let target = all.find(|one| *one.name == *GUESTS[0] && !one.is_going());
+            target.map_or(0, |target| wanted::replicas(target))
+        }
+        (true, false) => {
+            let tops = pods.iter().filter_map(|pod| wanted::top(pod, mirror)?.last());
+            let tops: BTreeMap<_, _> = tops.map(|top| (&top.uid, wanted::replicas(top))).collect();
+            tops.values().sum()
+        }
+    };
     expect(name("totalReplicas"), number("totalReplicas"), total)?;
     let desired = truth::desired(budget, total);
     expect(name("desiredAvailable"), number("desiredAvailable"), desired)?;
@@ -46,4 +63,26 @@ pub fn unfinished(mirror: &Mirror, start: &Start) -> Result<(), String> {
     expect(name("currentAvailable"), number("currentAvailable"), current)?;
     let allowed = (current - desired).max(0);
     expect(name("unavailableAllowed"), number("unavailableAllowed"), allowed)
+}
+
+/// Guests have the pods that they want, and nobody else has any.
+fn rolled_out(mirror: &Mirror) -> Result<(), String> {
+    let pods: Vec<_> = mirror.of(PODS).now().filter(|pod| pod.is_active()).collect();
+    if let Some(unwanted) = pods.iter().find(|pod| wanted::is_unwanted(pod, mirror)) {
+        return Err(format!("pod {} runs, and nobody wants it", unwanted.name));
+    }
+    let all = mirror.of(DEPLOYMENTS).now();
+    let mut guests = all.filter(|one| GUESTS.contains(&&*one.name));
+    guests.try_for_each(|guest| {
+        let is_its = |pod: &&&Arc<Object>| {
+            let top = wanted::top(pod, mirror).and_then(|top| top.last());
+            top.is_some_and(|top| top.uid == guest.uid) && truth::is_available(pod)
+        };
+        let its = pods.iter().filter(is_its).count() as i64;
+        expect(
+            format_args!("pods of {}", guest.name),
+            its,
+            wanted::replicas(guest),
+        )
+    })
 }

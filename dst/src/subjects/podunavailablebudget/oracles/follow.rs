@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{
     charges,
     truth::{self, Route},
+    wanted,
 };
 use crate::engine::oracles::{Log, Mirror, Object, PODS, Resource, Violation};
 use crate::subjects::{
@@ -182,7 +183,7 @@ impl Disruption<'_> {
     /// The budget that nobody may believe not to protect the pod from this, as it is at that moment.
     fn budget(&self, mirror: &Mirror) -> Option<Arc<Object>> {
         let route = self.route.filter(|route| self.updates || !route.needs_gate())?;
-        if truth::is_exempt(self.before) {
+        if truth::is_exempt(self.before) || wanted::may_seem_unwanted(self.before, mirror, self.at) {
             return None;
         }
         // Webhooks see a pod as it is; a manager that takes it out of service may have seen it unavailable.
@@ -236,7 +237,7 @@ fn now(versions: &[Arc<Object>], version: u64) -> Option<&Arc<Object>> {
 }
 
 /// Versions of an object that were the newest at some time not longer ago than anybody may lag behind.
-fn recent(versions: &[Arc<Object>], at: Timestamp) -> impl Iterator<Item = &Arc<Object>> {
+pub fn recent(versions: &[Arc<Object>], at: Timestamp) -> impl Iterator<Item = &Arc<Object>> {
     let from = at.checked_sub(LAG).unwrap_or(at);
     let first = versions.partition_point(|one| one.at <= from).saturating_sub(1);
     let until = versions.partition_point(|one| one.at <= at);
@@ -278,7 +279,9 @@ pub fn covers(budget: &Object, pod: &Object, mirror: &Mirror) -> bool {
         .and_then(|versions| versions.last())
         .map_or(pod.owner(), |above| above.owner());
     // An owner of before may have had the same name.
-    mirror.of(of).objects.contains_key(owner)
+    let owner = mirror.of(of).objects.get(owner);
+    let name = &budget.value()["spec"]["targetRef"]["name"];
+    owner.is_some_and(|versions| versions.iter().any(|one| *name == *one.name))
 }
 
 /// Replicas of the workload.

@@ -7,6 +7,7 @@ mod charges;
 mod end;
 mod follow;
 pub mod truth;
+mod wanted;
 
 use std::sync::{
     Arc,
@@ -17,6 +18,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use follow::Follow;
+use wanted::Unwanted;
 
 use super::start::{BUDGETS, Start};
 use crate::engine::oracles::{Counters, Mirror, Oracles, Violation, Write};
@@ -30,6 +32,7 @@ pub struct BudgetOracles {
     /// Drains that are under way.
     drains: Arc<AtomicU32>,
     follow: Follow,
+    unwanted: Unwanted,
 }
 
 impl BudgetOracles {
@@ -37,6 +40,7 @@ impl BudgetOracles {
     pub fn new(start: Start, drains: Arc<AtomicU32>) -> Self {
         Self {
             follow: Follow::new(start.updates),
+            unwanted: Unwanted::default(),
             start,
             drains,
         }
@@ -57,7 +61,8 @@ impl Oracles for BudgetOracles {
     }
 
     fn judge_newborn(&mut self, mirror: &Mirror) -> Option<Violation> {
-        self.follow.judge(mirror)
+        let followed = self.follow.judge(mirror);
+        followed.or_else(|| self.unwanted.judge(mirror))
     }
 
     fn unfinished(&self, mirror: &Mirror, _: Timestamp, _: &Value) -> Result<(), String> {

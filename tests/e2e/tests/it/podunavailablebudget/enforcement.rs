@@ -102,11 +102,12 @@ fn evictions_beyond_the_budget_are_to_be_tried_again_and_deletions_are_forbidden
         "",
         "updates are limited with their gate only"
     );
-    wait::until_true("an event is on the pod", LIMIT, || {
+    wait::until_true("an event is on the budget", LIMIT, || {
         let events = kubectl.list("events", "")?;
         Ok(events.iter().any(|event| {
             event["reason"] == "PubPreventPodDeletion"
-                && event["involvedObject"]["name"] == "web-1"
+                && event["involvedObject"]["kind"] == "PodUnavailableBudget"
+                && event["involvedObject"]["name"] == "web"
                 && event["source"]["component"] == "pub-controller"
         }))
     })

@@ -3,6 +3,7 @@
 mod enforcement;
 mod load;
 mod targets;
+mod unwanted;
 
 use std::time::Duration;
 

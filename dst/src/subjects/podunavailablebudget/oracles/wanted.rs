@@ -1,0 +1,77 @@
+//! Who wants a pod, as the documentation of budgets explains it.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::follow::recent;
+use crate::engine::oracles::{Mirror, Object, PODS, Violation};
+use crate::subjects::podunavailablebudget::start::{BUDGETS, DEPLOYMENTS, REPLICASETS};
+
+/// How long a pod may run that nobody wants: managers may be away, and whoever deletes tries again later and later.
+const LET_GO: SignedDuration = SignedDuration::from_mins(5);
+
+/// Every version of the Deployment of a pod, or of its ReplicaSet if that has none; `None` for pods of others.
+pub fn top<'m>(pod: &Object, mirror: &'m Mirror) -> Option<&'m Vec<Arc<Object>>> {
+    let set = mirror.of(REPLICASETS).objects.get(pod.owner())?;
+    let owner = set.last().map(|set| set.owner()).unwrap_or_default();
+    mirror.of(DEPLOYMENTS).objects.get(owner).or(Some(set))
+}
+
+/// `spec.replicas` of a Deployment or a ReplicaSet.
+pub fn replicas(workload: &Object) -> i64 {
+    workload.value()["spec"]["replicas"].as_i64().unwrap_or(1)
+}
+
+/// Is a workload gone, being deleted with its pods, or without any?
+fn wants_none(workload: &Object) -> bool {
+    let finalizers = workload.value()["metadata"]["finalizers"].as_array();
+    let orphans = finalizers.is_some_and(|all| all.iter().any(|one| one == "orphan"));
+    workload.gone || (workload.is_going() && !orphans) || replicas(workload) == 0
+}
+
+/// Does nobody want a pod now?
+pub fn is_unwanted(pod: &Object, mirror: &Mirror) -> bool {
+    let newest = top(pod, mirror).and_then(|versions| versions.last());
+    newest.is_some_and(|workload| wants_none(workload))
+}
+
+/// Has anybody a reason to believe that nobody wants a pod, however late?
+pub fn may_seem_unwanted(pod: &Object, mirror: &Mirror, at: Timestamp) -> bool {
+    let versions = top(pod, mirror);
+    versions.is_some_and(|versions| recent(versions, at).any(|workload| wants_none(workload)))
+}
+
+/// Since when nobody wants the pods that run, by uid.
+#[derive(Default)]
+pub struct Unwanted(BTreeMap<Arc<str>, Timestamp>);
+
+impl Unwanted {
+    /// Is there one that has been kept for too long?
+    pub fn judge(&mut self, mirror: &Mirror) -> Option<Violation> {
+        let newest = [PODS, BUDGETS, REPLICASETS, DEPLOYMENTS]
+            .into_iter()
+            .filter_map(|of| {
+                let log = mirror.of(of);
+                let change = log.changes.last()?;
+                log.objects.get(&change.uid)?.last().map(|object| object.at)
+            });
+        let now = newest.max()?;
+        let pods = mirror.of(PODS).now();
+        let unwanted: Vec<_> = pods
+            .filter(|pod| pod.is_active() && is_unwanted(pod, mirror))
+            .collect();
+        self.0.retain(|uid, _| unwanted.iter().any(|pod| pod.uid == *uid));
+        for pod in &unwanted {
+            self.0.entry(pod.uid.clone()).or_insert(now);
+        }
+        let kept = unwanted.iter().find(|pod| {
+            let since = self.0.get(&pod.uid);
+            since.is_some_and(|since| now.duration_since(*since) > LET_GO)
+        })?;
+        Some(Violation {
+            oracle: "a pod nobody wants is let go",
+            what: format!("pod {} still runs: {}", kept.name, kept.value()["metadata"]),
+        })
+    }
+}
