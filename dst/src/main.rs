@@ -1,13 +1,13 @@
-//! `kruise-dst run|replay|liveness|enumerate|show|fingerprints|injected-bugs`.
+//! `kruise-dst run|replay|liveness|enumerate|alter|show|fingerprints|injected-bugs`.
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Context;
 use clap::{Parser, Subcommand, builder::PossibleValuesParser};
 use kruise_dst::{
     engine::{
         campaign, enumerate, liveness,
-        play::{Keep, play},
+        play::{self, Keep, play},
         scenario::Scenario,
         shrink,
     },
@@ -38,7 +38,7 @@ enum Command {
         /// Stop after this many scenarios.
         #[arg(long, default_value_t = u64::MAX)]
         scenarios: u64,
-        /// Pass over seeds of other subjects than this one.
+        /// Of this subject; otherwise of each in turn.
         #[arg(long, value_parser = names())]
         of: Option<String>,
         /// Stop after this many failures.
@@ -50,7 +50,7 @@ enum Command {
     },
     /// Play one scenario and print everything that happens.
     Replay {
-        /// A case file, or a seed.
+        /// A case file, or a seed: `cloneset/17`.
         case: String,
         /// Play the seed as `liveness` does, with so many percent of failed requests.
         #[arg(long)]
@@ -58,12 +58,12 @@ enum Command {
     },
     /// Print the fingerprint of each seed: a change that is to alter nothing keeps them all.
     Fingerprints {
-        /// The first seed.
+        /// The first seed of each subject.
         #[arg(long, default_value_t = 1)]
         from: u64,
-        /// The number of seeds.
+        /// The number of seeds of all together.
         #[arg(long, default_value_t = 200)]
-        count: u64,
+        count: usize,
     },
     /// Play scenarios without faults and with a constant rate of failed requests, and compare how long they take.
     Liveness {
@@ -72,7 +72,7 @@ enum Command {
         seed: u64,
         /// The number of seeds.
         #[arg(long, default_value_t = 100)]
-        scenarios: u64,
+        scenarios: usize,
         /// The number of threads.
         #[arg(long, default_value_t = 2)]
         threads: u64,
@@ -82,23 +82,35 @@ enum Command {
     },
     /// Play scenarios without faults, with a crash after each of their writes.
     Enumerate,
-    /// Find each of the injected bugs.
+    /// Find each of the injected bugs, and print where: the table of `tests/it/injected_bugs.rs`.
     #[cfg(feature = "injected-bugs")]
     InjectedBugs {
         /// Seeds for each, at most: less than a minute's scenarios.
         #[arg(long, default_value_t = 1000)]
         seeds: u64,
     },
+    /// Play scenarios whose requests are altered by their seed, and print which oracles fail.
+    Alter {
+        /// The first seed.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// The number of seeds of each subject.
+        #[arg(long, default_value_t = 10)]
+        seeds: u64,
+        /// Of this subject; otherwise of all.
+        #[arg(long, value_parser = names())]
+        of: Option<String>,
+    },
     /// Print the scenario of a seed.
     Show {
-        /// The seed.
-        seed: u64,
+        /// The seed: `cloneset/17`.
+        seed: String,
     },
 }
 
 /// Names of the subjects.
 fn names() -> PossibleValuesParser {
-    PossibleValuesParser::new(ALL.0.iter().map(|one| one.name()))
+    PossibleValuesParser::new(ALL.played())
 }
 
 fn main() -> ExitCode {
@@ -125,13 +137,12 @@ fn run(command: Command) -> anyhow::Result<bool> {
             once,
         } => {
             let limits = campaign::Limits {
-                of,
                 time: Duration::from_secs(seconds),
                 scenarios,
                 failures,
-                once,
+                twice: u64::from(!once),
             };
-            let tally = campaign::run(ALL, seed, threads, limits)?;
+            let tally = campaign::run(ALL, ALL.seeds(of.as_deref(), seed)?, threads, &limits)?;
             print!("{tally}");
             tally.failures.iter().try_for_each(keep)?;
             Ok(tally.failures.is_empty() && tally.silent().is_empty())
@@ -144,15 +155,17 @@ fn run(command: Command) -> anyhow::Result<bool> {
             threads,
             percent,
         } => {
-            let compared = liveness::run(ALL, seed, scenarios, threads, percent)?;
+            let seeds = ALL.seeds(None, seed)?.take(scenarios);
+            let compared = liveness::run(ALL, seeds, threads, percent)?;
             print!("{compared}");
             Ok(compared.violations.is_empty())
         }
         Command::Enumerate => enumerated(),
         #[cfg(feature = "injected-bugs")]
         Command::InjectedBugs { seeds } => injected_bugs(seeds),
+        Command::Alter { seed, seeds, of } => altered(of.as_deref(), seed, seeds),
         Command::Show { seed } => {
-            print!("{}", serde_saphyr::to_string(&ALL.generate(seed)?.1)?);
+            print!("{}", serde_saphyr::to_string(&ALL.scenario(ALL.seed(&seed)?)?)?);
             Ok(true)
         }
     }
@@ -163,21 +176,21 @@ fn keep(failure: &campaign::Failure) -> anyhow::Result<()> {
     let scenario = shrink::shrink(ALL, &failure.scenario, failure.violation.oracle)?;
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("cases");
     let name = failure.violation.oracle.replace(' ', "-");
-    let path = folder.join(format!("{name}-{}.yaml", failure.scenario.seed));
+    let path = folder.join(format!("{name}-{}.yaml", failure.seed.number));
     std::fs::write(&path, serde_saphyr::to_string(&scenario)?)
         .with_context(|| format!("cannot write {}", path.display()))?;
     println!(
-        "{} steps are left of seed {}: {}",
+        "{} steps are left of {}: {}",
         scenario.steps.len(),
-        failure.scenario.seed,
+        failure.seed,
         path.display()
     );
     Ok(())
 }
 
-fn fingerprints(from: u64, count: u64) -> anyhow::Result<bool> {
-    for seed in from..from.saturating_add(count) {
-        let played = play(ALL, &ALL.generate(seed)?.1, Keep::Hash)?;
+fn fingerprints(from: u64, count: usize) -> anyhow::Result<bool> {
+    for seed in ALL.seeds(None, from)?.take(count) {
+        let played = play(ALL, &ALL.scenario(seed)?, Keep::Hash)?;
         println!("{seed} {:x}", played.hash);
     }
     Ok(true)
@@ -192,13 +205,9 @@ fn enumerated() -> anyhow::Result<bool> {
             enumerated.writes,
             enumerated.failures.len()
         );
-        for failure in &enumerated.failures {
-            println!(
-                "FAILED {:?}: {}: {}",
-                failure.scenario.steps.first(),
-                failure.violation.oracle,
-                failure.violation.what
-            );
+        for (scenario, violation) in &enumerated.failures {
+            let first = scenario.steps.first();
+            println!("FAILED {first:?}: {}: {}", violation.oracle, violation.what);
         }
         clean &= enumerated.failures.is_empty();
     }
@@ -209,30 +218,40 @@ fn enumerated() -> anyhow::Result<bool> {
 fn injected_bugs(most: u64) -> anyhow::Result<bool> {
     let mut all = true;
     for bug in kruise_plan_kit::injected::Bug::ALL {
-        if let Some(found) =
-            kruise_dst::engine::injected::hunt(ALL, kruise_dst::subjects::shows(bug), bug, 1, most)?
-        {
-            let violation = found.violation;
+        let of = kruise_dst::subjects::shows(bug);
+        if let Some(found) = kruise_dst::engine::injected::hunt(ALL, of, bug, 1, most)? {
+            let (took, seed) = (found.took.as_secs_f64(), found.seed.number);
             println!(
-                "{bug:?}: {:.1} s, seed {}: {}: {}",
-                found.took.as_secs_f64(),
-                found.seed,
-                violation.oracle,
-                violation.what
+                "Bug::{bug:?} => {seed}, // {took:.1} s, {of}: {:?}",
+                found.violation
             );
         } else {
-            println!("{bug:?}: NOT FOUND in {most} seeds");
+            println!("// Bug::{bug:?} of {of}: NOT FOUND in {most} seeds");
             all = false;
         }
     }
     Ok(all)
 }
 
+fn altered(of: Option<&str>, first: u64, count: u64) -> anyhow::Result<bool> {
+    let mut found = BTreeSet::new();
+    for seed in ALL
+        .seeds(of, first)?
+        .take_while(|seed| seed.number < first + count)
+    {
+        let failed = play::altered(ALL, &ALL.scenario(seed)?, seed.number)?;
+        println!("{seed}: {failed:?}");
+        found.extend(failed);
+    }
+    found.iter().for_each(|oracle| println!("{oracle}"));
+    Ok(true)
+}
+
 fn replay(case: &str, failing: Option<u8>) -> anyhow::Result<bool> {
-    let scenario: Scenario = if let Ok(seed) = case.parse() {
+    let scenario: Scenario = if let Ok(seed) = ALL.seed(case) {
         match failing {
-            Some(percent) => liveness::scenario(ALL, seed, percent)?.1,
-            None => ALL.generate(seed)?.1,
+            Some(percent) => liveness::scenario(ALL, seed, percent)?,
+            None => ALL.scenario(seed)?,
         }
     } else {
         let text = std::fs::read_to_string(case).with_context(|| format!("cannot read {case}"))?;

@@ -6,18 +6,16 @@ use std::{
     collections::BTreeMap,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use super::{
+    cost::Dearest,
     play::{Keep, Played, play, replay},
     report::{EDITS, KINDS, WRITES},
     scenario::Scenario,
-    subject::Subjects,
+    subject::{Seed, Subjects},
     threads,
     verdict::{Judged, Violation},
 };
@@ -25,37 +23,39 @@ use super::{
 /// A scenario that failed.
 #[derive(Clone, Debug)]
 pub struct Failure {
+    /// Whose scenario it is.
+    pub seed: Seed,
     /// The scenario.
     pub scenario: Scenario,
     /// What happened.
     pub violation: Violation,
 }
 
-/// What managers did in each scenario of a subject.
+/// What happened in the scenarios of a subject.
 #[derive(Debug, Default)]
 pub struct Counts {
+    /// Scenarios in which enough happened.
+    pub rich: u64,
     /// Writes that were accepted, leases apart.
     pub writes: Vec<u32>,
     /// Requests that arrived, leases apart.
     pub requests: Vec<u32>,
+    /// The object that cost most while nothing changed.
+    pub dearest: Dearest,
 }
 
 /// The result of a campaign.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// The subject whose scenarios were played, if not all were.
-    pub of: Option<String>,
     /// Scenarios that were played.
     pub scenarios: u64,
-    /// Each was played once, not twice.
-    pub once: bool,
-    /// Of these, the ones that count.
-    pub rich: u64,
+    /// Of these, the ones that were played twice.
+    pub twice: u64,
     /// Scenarios in which a fault had an effect, by fault.
     pub fired: BTreeMap<&'static str, u64>,
     /// How many scenarios had how many kinds of fault.
     pub kinds: BTreeMap<usize, u64>,
-    /// What managers did, by the subject that drew the scenario.
+    /// What happened, by subject.
     pub counts: BTreeMap<&'static str, Counts>,
     /// Edits accepted, in all.
     pub edits: u64,
@@ -102,45 +102,46 @@ const TELLING: u64 = 200;
 /// What a campaign plays, and when it ends.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Seeds of other subjects are passed over.
-    pub of: Option<String>,
     /// After so long.
     pub time: Duration,
-    /// After so many scenarios. Seeds that are passed over do not count.
+    /// After so many scenarios.
     pub scenarios: u64,
     /// After so many failures.
     pub failures: usize,
-    /// Scenarios are played once: whether two plays are equal is not looked at.
-    pub once: bool,
+    /// Of so many numbers of seeds one is played twice, to see that both plays are equal. None is if this is zero.
+    pub twice: u64,
 }
 
-/// Plays seeds from `first` on until a limit is met.
-pub fn run(subjects: Subjects, first: u64, threads: u64, limits: Limits) -> anyhow::Result<Tally> {
+/// Plays seeds until they or a limit is met.
+pub fn run(
+    subjects: Subjects,
+    seeds: impl Iterator<Item = Seed> + Send,
+    threads: u64,
+    limits: &Limits,
+) -> anyhow::Result<Tally> {
     let begun = Instant::now();
-    let next = AtomicU64::new(first);
-    let taken = AtomicU64::new(0);
-    let tally = Mutex::new(Tally {
-        of: limits.of.clone(),
-        once: limits.once,
-        ..Tally::default()
-    });
+    let most = usize::try_from(limits.scenarios).unwrap_or(usize::MAX);
+    let seeds = Mutex::new(seeds.take(most));
+    let next = || seeds.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let tally = Mutex::new(Tally::default());
     let work = || -> anyhow::Result<()> {
         while begun.elapsed() < limits.time {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            let (subject, scenario) = subjects.generate(seed)?;
-            if limits.of.as_deref().is_some_and(|of| of != subject.name()) {
-                continue;
-            }
-            if taken.fetch_add(1, Ordering::Relaxed) >= limits.scenarios {
-                return Ok(());
-            }
-            let plays = if limits.once { once } else { twice };
+            let Some(seed) = next() else { break };
+            let scenario = subjects.scenario(seed)?;
+            let is_twice = seed.number.checked_rem(limits.twice) == Some(0);
+            let plays = if is_twice { twice } else { once };
             let played = catch_unwind(AssertUnwindSafe(|| plays(subjects, &scenario)));
-            let (played, violation) = played.map_err(|_| anyhow::anyhow!("seed {seed} panicked"))??;
+            let (played, violation) = played.map_err(|_| anyhow::anyhow!("{seed} panicked"))??;
             let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
-            tally.take(subject.name(), scenario, played, violation);
+            tally.twice += u64::from(is_twice);
+            tally.take(seed, played);
+            tally.failures.extend(violation.map(|violation| Failure {
+                seed,
+                scenario,
+                violation,
+            }));
             if tally.failures.len() >= limits.failures {
-                return Ok(());
+                break;
             }
         }
         Ok(())
@@ -156,7 +157,7 @@ pub fn run(subjects: Subjects, first: u64, threads: u64, limits: Limits) -> anyh
 }
 
 /// Plays a scenario once.
-fn once(subjects: Subjects, scenario: &Scenario) -> anyhow::Result<(Played, Option<Violation>)> {
+pub fn once(subjects: Subjects, scenario: &Scenario) -> anyhow::Result<(Played, Option<Violation>)> {
     let mut played = play(subjects, scenario, Keep::Hash)?;
     let violation = played.violation.take();
     Ok((played, violation))
@@ -204,35 +205,29 @@ fn difference(subjects: Subjects, scenario: &Scenario) -> anyhow::Result<String>
 impl Tally {
     /// Faults that never had an effect in enough scenarios of all subjects: what they are to find is not found.
     pub fn silent(&self) -> Vec<&'static str> {
-        if self.scenarios < TELLING || self.of.is_some() {
+        if self.scenarios < TELLING || self.counts.len() < 2 {
             return Vec::new();
         }
         let silent = FAULTS.into_iter().filter(|fault| !self.fired.contains_key(fault));
         silent.collect()
     }
 
-    fn take(
-        &mut self,
-        subject: &'static str,
-        scenario: Scenario,
-        played: Played,
-        violation: Option<Violation>,
-    ) {
+    fn take(&mut self, seed: Seed, played: Played) {
         let counters = played.counters;
         self.scenarios += 1;
-        self.rich += u64::from(played.counts);
         *self.kinds.entry(counters.fired.len()).or_default() += 1;
         for fault in counters.fired.keys() {
             *self.fired.entry(fault).or_default() += 1;
         }
-        let counts = self.counts.entry(subject).or_default();
+        let counts = self.counts.entry(seed.of).or_default();
+        counts.rich += u64::from(played.counts);
         counts.writes.push(counters.writes);
         counts.requests.push(counters.requests);
+        if played.dearest.at_once > counts.dearest.at_once {
+            counts.dearest = played.dearest;
+        }
         self.edits += u64::from(counters.edits);
         self.lasted += played.lasted;
-        if let Some(violation) = violation {
-            self.failures.push(Failure { scenario, violation });
-        }
     }
 }
 
@@ -240,18 +235,18 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} scenarios, each {}, in {:.1} s",
+            "{} scenarios, {} of them twice, in {:.1} s",
             self.scenarios,
-            if self.once { "once" } else { "twice" },
+            self.twice,
             self.took.as_secs_f64()
         )?;
         writeln!(
             f,
-            "{} count: at least {} edits, {} kinds of fault, {} writes, and what the subject demands",
-            self.rich, EDITS, KINDS, WRITES
+            "those count that have at least {EDITS} edits, {KINDS} kinds of fault, {WRITES} writes, and what the subject demands"
         )?;
         for (subject, counts) in &self.counts {
             writeln!(f, "{subject}, each scenario: {counts}")?;
+            writeln!(f, "  dearest: {}", counts.dearest.what)?;
         }
         let scenarios = self.scenarios.max(1);
         writeln!(
@@ -274,8 +269,10 @@ impl fmt::Display for Tally {
         for failure in &self.failures {
             writeln!(
                 f,
-                "FAILED seed {}: {}: {}",
-                failure.scenario.seed, failure.violation.oracle, failure.violation.what
+                "FAILED {seed}: {}: {}; `cargo run --release -p kruise-dst -- replay {seed}` shows it",
+                failure.violation.oracle,
+                failure.violation.what,
+                seed = failure.seed,
             )?;
         }
         Ok(())
@@ -288,11 +285,12 @@ impl fmt::Display for Counts {
         let median = |of: &[u32]| of.get(of.len() / 2).copied().unwrap_or(0);
         write!(
             f,
-            "writes: mean {:.1}, median {}; requests: mean {:.1}, median {}; {} scenarios",
+            "writes: mean {:.1}, median {}; requests: mean {:.1}, median {}; {} of {} scenarios count",
             mean(&self.writes),
             median(&self.writes),
             mean(&self.requests),
             median(&self.requests),
+            self.rich,
             self.writes.len()
         )
     }

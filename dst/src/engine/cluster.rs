@@ -18,7 +18,9 @@ use tokio::{
 };
 
 use super::{
+    alteration::Alterations,
     boot,
+    cost::Costs,
     course::Course,
     faults::Faults,
     mirror::Mirror,
@@ -54,6 +56,8 @@ pub struct Setup {
     pub failing: u8,
     /// What records the play.
     pub trace: Trace,
+    /// What alters requests, if anything does.
+    pub alterations: Option<Alterations>,
 }
 
 /// How far a request gets without waiting.
@@ -89,6 +93,8 @@ pub struct State {
     pub counters: Counters,
     /// When.
     pub course: Course,
+    /// What is requested while nothing changes.
+    pub costs: Costs,
     /// Managers that were started, by number.
     pub processes: BTreeMap<ProcessId, Process>,
     /// Stops a manager.
@@ -109,6 +115,8 @@ pub struct State {
     pub judged: Judged,
     /// The first thing that must not happen.
     pub violation: Option<Violation>,
+    /// What alters requests, if anything does.
+    pub alterations: Option<Alterations>,
     /// How often watches of each resource were cut.
     pub cuts: PerResource<u64>,
     /// Open watches of each resource.
@@ -133,6 +141,7 @@ impl Cluster {
             mirror,
             faults: Faults::new(setup.failing),
             course: Course::default(),
+            costs: Costs::default(),
             random: Random::new(setup.seed, Purpose::CLUSTER),
             trace: setup.trace,
             counters: Counters::default(),
@@ -146,6 +155,7 @@ impl Cluster {
             judges: setup.judges,
             judged: setup.judged,
             violation: None,
+            alterations: setup.alterations,
             cuts: PerResource::default(),
             watching: PerResource::default(),
             announced: PerResource::default(),
@@ -328,10 +338,24 @@ impl State {
         self.judged == Judged::Yes
     }
 
+    /// An oracle may have found something.
+    pub fn found(&mut self, verdict: Option<Violation>) {
+        let Some(violation) = verdict else { return };
+        match &mut self.alterations {
+            Some(alterations) => {
+                alterations.found.insert(violation.oracle);
+            }
+            None => {
+                self.violation.get_or_insert(violation);
+            }
+        }
+    }
+
     /// Has the oracles judge pods that were created.
     fn judge_newborn(&mut self) {
         if self.judged == Judged::Yes && self.violation.is_none() {
-            self.violation = self.judges.judge_newborn(&self.mirror);
+            let verdict = self.judges.judge_newborn(&self.mirror);
+            self.found(verdict);
         }
     }
 
@@ -494,9 +518,7 @@ impl State {
             }
             if self.judged == Judged::Yes || write.is_lease() {
                 let verdict = self.judges.judge(&write, &self.mirror, &mut self.processes);
-                if let (Some(violation), None) = (verdict, &self.violation) {
-                    self.violation = Some(violation);
-                }
+                self.found(verdict);
             }
             self.after_write(process, &write);
         }

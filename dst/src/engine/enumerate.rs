@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::{
-    campaign::{Failure, twice},
+    campaign::once,
     scenario::{Action, Scenario, Step, SuddenFault},
     subject::Subjects,
     threads,
+    verdict::Violation,
 };
 
 /// The result of an enumeration.
@@ -16,17 +17,14 @@ pub struct Enumerated {
     /// Writes of the clean scenario, and so plays.
     pub writes: u32,
     /// What went wrong.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<(Scenario, Violation)>,
 }
 
 /// Plays a clean scenario with a crash after each `every`-th of its writes.
 pub fn run(subjects: Subjects, clean: &Scenario, every: u32, threads: u64) -> anyhow::Result<Enumerated> {
-    let (played, violation) = twice(subjects, clean)?;
+    let (played, violation) = once(subjects, clean)?;
     let failures: Vec<_> = violation
-        .map(|violation| Failure {
-            scenario: clean.clone(),
-            violation,
-        })
+        .map(|violation| (clean.clone(), violation))
         .into_iter()
         .collect();
     let (next, failures) = (AtomicU32::new(every), Mutex::new(failures));
@@ -39,11 +37,11 @@ pub fn run(subjects: Subjects, clean: &Scenario, every: u32, threads: u64) -> an
             let mut scenario = clean.clone();
             let what = Action::Once(SuddenFault::CrashAfterWrites(number));
             scenario.steps.insert(0, Step { at: 0, what });
-            if let (_, Some(violation)) = twice(subjects, &scenario)? {
+            if let (_, Some(violation)) = once(subjects, &scenario)? {
                 failures
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
-                    .push(Failure { scenario, violation });
+                    .push((scenario, violation));
             }
         }
     };

@@ -132,12 +132,12 @@ pub fn add_steps(
     let begin = scenario.steps.iter().map(|step| step.at).max().unwrap_or(0);
     let mut at = begin;
     let mut steps = Vec::new();
-    for _ in 0..random.between(8, 14) {
+    for _ in 0..random.between(40, 56) {
         at += random.between(4_000, PAUSE);
         let what = edit(random);
         steps.push(Step { at, what });
     }
-    for _ in 0..random.between(3, 8) {
+    for _ in 0..random.between(8, 16) {
         let at = random.between(begin, at);
         let what = fault(random, watched);
         steps.push(Step { at, what });

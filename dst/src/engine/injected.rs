@@ -8,7 +8,7 @@ use kruise_plan_kit::injected::Bug;
 
 use super::{
     play::{Keep, play},
-    subject::Subjects,
+    subject::{Seed, Subjects},
     verdict::Violation,
 };
 
@@ -18,31 +18,23 @@ pub struct Found {
     /// What showed it.
     pub violation: Violation,
     /// The seed.
-    pub seed: u64,
+    pub seed: Seed,
     /// How long it took.
     pub took: Duration,
 }
 
-/// Plays scenarios of a subject, or of all, from a seed on, until the bug shows; `None` if it does not in `most` of them.
+/// Plays scenarios of a subject from a seed on, until the bug shows; `None` if it does not in `most` of them.
 pub fn hunt(
     subjects: Subjects,
-    of: Option<&str>,
+    of: &'static str,
     bug: Bug,
     first: u64,
     most: u64,
 ) -> anyhow::Result<Option<Found>> {
     let begun = Instant::now();
-    let mut played = 0;
-    // No subject has less than a hundredth of the seeds.
-    for seed in first..first.saturating_add(most.saturating_mul(100)) {
-        if played == most {
-            break;
-        }
-        let (owner, mut scenario) = subjects.generate(seed)?;
-        if of.is_some_and(|of| of != owner.name()) {
-            continue;
-        }
-        played += 1;
+    for number in first..first.saturating_add(most) {
+        let seed = Seed { of, number };
+        let mut scenario = subjects.scenario(seed)?;
         scenario.bug = Some(format!("{bug:?}"));
         if let Some(violation) = play(subjects, &scenario, Keep::Hash)?.violation {
             let took = begun.elapsed();

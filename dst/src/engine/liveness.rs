@@ -7,10 +7,7 @@
 
 use std::{
     fmt,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
@@ -18,7 +15,7 @@ use super::{
     course::Settling,
     play::{Keep, play},
     scenario::{Action, Scenario},
-    subject::Subjects,
+    subject::{Seed, Subjects},
     threads,
     verdict::Violation,
 };
@@ -36,9 +33,7 @@ const FASTER: u64 = 10;
 #[derive(Clone, Debug)]
 pub struct Compared {
     /// Its seed.
-    pub seed: u64,
-    /// The subject that drew it.
-    pub subject: &'static str,
+    pub seed: Seed,
     /// Do managers wait for its users?
     pub is_paced_by_users: bool,
     /// Without faults.
@@ -55,7 +50,7 @@ pub struct Comparison {
     /// By seed.
     pub scenarios: Vec<Compared>,
     /// What must not happen, by seed.
-    pub violations: Vec<(u64, Violation)>,
+    pub violations: Vec<(Seed, Violation)>,
 }
 
 impl Compared {
@@ -91,8 +86,8 @@ impl Compared {
 }
 
 /// The scenario of a seed as it is played: what users do, and nothing else.
-pub fn scenario(subjects: Subjects, seed: u64, percent: u8) -> anyhow::Result<(&'static str, Scenario)> {
-    let (subject, mut scenario) = subjects.generate(seed)?;
+pub fn scenario(subjects: Subjects, seed: Seed, percent: u8) -> anyhow::Result<Scenario> {
+    let mut scenario = subjects.scenario(seed)?;
     scenario.brief = false;
     scenario.managers = 1;
     scenario.failing = Some(percent);
@@ -100,31 +95,27 @@ pub fn scenario(subjects: Subjects, seed: u64, percent: u8) -> anyhow::Result<(&
     for step in &mut scenario.steps {
         step.at /= FASTER;
     }
-    Ok((subject.name(), scenario))
+    Ok(scenario)
 }
 
-/// Plays the seeds from `first` on, so many, on so many threads, with so many percent of failed requests.
+/// Plays seeds, on so many threads, with so many percent of failed requests.
 pub fn run(
     subjects: Subjects,
-    first: u64,
-    count: u64,
+    seeds: impl Iterator<Item = Seed> + Send,
     threads: u64,
     percent: u8,
 ) -> anyhow::Result<Comparison> {
-    let next = AtomicU64::new(first);
-    let end = first.saturating_add(count);
+    let seeds = Mutex::new(seeds);
+    let next = || seeds.lock().unwrap_or_else(PoisonError::into_inner).next();
     let all = Mutex::new(Comparison::default());
     let work = || -> anyhow::Result<()> {
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= end {
-                return Ok(());
-            }
+        while let Some(seed) = next() {
             let (compared, violation) = compare(subjects, seed, percent)?;
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
             all.scenarios.extend(compared);
             all.violations.extend(violation.map(|what| (seed, what)));
         }
+        Ok(())
     };
     threads::run(threads, work)?;
     let mut all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -135,11 +126,11 @@ pub fn run(
 
 fn compare(
     subjects: Subjects,
-    seed: u64,
+    seed: Seed,
     percent: u8,
 ) -> anyhow::Result<(Option<Compared>, Option<Violation>)> {
-    let (subject, calm) = scenario(subjects, seed, 0)?;
-    let (_, unreliable) = scenario(subjects, seed, percent)?;
+    let calm = scenario(subjects, seed, 0)?;
+    let unreliable = scenario(subjects, seed, percent)?;
     let (calm, unreliable) = (
         play(subjects, &calm, Keep::Hash)?,
         play(subjects, &unreliable, Keep::Hash)?,
@@ -150,8 +141,7 @@ fn compare(
     };
     let compared = Compared {
         seed,
-        subject,
-        is_paced_by_users: subjects.named(subject)?.is_paced_by_users(),
+        is_paced_by_users: subjects.named(seed.of)?.is_paced_by_users(),
         calm,
         unreliable: settling,
         failed: unreliable.counters.fired.values().sum(),
@@ -177,9 +167,8 @@ impl fmt::Display for Comparison {
             if let Some(one) = one {
                 writeln!(
                     f,
-                    "{what}: seed {} of {}: {:.1} s instead of {:.1} s, {:.1} times as long; longest pause {:.1} s instead of {:.1} s",
+                    "{what}: {}: {:.1} s instead of {:.1} s, {:.1} times as long; longest pause {:.1} s instead of {:.1} s",
                     one.seed,
-                    one.subject,
                     one.unreliable.took.as_secs_f64(),
                     one.calm.took.as_secs_f64(),
                     one.ratio(),
@@ -189,7 +178,7 @@ impl fmt::Display for Comparison {
             }
         }
         for (seed, violation) in &self.violations {
-            writeln!(f, "FAILED seed {seed}: {}: {}", violation.oracle, violation.what)?;
+            writeln!(f, "FAILED {seed}: {}: {}", violation.oracle, violation.what)?;
         }
         Ok(())
     }

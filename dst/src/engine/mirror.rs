@@ -108,6 +108,11 @@ impl Mirror {
         self.resources().find(|one| one.is_at(path))
     }
 
+    /// How often anything changed.
+    pub fn changes(&self) -> usize {
+        self.logs.iter().map(|log| log.changes.len()).sum()
+    }
+
     /// Lengths of the logs.
     pub fn marks(&self) -> PerResource<usize> {
         let marks = self.logs.iter().map(|log| (log.resource, log.changes.len()));
@@ -246,9 +251,7 @@ impl Log {
 
     /// The versions of the object that the change at a place made, up to the newest.
     pub fn changed_at(&self, place: usize) -> Option<&[Arc<Object>]> {
-        let version = self.changes.get(place)?.version;
-        let mut all = self.objects.values();
-        let versions = all.find(|versions| versions.iter().any(|one| one.version == version));
+        let versions = self.objects.get(&self.changes.get(place)?.uid);
         versions.map(Vec::as_slice)
     }
 

@@ -10,10 +10,12 @@
 //! Modules are listed from the bottom up: each uses only modules above it in this list.
 
 pub mod agents;
+pub mod alteration;
 pub mod boot;
 pub mod campaign;
 pub mod cluster;
 pub mod commands;
+pub mod cost;
 pub mod course;
 pub mod enumerate;
 pub mod faults;

@@ -1,12 +1,20 @@
 //! Plays a scenario: builds the cluster, starts the managers, lets everything happen at its time, and waits for the end.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::Context;
+use futures::FutureExt;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{
+    alteration::Alterations,
     cluster::{Cluster, Setup},
+    cost::Dearest,
     course::Settling,
     managers,
     network::link::PATIENCE,
@@ -34,6 +42,9 @@ const BRIEF_QUIET: Duration = Duration::from_mins(1);
 /// Writes, about, until all is as it should be, where no subject can estimate them: the first time.
 const SETTLING: u32 = 50;
 
+/// After the last step of a play that is altered.
+const ALTERED: Duration = Duration::from_mins(1);
+
 /// The outcome of a play.
 #[derive(Debug)]
 pub struct Played {
@@ -47,6 +58,8 @@ pub struct Played {
     pub counts: bool,
     /// How long it took, in virtual time.
     pub lasted: Duration,
+    /// The object that cost most while nothing changed.
+    pub dearest: Dearest,
     /// How its end went.
     pub settling: Option<Settling>,
     /// What happened, if it was to be kept.
@@ -80,12 +93,9 @@ pub fn replay(subjects: Subjects, scenario: &Scenario, keep: Keep, judged: Judge
     #[cfg(feature = "injected-bugs")]
     kruise_plan_kit::injected::inject(scenario.bug.as_deref().and_then(bug));
     let panics = panics::count();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()?;
+    let runtime = runtime()?;
     let played = runtime.block_on(async {
-        let play = Play::new(subjects, scenario, keep, judged)?;
+        let play = Play::new(subjects, scenario, keep, judged, None)?;
         let violation = play.run().await?;
         anyhow::Ok(play.cluster.look(|state| Played {
             hash: state.trace.hash(),
@@ -93,6 +103,7 @@ pub fn replay(subjects: Subjects, scenario: &Scenario, keep: Keep, judged: Judge
             counts: state.counts_with(0),
             counters: state.counters.clone(),
             lasted: play.cluster.start.elapsed(),
+            dearest: state.costs.dearest().clone(),
             settling: state.course.settling(),
             lines: state.trace.lines.take().unwrap_or_default(),
         }))
@@ -108,6 +119,34 @@ pub fn replay(subjects: Subjects, scenario: &Scenario, keep: Keep, judged: Judge
     Ok(played)
 }
 
+/// Plays a scenario in which requests are altered by a seed; the oracles that fail.
+pub fn altered(subjects: Subjects, scenario: &Scenario, seed: u64) -> anyhow::Result<BTreeSet<&'static str>> {
+    #[cfg(feature = "injected-bugs")]
+    kruise_plan_kit::injected::inject(None);
+    runtime()?.block_on(async {
+        let alterations = Alterations::of(seed);
+        let play = Play::new(subjects, scenario, Keep::Hash, Judged::Yes, Some(alterations))?;
+        play.begin().await?;
+        let begun = Instant::now();
+        for step in &scenario.steps {
+            sleep_until(begun + Duration::from_millis(step.at)).await;
+            // A user may not understand what became of an object.
+            let performed = AssertUnwindSafe(play.perform(step)).catch_unwind().await;
+            if !matches!(performed, Ok(Ok(()))) {
+                break;
+            }
+        }
+        sleep(ALTERED).await;
+        let found = play.cluster.look(|state| state.alterations.take());
+        anyhow::Ok(found.map(|alterations| alterations.found).unwrap_or_default())
+    })
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_time().start_paused(true).build()
+}
+
 /// The injected bug of a name.
 #[cfg(feature = "injected-bugs")]
 fn bug(name: &str) -> Option<kruise_plan_kit::injected::Bug> {
@@ -116,7 +155,13 @@ fn bug(name: &str) -> Option<kruise_plan_kit::injected::Bug> {
 }
 
 impl<'a> Play<'a> {
-    fn new(subjects: Subjects, scenario: &'a Scenario, keep: Keep, judged: Judged) -> anyhow::Result<Self> {
+    fn new(
+        subjects: Subjects,
+        scenario: &'a Scenario,
+        keep: Keep,
+        judged: Judged,
+        alterations: Option<Alterations>,
+    ) -> anyhow::Result<Self> {
         let mut definitions = Vec::new();
         let mut users = BTreeMap::new();
         let mut oracles = Vec::new();
@@ -135,6 +180,7 @@ impl<'a> Play<'a> {
             all_webhooks: subjects.use_all_webhooks(scenario),
             judges: Judges::new(subjects.controllers(), oracles),
             judged,
+            alterations,
             failing: scenario.failing.unwrap_or(0),
             trace: if keep == Keep::Lines {
                 Trace::kept()
@@ -150,7 +196,8 @@ impl<'a> Play<'a> {
         })
     }
 
-    async fn run(&self) -> anyhow::Result<Option<Violation>> {
+    /// Starts managers, and creates what users create first.
+    async fn begin(&self) -> anyhow::Result<()> {
         let gates: Vec<_> = self.users.values().flat_map(|user| user.gates()).collect();
         let config = managers::config(&gates, self.scenario.failing.is_some())?;
         tokio::spawn(self.cluster.clone().pump());
@@ -167,6 +214,11 @@ impl<'a> Play<'a> {
         for user in self.users.values() {
             user.create(&self.cluster).await;
         }
+        Ok(())
+    }
+
+    async fn run(&self) -> anyhow::Result<Option<Violation>> {
+        self.begin().await?;
         let mut violation = self.perform_steps().await?;
         for probe in self.users.values().filter_map(|user| user.probe(&self.cluster)) {
             if violation.is_none() && !self.is_violated() {
@@ -228,7 +280,10 @@ impl<'a> Play<'a> {
                 self.perform(release).await?;
             }
             sleep_until(begun + Duration::from_millis(end)).await;
-            cluster.look(|state| state.faults.crash_after = None);
+            cluster.look(|state| {
+                state.faults.crash_after = None;
+                state.costs.set_calm(self.scenario.failing.is_none());
+            });
             let calm = Instant::now();
             let violation = self.settle(calm).await;
             cluster.look(|state| {
@@ -239,6 +294,7 @@ impl<'a> Play<'a> {
             if violation.is_some() || is_over {
                 return Ok(violation);
             }
+            cluster.look(|state| state.costs.set_calm(false));
             begun += calm.elapsed();
             settling = writes() - before;
         }

@@ -16,6 +16,8 @@ impl Purpose {
     pub const MANAGER: Self = Self(4);
     /// How long an agent takes to restart, what it leaves to randomness, and at which stops it dies.
     pub const AGENTS: Self = Self(9);
+    /// How requests are altered that oracles are to find.
+    pub const ALTERATIONS: Self = Self(10);
     /// The cluster before any scenario.
     pub const BOOT: Self = Self(8);
 }

@@ -13,6 +13,9 @@ pub struct Resource {
     pub kind: &'static str,
 }
 
+/// Content type of a merge patch.
+pub const MERGE: &str = "application/merge-patch+json";
+
 /// Pods.
 pub const PODS: Resource = Resource::core("pods", "Pod");
 /// Nodes.

@@ -1,6 +1,6 @@
 //! Subjects: what is simulated.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use anyhow::Context;
 use futures::future::BoxFuture;
@@ -22,9 +22,8 @@ use super::{
 /// To add one, make a folder beside `subjects/cloneset` and name it in `subjects::ALL`. It needs:
 /// - **A start and edits.** Two types of its own with `Serialize` and `Deserialize`: what users create, and how they change
 ///   it. Case files hold them as text, so a variant keeps its name. [`Subject::scenario`] draws both, and
-///   [`super::generate`] adds faults: name the resources whose watches matter. A seed belongs to the last subject of the
-///   list that draws a scenario of it. Leave most seeds to the others, draw from [`super::random::Purpose`]s of its own,
-///   and no seed of another subject changes its meaning.
+///   [`super::generate`] adds faults: name the resources whose watches matter. Each subject draws a scenario of each seed,
+///   from [`super::random::Purpose`]s of its own.
 /// - **Users** ([`User`]): create and edit the objects, and play outside systems that the kind waits for, such as hooks.
 /// - **Oracles** ([`Oracles`]): [`Oracles::judge`] sees each accepted write, with what its sender knew. For a workload,
 ///   `subjects::knowledge` gives the specifications and pods that the sender may have believed, and `subjects::pod_writes`
@@ -33,7 +32,8 @@ use super::{
 ///   first difference. A write after that is a violation by itself.
 /// - **Does it count?** ([`Oracles::counts`]): a scenario in which too little happened is played on, or not counted.
 ///
-/// Then inject a bug (`kruise_plan_kit::injected`) for each oracle, and see it found.
+/// Then inject a bug (`kruise_plan_kit::injected`) for each oracle, see it found, and give the subject a quota in
+/// `tests/it/scenarios.rs`.
 pub trait Subject: Sync {
     /// Its name in case files and on the command line.
     fn name(&self) -> &'static str;
@@ -69,7 +69,7 @@ pub trait Subject: Sync {
         &[]
     }
 
-    /// The scenario of a seed, if it is one of this subject.
+    /// The scenario of a seed. None if the subject is only played below others.
     fn scenario(&self, seed: u64) -> Option<Scenario>;
 
     /// Scenarios without faults that are played with a crash after each single write, and their names.
@@ -82,6 +82,21 @@ pub trait Subject: Sync {
 
     /// Users and oracles of one play.
     fn begin(&self, scenario: &Scenario) -> anyhow::Result<(Box<dyn User>, Box<dyn Oracles>)>;
+}
+
+/// A seed of a subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seed {
+    /// Name of the subject.
+    pub of: &'static str,
+    /// Its number.
+    pub number: u64,
+}
+
+impl fmt::Display for Seed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.of, self.number)
+    }
 }
 
 /// What users do to a subject in one play.
@@ -144,11 +159,34 @@ impl Subjects {
             .with_context(|| format!("there is no subject {name}"))
     }
 
-    /// The scenario of a seed, and the subject that drew it.
-    pub fn generate(self, seed: u64) -> anyhow::Result<(&'static dyn Subject, Scenario)> {
-        let mut last_first = self.0.iter().rev();
-        let drawn = last_first.find_map(|one| Some((*one, one.scenario(seed)?)));
-        drawn.with_context(|| format!("seed {seed} is of no subject"))
+    /// Names of the subjects with scenarios of their own.
+    pub fn played(self) -> Vec<&'static str> {
+        let all = self.0.iter().filter(|one| one.scenario(1).is_some());
+        all.map(|one| one.name()).collect()
+    }
+
+    /// The scenario of a seed.
+    pub fn scenario(self, seed: Seed) -> anyhow::Result<Scenario> {
+        let drawn = self.named(seed.of)?.scenario(seed.number);
+        drawn.with_context(|| format!("{} has no scenarios of its own", seed.of))
+    }
+
+    /// Seeds from a number on: of one subject, or of all in turn.
+    pub fn seeds(self, of: Option<&str>, first: u64) -> anyhow::Result<impl Iterator<Item = Seed> + Send> {
+        let names = match of {
+            Some(of) => vec![self.named(of)?.name()],
+            None => self.played(),
+        };
+        Ok((first..).flat_map(move |number| names.clone().into_iter().map(move |of| Seed { of, number })))
+    }
+
+    /// The seed of a text: `cloneset/17`.
+    pub fn seed(self, text: &str) -> anyhow::Result<Seed> {
+        let parts = text.split_once('/');
+        let parts = parts.and_then(|(of, number)| Some((of, number.parse().ok()?)));
+        let (of, number) = parts.with_context(|| format!("{text} is no seed: one looks like cloneset/17"))?;
+        let of = self.named(of)?.name();
+        Ok(Seed { of, number })
     }
 
     /// Does a step end what would keep the scenario from its end?

@@ -11,14 +11,13 @@ use super::{
     cluster::{Cluster, State},
     object::Object,
     report::Reply,
-    resource::{PODS, Resource},
+    resource::{MERGE, PODS, Resource},
     scenario::PodAction,
+    webhooks::REFUSES,
 };
 
 /// A label and an annotation that users put on pods.
 pub const OWN: &str = "user/own";
-/// Content type of a merge patch.
-pub const MERGE: &str = "application/merge-patch+json";
 const PODS_PATH: &str = "/api/v1/namespaces/default/pods";
 /// Processors that no node has.
 const TOO_MUCH: &str = "99";
@@ -63,6 +62,18 @@ pub async fn create_once_free(cluster: &Arc<Cluster>, path: &str, object: &Value
 pub async fn patch(cluster: &Arc<Cluster>, path: &str, patch: &Value) -> bool {
     let request = Request::new(Method::Patch, path, Some(patch));
     insist(cluster, request.content_type(MERGE)).await
+}
+
+/// From now on a policy of somebody else refuses updates of a resource, where a condition holds.
+pub async fn forbid_updates(cluster: &Arc<Cluster>, of: Resource, condition: &str) -> bool {
+    const PATH: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    let policy = json!({"metadata": {"name": "policy"}, "webhooks": [{
+        "name": "policy.example.com",
+        "clientConfig": {"service": {"namespace": "policy", "name": "policy", "path": REFUSES}},
+        "rules": [{"apiGroups": [of.group], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": [of.plural]}],
+        "matchConditions": [{"name": "forbidden", "expression": condition}],
+        "sideEffects": "None", "admissionReviewVersions": ["v1"]}]});
+    insist(cluster, Request::new(Method::Post, PATH, Some(&policy))).await
 }
 
 /// Patches the pod at a place. False if there is none, or if it is refused.

@@ -12,9 +12,12 @@ use kruise_server::{
     webhook::{Decision, Handler},
 };
 use kruise_sim::{WebhookCall, WebhookReply};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{faults::Faults, random::Random, report::Counters, scenario::LastingFault};
+
+/// The path of a webhook of somebody else, which refuses all that it reviews.
+pub const REFUSES: &str = "/refuses";
 
 /// An answer that takes time.
 pub type Later = Pin<Box<dyn Future<Output = WebhookReply> + Send>>;
@@ -35,6 +38,9 @@ pub fn call(
     counters: &mut Counters,
     random: &mut Random,
 ) -> Answer {
+    if path(&call) == REFUSES {
+        return Answer::Now(WebhookReply::Review(refusal(&call.review)));
+    }
     let patience = Duration::from_secs(u64::try_from(call.timeout_seconds).unwrap_or(10));
     let answer = decide(call, routes, faults, counters);
     let slow = faults.find(|fault| match fault {
@@ -61,6 +67,18 @@ pub fn call(
     }))
 }
 
+/// The path of the webhook that is called.
+fn path(call: &WebhookCall) -> &str {
+    let path = call.client.pointer("/service/path");
+    path.and_then(Value::as_str).unwrap_or_default()
+}
+
+fn refusal(review: &Value) -> Value {
+    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": {
+        "uid": review["request"]["uid"], "allowed": false,
+        "status": {"code": 403, "message": "a policy of this cluster forbids it"}}})
+}
+
 fn decide(call: WebhookCall, routes: Option<&Routes>, faults: &Faults, counters: &mut Counters) -> Answer {
     let failed = |why: String| Answer::Now(WebhookReply::Failed(why));
     let down = faults.find(|fault| (*fault == LastingFault::WebhookDown).then_some(()));
@@ -68,12 +86,7 @@ fn decide(call: WebhookCall, routes: Option<&Routes>, faults: &Faults, counters:
         counters.fired("webhook down");
         return failed("connection refused".into());
     }
-    let path = call
-        .client
-        .pointer("/service/path")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let Some(handler) = routes.and_then(|routes| routes.get(path)) else {
+    let Some(handler) = routes.and_then(|routes| routes.get(path(&call))) else {
         return failed("no endpoints available".into());
     };
     match handler {

@@ -16,8 +16,7 @@ use crate::engine::{
     cluster::{Cluster, State},
     object::Object,
     random::{Purpose, Random},
-    resource::PODS,
-    user::MERGE,
+    resource::{MERGE, PODS},
 };
 
 /// When the hook before updates is answered.

@@ -32,7 +32,7 @@ pub mod workloadspread;
 
 use crate::engine::subject::Subjects;
 
-/// All subjects. A seed belongs to the last one that draws a scenario of it.
+/// All subjects.
 pub const ALL: Subjects = Subjects(&[
     &cloneset::CloneSet,
     &deployment::Deployment,
@@ -54,19 +54,19 @@ pub const ALL: Subjects = Subjects(&[
     &restart::Restart,
 ]);
 
-/// The subject whose scenarios show an injected bug; none if those of several do.
+/// The subject whose scenarios show an injected bug.
 #[cfg(feature = "injected-bugs")]
-pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
+pub fn shows(bug: kruise_plan_kit::injected::Bug) -> &'static str {
     use kruise_plan_kit::injected::Bug;
     match bug {
         Bug::ReservedOrdinalGiven | Bug::OrderIgnored | Bug::ClaimOfSlotGiven | Bug::ResizeUnchecked => {
-            Some("statefulset")
+            "statefulset"
         }
         Bug::SetUnavailableOffByOne
         | Bug::SetPartitionIgnored
         | Bug::HotBeforeReady
         | Bug::SetVersionDropped
-        | Bug::SetPausedIgnored => Some("sidecarset"),
+        | Bug::SetPausedIgnored => "sidecarset",
         Bug::NodePodTwice
         | Bug::SurgeUnbounded
         | Bug::NodePartitionOffByOne
@@ -77,7 +77,7 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         | Bug::NameForSeveralNodes
         | Bug::PredecessorsName
         | Bug::SurplusKept
-        | Bug::InPlaceForgotten => Some("daemonset"),
+        | Bug::InPlaceForgotten => "daemonset",
         Bug::NodeRunTwice
         | Bug::EndedJobRuns
         | Bug::ParallelismOffByOne
@@ -85,50 +85,50 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         | Bug::FailedPodEndsNothing
         | Bug::RestartsUncounted
         | Bug::DeadlineEarly
-        | Bug::TimeToLiveCut => Some("broadcastjob"),
+        | Bug::TimeToLiveCut => "broadcastjob",
         Bug::ChargeUnpaid
         | Bug::DryRunCharged
         | Bug::LostRaceCharged
         | Bug::ChargeAfterRequest
-        | Bug::BudgetUnasked => Some("podunavailablebudget"),
+        | Bug::BudgetUnasked => "podunavailablebudget",
         Bug::ActivationForgotten
         | Bug::RecordedBeforeCreated
         | Bug::DeletedUnrecorded
-        | Bug::ForbidIgnored => Some("advancedcronjob"),
+        | Bug::ForbidIgnored => "advancedcronjob",
         Bug::PodsAtOnceOffByOne
         | Bug::EndedContainersAdded
         | Bug::MixedResultsUnended
-        | Bug::ReplicasIgnored => Some("ephemeraljob"),
+        | Bug::ReplicasIgnored => "ephemeraljob",
         Bug::NodesAtOnceOffByOne
         | Bug::NeededCopyDeleted
         | Bug::PullsOverwritten
         | Bug::SharedTagRemoved
         | Bug::EndedPullRepeated
         | Bug::FailedPullConfirmed
-        | Bug::PullFailuresUncounted => Some("imagepulljob"),
+        | Bug::PullFailuresUncounted => "imagepulljob",
         Bug::UnreadyPodRecorded
         | Bug::RunningPodForgotten
         | Bug::PreferenceDropped
-        | Bug::ForeignStateTaken => Some("persistentpodstate"),
-        Bug::OtherProbesRemoved | Bug::ProbesOverwritten => Some("podprobemarker"),
+        | Bug::ForeignStateTaken => "persistentpodstate",
+        Bug::OtherProbesRemoved | Bug::ProbesOverwritten => "podprobemarker",
         Bug::RequestKeyLeft
         | Bug::GraceBeforeUnready
         | Bug::StopForgotten
         | Bug::StopUnstored
         | Bug::StopsTogether
-        | Bug::StopInService => Some("containerrecreaterequest"),
+        | Bug::StopInService => "containerrecreaterequest",
         Bug::OneMainAwaited
         | Bug::FailureTakenForEnd
         | Bug::PhaseOfPodAssumed
         | Bug::TerminatedTwice
-        | Bug::IgnoredWithOthers => Some("sidecarterminator"),
+        | Bug::IgnoredWithOthers => "sidecarterminator",
         Bug::SlotUncounted
         | Bug::AdoptionPolled
         | Bug::SlotsOverwritten
         | Bug::SubsetTermForgotten
         | Bug::LastSubsetFirst
         | Bug::CostKept
-        | Bug::EntriesKept => Some("workloadspread"),
+        | Bug::EntriesKept => "workloadspread",
         Bug::OthersTaken
         | Bug::ShareLost
         | Bug::TemplateOfBefore
@@ -138,12 +138,12 @@ pub fn shows(bug: kruise_plan_kit::injected::Bug) -> Option<&'static str> {
         | Bug::ContradictionIgnored
         | Bug::SubsetTwice
         | Bug::EmptySubsetDeleted
-        | Bug::UsedRevisionDeleted => Some("uniteddeployment"),
+        | Bug::UsedRevisionDeleted => "uniteddeployment",
         Bug::RestartsOffByOne
         | Bug::OpenRequestsIgnored
         | Bug::FailedRestartIgnored
-        | Bug::RestartedPodUnawaited => Some("restart"),
-        Bug::RefusedCopiesFirst => Some("resourcedistribution"),
-        _ => None,
+        | Bug::RestartedPodUnawaited => "restart",
+        Bug::RefusedCopiesFirst => "resourcedistribution",
+        _ => "cloneset",
     }
 }

@@ -43,7 +43,7 @@ const STALE_LIST_TRUSTED: &[&str] = &[
 
 /// The oracles one of which finds it.
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn oracles(bug: Bug) -> &'static [&'static str] {
+pub fn oracles(bug: Bug) -> &'static [&'static str] {
     match bug {
         Bug::GateOff => GATE_OFF,
         Bug::UidDropped => &["preconditions"],
@@ -73,6 +73,7 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::ReadinessInherited => &["available when complete", "availability"],
         Bug::GraceOfPodsDropped => &["pods end in their own time"],
         Bug::ReservedOrdinalGiven => &[
+            "claims of slots",
             "one pod for each slot",
             "revisions of new pods",
             "one after the other",
@@ -170,19 +171,44 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
     }
 }
 
-/// The seed to begin at: for the bugs that took longest to find, the first one where they showed. Where a bug shows there no more,
-/// because scenarios of this seed have changed, the search goes on from there.
+/// The seed of its subject at which a bug shows. Where it shows there no more, because scenarios have changed, the hunt
+/// goes on from there; `kruise-dst injected-bugs` begins at the first seed for all, and prints this table.
 fn first(bug: Bug) -> u64 {
     match bug {
-        Bug::RandomNames => 52,
-        Bug::StaleListTrusted => 73,
-        Bug::ReadinessInherited => 238,
-        Bug::ResizeAfterPodWrite => 380,
-        Bug::ForeignStateTaken => 465,
-        Bug::FailedRestartIgnored => 794,
-        Bug::DeletedUnrecorded => 1002,
-        Bug::FailedPodPausesNothing => 1678,
-        Bug::ResizeUnchecked => 1814,
+        Bug::UidDropped
+        | Bug::PartitionOffByOne
+        | Bug::HookKeyLeft
+        | Bug::ClaimOfLivePod
+        | Bug::GraceIgnored
+        | Bug::SetPartitionIgnored
+        | Bug::GraceOfPodsDropped
+        | Bug::InPlaceForgotten
+        | Bug::TimeToLiveCut
+        | Bug::DeletedUnrecorded
+        | Bug::ReplicasIgnored
+        | Bug::NeededCopyDeleted
+        | Bug::RunningPodForgotten
+        | Bug::OthersTaken
+        | Bug::ShareLost
+        | Bug::UpdatedMiscounted
+        | Bug::SubsetPartitionIgnored => 2,
+        Bug::SetUnavailableOffByOne
+        | Bug::HotBeforeReady
+        | Bug::ReservedOrdinalGiven
+        | Bug::NodePodTwice
+        | Bug::NodePartitionOffByOne
+        | Bug::NodesUnavailableOffByOne
+        | Bug::ForbidIgnored => 3,
+        Bug::LostReplyRetried | Bug::ParallelismOffByOne | Bug::SubsetTwice => 4,
+        Bug::IneligibleNodeGiven | Bug::MixedResultsUnended => 5,
+        Bug::ProbesOverwritten => 6,
+        Bug::ResizeAfterPodWrite => 7,
+        Bug::GateOff => 8,
+        Bug::FailedPodEndsNothing => 9,
+        Bug::ReadinessInherited => 12,
+        Bug::RestartsUncounted => 15,
+        Bug::SetPausedIgnored => 20,
+        Bug::RandomNames => 24,
         _ => 1,
     }
 }
@@ -202,7 +228,7 @@ fn every_injected_bug_is_found_within_a_thousand_scenarios() {
             let found = hunt(ALL, shows(bug), bug, first(bug), 1000).unwrap();
             let found = found.unwrap_or_else(|| panic!("{bug:?} was not found"));
             let (took, seed) = (found.took.as_secs_f64(), found.seed);
-            println!("{bug:?}: {took:.1} s, seed {seed}: {:?}", found.violation);
+            println!("{bug:?}: {took:.1} s, {seed}: {:?}", found.violation);
             let is_expected = oracles(bug).contains(&found.violation.oracle);
             assert!(is_expected, "{bug:?}: {:?}", found.violation);
         }

@@ -1,183 +1,148 @@
-//! Random scenarios: always as many, however long they take.
+//! Random scenarios: of each subject always as many, however long they take.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 use kruise_dst::{
-    engine::{
-        campaign, enumerate, liveness,
-        play::{Keep, play},
-        subject::{Subject, Subjects},
-    },
+    engine::{campaign, enumerate, liveness},
     subjects::ALL,
 };
 
-/// Scenarios that are played before each change, whatever the speed of a machine, unless told otherwise.
-const SCENARIOS: u64 = 300;
-/// And further ones of each of some subjects, from another seed on.
-const OF_A_SUBJECT: u64 = 12;
-const FURTHER: u64 = 1_001;
-/// Ends a run that does not end. A slow machine takes longer, and plays no less.
+/// Ends a test that does not end. A slow machine takes longer, and plays no less.
 const PATIENCE: Duration = Duration::from_mins(30);
+/// Of so many scenarios one is played twice, and both plays must be equal.
+const TWICE: u64 = 5;
+/// So many percent of the scenarios of a subject count: in the others too little happens.
+const RICH: u64 = 60;
 
-/// `KRUISE_DST_SECONDS` plays as many as fit into that time.
-fn limits() -> campaign::Limits {
-    let given = std::env::var("KRUISE_DST_SECONDS")
-        .ok()
-        .and_then(|text| text.parse().ok());
-    campaign::Limits {
-        of: None,
-        time: given.map_or(PATIENCE, Duration::from_secs),
-        scenarios: given.map_or(SCENARIOS, |_| u64::MAX),
-        failures: 1,
-        once: false,
-    }
-}
+/// How many scenarios of each subject are played before each change. `kruise-dst run --of cloneset` plays more of them.
+const QUOTAS: &[(&str, u64)] = &[
+    ("cloneset", 25),
+    ("statefulset", 20),
+    ("daemonset", 20),
+    ("sidecarset", 20),
+    ("podunavailablebudget", 20),
+    ("broadcastjob", 12),
+    ("advancedcronjob", 12),
+    ("ephemeraljob", 12),
+    ("imagepulljob", 12),
+    ("resourcedistribution", 12),
+    ("persistentpodstate", 12),
+    ("podprobemarker", 12),
+    ("containerrecreaterequest", 12),
+    ("workloadspread", 12),
+    ("uniteddeployment", 12),
+    ("sidecarterminator", 12),
+    ("restart", 12),
+];
 
-/// Plays scenarios of one subject: none fails, and in some of them something happens.
-fn every_one_passes(subject: &str) -> anyhow::Result<()> {
+/// Plays the scenarios of a subject's quota: none fails, and in most of them enough happens.
+fn plays_its_quota(subject: &str) {
+    let (_, quota) = QUOTAS.iter().find(|(name, _)| *name == subject).unwrap();
     let limits = campaign::Limits {
-        of: Some(subject.into()),
         time: PATIENCE,
-        scenarios: OF_A_SUBJECT,
+        scenarios: *quota,
         failures: 1,
-        once: false,
+        twice: TWICE,
     };
-    let tally = campaign::run(ALL, FURTHER, 2, limits)?;
+    let seeds = ALL.seeds(Some(subject), 1).unwrap();
+    let tally = campaign::run(ALL, seeds, 1, &limits).unwrap();
     println!("{tally}");
     assert!(tally.failures.is_empty(), "{tally}");
-    // Some subjects never make a hundred writes. Users and faults must have done something.
-    assert!(tally.scenarios > 0 && tally.edits > 0, "{tally}");
-    assert!(tally.fired.len() >= 3 || tally.scenarios < 10, "{tally}");
-    Ok(())
+    assert!(tally.scenarios == *quota && tally.twice > 0, "{tally}");
+    let rich: u64 = tally.counts.values().map(|counts| counts.rich).sum();
+    assert!(rich * 100 >= quota * RICH, "too little happens: {tally}");
 }
 
 #[test]
-fn random_scenarios_keep_every_promise_and_end_where_they_should() {
-    let tally = campaign::run(ALL, 1, 2, limits()).unwrap();
-    println!("{tally}");
-    assert!(tally.failures.is_empty() && tally.silent().is_empty(), "{tally}");
-    // A run too short to show anything must not pass for one that did.
-    assert!(tally.rich > 0 || tally.scenarios < 10, "{tally}");
+fn every_subject_with_scenarios_of_its_own_has_a_quota() {
+    let names = |of: Vec<&'static str>| of.into_iter().collect::<BTreeSet<_>>();
+    let quotas = QUOTAS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names(quotas), names(ALL.played()));
 }
 
-/// `kruise-dst run --of podunavailablebudget` takes more of them.
+#[test]
+fn no_limit_of_a_cloneset_is_broken_and_every_rollout_ends_whatever_fails() {
+    plays_its_quota("cloneset");
+}
+
+#[test]
+fn each_slot_has_one_pod_and_every_rollout_ends_whatever_fails() {
+    plays_its_quota("statefulset");
+}
+
+#[test]
+fn each_node_has_its_pod_and_every_rollout_ends_whatever_fails() {
+    plays_its_quota("daemonset");
+}
+
+#[test]
+fn sidecars_are_injected_and_upgraded_within_their_limits_whatever_fails() {
+    plays_its_quota("sidecarset");
+}
+
 #[test]
 fn no_disruption_takes_more_pods_than_a_budget_allows_and_every_budget_comes_to_rest() {
-    every_one_passes("podunavailablebudget").unwrap();
+    plays_its_quota("podunavailablebudget");
 }
 
-/// Two subjects that draw alike take each other's seeds, and one of them is never played.
 #[test]
-fn every_subject_with_scenarios_of_its_own_has_a_hundredth_of_the_seeds_at_least() {
-    const SEEDS: u64 = 2_000;
-    let mut owned = BTreeMap::new();
-    for seed in 1..=SEEDS {
-        let (owner, _) = ALL.generate(seed).unwrap();
-        *owned.entry(owner.name()).or_insert(0) += 1;
-    }
-    let draws = |one: &&dyn Subject| (1..=SEEDS).any(|seed| one.scenario(seed).is_some());
-    for one in ALL.0.iter().copied().filter(draws) {
-        let count = owned.get(one.name()).copied().unwrap_or(0);
-        assert!(count >= SEEDS / 100, "{}: {count}; {owned:?}", one.name());
-    }
+fn each_node_runs_the_pod_of_a_job_once_and_every_job_ends_whatever_fails() {
+    plays_its_quota("broadcastjob");
 }
 
-/// A fingerprint that was noted once stays worth something when a subject is added.
-#[test]
-fn seeds_of_other_subjects_are_played_as_if_a_later_one_did_not_exist() {
-    for seed in 1..=400 {
-        let (owner, scenario) = ALL.generate(seed).unwrap();
-        let mut expected = None;
-        for left_out in ALL.0.iter().filter(|one| !one.is_always_watched()) {
-            if left_out.name() == owner.name() {
-                continue;
-            }
-            let others: Vec<_> = ALL
-                .0
-                .iter()
-                .copied()
-                .filter(|one| one.name() != left_out.name())
-                .collect();
-            let others = Subjects(others.leak());
-            assert_eq!(
-                others.generate(seed).unwrap().1,
-                scenario,
-                "{seed} without {}",
-                left_out.name()
-            );
-            if seed % 200 == 1 {
-                let hash = |subjects| play(subjects, &scenario, Keep::Hash).unwrap().hash;
-                let expected = *expected.get_or_insert_with(|| hash(ALL));
-                assert_eq!(hash(others), expected, "{seed} without {}", left_out.name());
-            }
-        }
-    }
-}
-
-/// `kruise-dst run --of advancedcronjob` takes more of them.
 #[test]
 fn no_activation_has_two_jobs_and_the_latest_has_one_whatever_fails() {
-    every_one_passes("advancedcronjob").unwrap();
+    plays_its_quota("advancedcronjob");
 }
 
-/// `kruise-dst run --of ephemeraljob` takes more of them.
 #[test]
 fn no_pod_gets_the_container_of_a_job_twice_and_every_job_ends_whatever_fails() {
-    every_one_passes("ephemeraljob").unwrap();
+    plays_its_quota("ephemeraljob");
 }
 
-/// `kruise-dst run --of imagepulljob` takes more of them.
 #[test]
 fn no_more_nodes_pull_than_a_job_allows_and_nothing_of_it_is_left_whatever_fails() {
-    every_one_passes("imagepulljob").unwrap();
+    plays_its_quota("imagepulljob");
 }
 
-/// `kruise-dst run --of persistentpodstate` takes more of them.
-#[test]
-fn pods_come_back_to_where_they_were_and_records_are_exact_whatever_fails() {
-    every_one_passes("persistentpodstate").unwrap();
-}
-
-/// `kruise-dst run --of podprobemarker` takes more of them.
-#[test]
-fn nodes_have_the_probes_of_markers_and_pods_follow_results_whatever_fails() {
-    every_one_passes("podprobemarker").unwrap();
-}
-
-/// `kruise-dst run --of containerrecreaterequest` takes more of them.
-#[test]
-fn every_request_to_restart_containers_ends_and_leaves_nothing_on_its_pod_whatever_fails() {
-    every_one_passes("containerrecreaterequest").unwrap();
-}
-
-/// `kruise-dst run --of workloadspread` takes more of them.
-#[test]
-fn no_subset_gets_more_pods_than_its_limit_and_every_spread_comes_to_rest_whatever_fails() {
-    every_one_passes("workloadspread").unwrap();
-}
-
-/// `kruise-dst run --of resourcedistribution` takes more of them.
 #[test]
 fn foreign_objects_stay_and_every_selected_namespace_has_its_copy_whatever_fails() {
-    every_one_passes("resourcedistribution").unwrap();
+    plays_its_quota("resourcedistribution");
 }
 
-/// `kruise-dst run --of uniteddeployment` takes more of them.
+#[test]
+fn pods_come_back_to_where_they_were_and_records_are_exact_whatever_fails() {
+    plays_its_quota("persistentpodstate");
+}
+
+#[test]
+fn nodes_have_the_probes_of_markers_and_pods_follow_results_whatever_fails() {
+    plays_its_quota("podprobemarker");
+}
+
+#[test]
+fn every_request_to_restart_containers_ends_and_leaves_nothing_on_its_pod_whatever_fails() {
+    plays_its_quota("containerrecreaterequest");
+}
+
+#[test]
+fn no_subset_gets_more_pods_than_its_limit_and_every_spread_comes_to_rest_whatever_fails() {
+    plays_its_quota("workloadspread");
+}
+
 #[test]
 fn workloads_share_the_replicas_and_those_of_others_stay_whatever_fails() {
-    every_one_passes("uniteddeployment").unwrap();
+    plays_its_quota("uniteddeployment");
 }
 
-/// `kruise-dst run --of sidecarterminator` takes more of them.
 #[test]
 fn sidecars_end_after_the_main_containers_and_every_job_ends_as_these_did_whatever_fails() {
-    every_one_passes("sidecarterminator").unwrap();
+    plays_its_quota("sidecarterminator");
 }
 
-/// `kruise-dst run --of restart` takes more of them.
 #[test]
 fn no_more_pods_are_restarted_than_may_be_out_of_service_and_a_failure_is_the_last_whatever_fails() {
-    every_one_passes("restart").unwrap();
+    plays_its_quota("restart");
 }
 
 /// Every seventeenth: `kruise-dst enumerate` takes all of them.
@@ -197,15 +162,17 @@ fn a_crash_after_a_write_here_and_there_is_survived() {
     assert!(clean >= 2, "{clean}");
 }
 
-/// `kruise-dst liveness` takes more of them.
+/// Two of each subject: `kruise-dst liveness` takes more of them.
 #[test]
 fn work_goes_on_although_two_percent_of_all_requests_fail() {
-    let compared = liveness::run(ALL, 1, 40, 2, 2).unwrap();
+    let count = QUOTAS.len() * 2;
+    let seeds = ALL.seeds(None, 1).unwrap().take(count);
+    let compared = liveness::run(ALL, seeds, 2, 2).unwrap();
     println!("{compared}");
     assert!(compared.violations.is_empty(), "{compared}");
     let failed: u32 = compared.scenarios.iter().map(|one| one.failed).sum();
     assert!(
-        compared.scenarios.len() == 40 && failed > 100,
+        compared.scenarios.len() == count && failed > 100,
         "too little happened: {compared}"
     );
 }

@@ -33,7 +33,7 @@ where
 }
 
 /// The client of a service.
-pub(super) fn client_of<S>(service: S) -> Client
+pub(crate) fn client_of<S>(service: S) -> Client
 where
     S: Service<Request<Body>, Response = Response<Full<Bytes>>, Error = io::Error> + Send + 'static,
     S::Future: Send + 'static,

@@ -130,7 +130,8 @@ impl State {
             now: self.now(),
         };
         if self.is_judged() && self.violation.is_none() {
-            self.violation = self.judges.judge_call(&seen, &self.mirror);
+            let verdict = self.judges.judge_call(&seen, &self.mirror);
+            self.found(verdict);
         }
         let id = self.world.call_runtime(node, call);
         (id, self.agents.wait(id))

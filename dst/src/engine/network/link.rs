@@ -168,7 +168,31 @@ async fn carry(
     process: ProcessId,
     request: http::Request<Body>,
 ) -> Result<http::Response<Answer>, io::Error> {
-    let (agent, request) = read(process, request).await?;
+    let (agent, mut request) = read(process, request).await?;
+    let altered = cluster.look(|state| {
+        let altering = state.alterations.as_mut()?;
+        Some(altering.alter(&agent, &mut request, &state.mirror))
+    });
+    for beside in altered.iter().flat_map(|altered| &altered.besides) {
+        let mut beside = beside.clone();
+        beside.agent.clone_from(&agent);
+        sender(process).clone_into(&mut beside.user);
+        // Nobody waits for its answer.
+        tokio::spawn(send(cluster.clone(), process, agent.clone(), beside));
+    }
+    if let Some(altered) = altered {
+        tokio::time::sleep(altered.late).await;
+    }
+    send(cluster, process, agent, request).await
+}
+
+/// Sends a request, and waits for its answer.
+async fn send(
+    cluster: Arc<Cluster>,
+    process: ProcessId,
+    agent: String,
+    request: Request,
+) -> Result<http::Response<Answer>, io::Error> {
     let (fate, sent) = cluster.look(|state| {
         let fate = Fate::draw(state, process, &request);
         let sent = state
@@ -177,6 +201,7 @@ async fn carry(
             .map(|of| of.sends(&agent, &request));
         if state.judged == Judged::Yes {
             state.notice_haste(process);
+            state.notice_cost(process, &agent, &request);
             let is_judged = creates_pod(&request) || changes_claim(&request);
             if let Some(sent) = sent.as_ref().filter(|_| is_judged) {
                 state.notice_sent(process, &agent, &request, sent);
@@ -305,20 +330,24 @@ impl State {
             .processes
             .get_mut(&process)
             .and_then(|process| process.hasty.take());
-        if let (Some((now, before)), None) = (hasty, &self.violation) {
+        if let Some((now, before)) = hasty {
             let what = format!("{process} creates {now} pods at once after {before}");
-            self.violation = Some(Violation {
-                oracle: "slow start",
-                what,
-            });
+            let oracle = "slow start";
+            self.found(Some(Violation { oracle, what }));
         }
+    }
+
+    fn notice_cost(&mut self, process: ProcessId, agent: &str, request: &Request) {
+        let changes = self.mirror.changes();
+        let verdict = self.costs.sends(process, agent, request, changes);
+        self.found(verdict);
     }
 
     fn notice_sent(&mut self, process: ProcessId, agent: &str, request: &Request, sent: &Sent) {
         let marks = self.mirror.marks();
         let write = Write::new(process, agent, request, sent, marks, self.now(), self.judged);
         let verdict = self.judges.judge_sent(&write, &self.mirror);
-        self.violation = self.violation.take().or(verdict);
+        self.found(verdict);
     }
 
     /// A process received an answer.

@@ -19,16 +19,11 @@ const SCENARIO: Purpose = Purpose(700);
 
 /// What users do begins after this many milliseconds.
 const FIRST: u64 = 1_000;
-/// This share of the seeds has an AdvancedCronJob.
-const SHARE: u8 = 12;
 
-/// The scenario of a seed, in an eighth of them.
-pub fn generate(seed: u64) -> Option<Scenario> {
+/// The scenario of a seed.
+pub fn generate(seed: u64) -> Scenario {
     let mut random = Random::new(seed, SCENARIO);
     let random = &mut random;
-    if !random.percent(SHARE) {
-        return None;
-    }
     let start = start(random);
     let mut scenario = begin(seed, NAME, &start, random);
     let end = edits(&mut scenario, random);
@@ -42,7 +37,7 @@ pub fn generate(seed: u64) -> Option<Scenario> {
         |random| action(&edit(random)),
         |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
     );
-    Some(scenario)
+    scenario
 }
 
 fn action(edit: &Edit) -> Action {

@@ -17,20 +17,15 @@ const SCENARIO: Purpose = Purpose(500);
 
 /// What users do begins after this many milliseconds.
 const FIRST: u64 = 1_000;
-/// This share of the seeds has a BroadcastJob.
-const SHARE: u8 = 10;
 /// Most nodes that there ever are.
 const NUMBERS: u64 = 11;
 /// Longest pause between two edits, in milliseconds.
 const PAUSE: u64 = 20_000;
 
-/// The scenario of a seed, in a tenth of them.
-pub fn generate(seed: u64) -> Option<Scenario> {
+/// The scenario of a seed.
+pub fn generate(seed: u64) -> Scenario {
     let mut random = Random::new(seed, SCENARIO);
     let random = &mut random;
-    if !random.percent(SHARE) {
-        return None;
-    }
     let start = start(random);
     let mut scenario = begin(seed, NAME, &start, random);
     let end = edits(&mut scenario, random);
@@ -42,7 +37,7 @@ pub fn generate(seed: u64) -> Option<Scenario> {
         |random| action(&edit(random)),
         |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
     );
-    Some(scenario)
+    scenario
 }
 
 fn action(edit: &Edit) -> Action {

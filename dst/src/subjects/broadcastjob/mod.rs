@@ -38,7 +38,7 @@ impl Subject for BroadcastJob {
     }
 
     fn scenario(&self, seed: u64) -> Option<Scenario> {
-        generate::generate(seed)
+        Some(generate::generate(seed))
     }
 
     fn clean_scenarios(&self) -> Vec<(&'static str, Scenario)> {

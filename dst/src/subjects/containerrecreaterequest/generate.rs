@@ -17,20 +17,15 @@ const SCENARIO: Purpose = Purpose(1000);
 
 /// What users do begins after this many milliseconds: pods run then.
 const FIRST: u64 = 10_000;
-/// This share of the seeds has ContainerRecreateRequests.
-const SHARE: u8 = 8;
 /// Longest pause between two edits, in milliseconds.
 const PAUSE: u64 = 9_000;
 /// Nodes.
 const NODES: u8 = 3;
 
-/// The scenario of a seed, in a twelfth of them.
-pub fn generate(seed: u64) -> Option<Scenario> {
+/// The scenario of a seed.
+pub fn generate(seed: u64) -> Scenario {
     let mut random = Random::new(seed, SCENARIO);
     let random = &mut random;
-    if !random.percent(SHARE) {
-        return None;
-    }
     let start = Start {
         pods: random.between(5, 8) as u8,
         ungated: random.between(0, 2) as u8,
@@ -49,7 +44,7 @@ pub fn generate(seed: u64) -> Option<Scenario> {
         |random| action(&edit(random, pods)),
         |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
     );
-    Some(scenario)
+    scenario
 }
 
 fn action(edit: &Edit) -> Action {

@@ -42,7 +42,7 @@ impl Subject for ContainerRecreateRequest {
     }
 
     fn scenario(&self, seed: u64) -> Option<Scenario> {
-        generate::generate(seed)
+        Some(generate::generate(seed))
     }
 
     fn clean_scenarios(&self) -> Vec<(&'static str, Scenario)> {

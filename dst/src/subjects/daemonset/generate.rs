@@ -21,18 +21,13 @@ const SCENARIO: Purpose = Purpose(400);
 
 /// What users do begins after this many milliseconds.
 const FIRST: u64 = 1_000;
-/// This share of the seeds has a DaemonSet.
-const SHARE: u8 = 20;
 /// Most nodes that there ever are.
 const NUMBERS: u64 = 11;
 
-/// The scenario of a seed, in a fifth of them.
-pub fn generate(seed: u64) -> Option<Scenario> {
+/// The scenario of a seed.
+pub fn generate(seed: u64) -> Scenario {
     let mut random = Random::new(seed, SCENARIO);
     let random = &mut random;
-    if !random.percent(SHARE) {
-        return None;
-    }
     let start = start(random);
     let mut scenario = begin(seed, NAME, &start, random);
     let mut image = 1;
@@ -45,7 +40,7 @@ pub fn generate(seed: u64) -> Option<Scenario> {
         |random| action(&edit(random, &mut image)),
         |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
     );
-    Some(scenario)
+    scenario
 }
 
 fn action(edit: &Edit) -> Action {

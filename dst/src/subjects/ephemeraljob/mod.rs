@@ -37,7 +37,7 @@ impl Subject for EphemeralJob {
     }
 
     fn scenario(&self, seed: u64) -> Option<Scenario> {
-        generate::generate(seed)
+        Some(generate::generate(seed))
     }
 
     fn clean_scenarios(&self) -> Vec<(&'static str, Scenario)> {

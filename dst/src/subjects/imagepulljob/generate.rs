@@ -17,18 +17,13 @@ const SCENARIO: Purpose = Purpose(900);
 
 /// What users do begins after this many milliseconds: nodes have their NodeImages then.
 const FIRST: u64 = 32_000;
-/// This share of the seeds has ImagePullJobs.
-const SHARE: u8 = 8;
 /// Longest pause between two edits, in milliseconds.
 const PAUSE: u64 = 15_000;
 
-/// The scenario of a seed, in a twelfth of them.
-pub fn generate(seed: u64) -> Option<Scenario> {
+/// The scenario of a seed.
+pub fn generate(seed: u64) -> Scenario {
     let mut random = Random::new(seed, SCENARIO);
     let random = &mut random;
-    if !random.percent(SHARE) {
-        return None;
-    }
     let start = start(random);
     let nodes = start.nodes;
     let mut scenario = begin(seed, NAME, &start, random);
@@ -43,7 +38,7 @@ pub fn generate(seed: u64) -> Option<Scenario> {
         |random| action(&edit(random, nodes)),
         |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
     );
-    Some(scenario)
+    scenario
 }
 
 fn action(edit: &Edit) -> Action {

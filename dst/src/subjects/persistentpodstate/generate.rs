@@ -22,8 +22,6 @@ const WATCHED: &[Resource] = &[PODS, PODS, STATES, STATES, NODES, STATEFULSETS];
 const SCENARIO: Purpose = Purpose(1500);
 /// The StatefulSet below it.
 const BELOW: Purpose = Purpose(1501);
-/// Of the seeds that are of no later subject, this share has a PersistentPodState.
-const SHARE: u8 = 8;
 /// Most replicas of the StatefulSet.
 const REPLICAS: u64 = 9;
 /// Everything but the end happens before, in milliseconds, if the StatefulSet takes no longer.
@@ -31,13 +29,10 @@ const LEAST: u64 = 90_000;
 /// Longest time that a node is away, in milliseconds.
 const AWAY: u64 = 20_000;
 
-/// The scenario of a seed, in a twelfth of them.
-pub fn generate(seed: u64) -> Option<Scenario> {
+/// The scenario of a seed.
+pub fn generate(seed: u64) -> Scenario {
     let mut random = Random::new(seed, SCENARIO);
     let random = &mut random;
-    if !random.percent(SHARE) {
-        return None;
-    }
     let (required, preferred) = keys(random);
     let start = Start {
         required,
@@ -52,7 +47,7 @@ pub fn generate(seed: u64) -> Option<Scenario> {
     add(&mut scenario, random, &start);
     let start = serde_json::to_value(&start).unwrap_or_default();
     scenario.subjects.insert(NAME.to_owned(), start);
-    Some(scenario)
+    scenario
 }
 
 /// Required and preferred keys, not none of both.

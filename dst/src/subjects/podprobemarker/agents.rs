@@ -11,8 +11,8 @@ use super::start::{PROBES, RESULT};
 use crate::engine::{
     cluster::Cluster,
     oracles::{Mirror, Object},
-    resource::PODS,
-    user::{MERGE, insist},
+    resource::{MERGE, PODS},
+    user::insist,
 };
 
 /// How often an agent looks at its node.

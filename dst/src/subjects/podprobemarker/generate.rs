@@ -16,18 +16,13 @@ const SCENARIO: Purpose = Purpose(1200);
 
 /// What users do begins after this many milliseconds.
 const FIRST: u64 = 2_000;
-/// This share of the seeds has PodProbeMarkers.
-const SHARE: u8 = 8;
 /// Longest pause between two edits, in milliseconds.
 const PAUSE: u64 = 10_000;
 
-/// The scenario of a seed, in a twelfth of them.
-pub fn generate(seed: u64) -> Option<Scenario> {
+/// The scenario of a seed.
+pub fn generate(seed: u64) -> Scenario {
     let mut random = Random::new(seed, SCENARIO);
     let random = &mut random;
-    if !random.percent(SHARE) {
-        return None;
-    }
     let start = Start {
         nodes: random.between(2, 4) as u8,
         pods: random.between(4, 8) as u8,
@@ -40,7 +35,7 @@ pub fn generate(seed: u64) -> Option<Scenario> {
     // A manager that ends between the nodes of a marker that is deleted.
     add_crashes(&mut scenario, random, end);
     finish(&mut scenario, WATCHED, |random| action(&edit(random)), |_| false);
-    Some(scenario)
+    scenario
 }
 
 fn action(edit: &Edit) -> Action {

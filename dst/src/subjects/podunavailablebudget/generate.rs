@@ -31,18 +31,13 @@ const SUCCESSORS: Purpose = Purpose(302);
 const VISITS: Purpose = Purpose(303);
 /// Of the scenarios with a Deployment, this share has guests.
 const WITH_GUESTS: u8 = 60;
-/// Of the seeds that are of no later subject, this share has a budget.
-const SHARE: u8 = 40;
 /// Most replicas of the workloads.
 const PODS_OF_A_WORKLOAD: u64 = 9;
 
-/// The scenario of a seed, in a share of them.
-pub fn generate(seed: u64) -> Option<Scenario> {
+/// The scenario of a seed.
+pub fn generate(seed: u64) -> Scenario {
     let mut random = Random::new(seed, SCENARIO);
     let random = &mut random;
-    if !random.percent(SHARE) {
-        return None;
-    }
     let workload = match random.between(0, 99) {
         0..45 => Workload::CloneSet,
         45..75 => Workload::StatefulSet,
@@ -58,7 +53,7 @@ pub fn generate(seed: u64) -> Option<Scenario> {
         add_visits(&mut scenario, &mut visits);
     }
     add(&mut scenario, random, &start);
-    Some(scenario)
+    scenario
 }
 
 fn add(scenario: &mut Scenario, random: &mut Random, start: &Start) {

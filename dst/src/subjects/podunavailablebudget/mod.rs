@@ -54,7 +54,7 @@ impl Subject for PodUnavailableBudget {
     }
 
     fn scenario(&self, seed: u64) -> Option<Scenario> {
-        generate::generate(seed)
+        Some(generate::generate(seed))
     }
 
     fn is_release(&self, change: &Value) -> bool {

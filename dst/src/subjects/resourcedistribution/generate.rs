@@ -16,25 +16,27 @@ const SCENARIO: Purpose = Purpose(1100);
 
 /// What users do begins after this many milliseconds.
 const FIRST: u64 = 2_000;
-/// This share of the seeds has a ResourceDistribution.
-const SHARE: u8 = 8;
 /// Longest pause between two edits, in milliseconds.
 const PAUSE: u64 = 10_000;
 /// Namespaces that there may be.
 const NAMESPACES_AT_MOST: u64 = 9;
+/// In this share of the scenarios updates of copies are refused, in more namespaces than one reconcile reads.
+const REFUSED: u8 = 15;
+/// Namespaces then.
+const CROWD: u64 = 40;
 
-/// The scenario of a seed, in a twelfth of them.
-pub fn generate(seed: u64) -> Option<Scenario> {
+/// The scenario of a seed.
+pub fn generate(seed: u64) -> Scenario {
     let mut random = Random::new(seed, SCENARIO);
     let random = &mut random;
-    if !random.percent(SHARE) {
-        return None;
-    }
+    let refused = random.percent(REFUSED);
     let start = Start {
-        namespaces: random.between(3, 6) as u8,
+        namespaces: if refused { CROWD } else { random.between(3, 6) } as u8,
         secret: random.percent(60),
-        targets: targets(random),
+        targets: if refused { Targets::All } else { targets(random) },
+        refused,
     };
+    let edit = if refused { edit_of_refused } else { edit };
     let mut scenario = begin(seed, NAME, &start, random);
     let mut at = FIRST;
     for _ in 0..random.between(14, 22) {
@@ -53,7 +55,7 @@ pub fn generate(seed: u64) -> Option<Scenario> {
         |random| Action::edit(NAME, &edit(random)),
         |_| false,
     );
-    Some(scenario)
+    scenario
 }
 
 fn targets(random: &mut Random) -> Targets {
@@ -61,6 +63,18 @@ fn targets(random: &mut Random) -> Targets {
         Targets::All
     } else {
         Targets::Team(random.percent(50))
+    }
+}
+
+/// All copies but the new ones keep the data that they were created with.
+fn edit_of_refused(random: &mut Random) -> Edit {
+    let number = random.between(1, CROWD) as u8;
+    match random.between(0, 99) {
+        0..20 => Edit::Namespace((CROWD + random.between(1, 3)) as u8, random.percent(50)),
+        20..60 => Edit::Data(random.between(1, 5) as u8),
+        60..75 => Edit::ChangeCopy(number, random.between(0, 5) as u8),
+        75..85 => Edit::DeleteCopy(number),
+        _ => Edit::Foreign(number),
     }
 }
 

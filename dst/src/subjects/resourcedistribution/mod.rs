@@ -37,7 +37,7 @@ impl Subject for ResourceDistribution {
     }
 
     fn scenario(&self, seed: u64) -> Option<Scenario> {
-        generate::generate(seed)
+        Some(generate::generate(seed))
     }
 
     fn clean_scenarios(&self) -> Vec<(&'static str, Scenario)> {
@@ -52,6 +52,7 @@ impl Subject for ResourceDistribution {
         let start: Start = scenario.start(NAME)?;
         let oracles = oracles::ResourceDistributionOracles {
             copies: start.resource(),
+            refused: start.refused,
         };
         let user = user::ResourceDistributionUser { start };
         Ok((Box::new(user), Box::new(oracles)))

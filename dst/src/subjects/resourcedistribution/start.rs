@@ -29,6 +29,8 @@ pub struct Start {
     pub secret: bool,
     /// Which namespaces it selects.
     pub targets: Targets,
+    /// A policy of somebody else refuses all updates of copies.
+    pub refused: bool,
 }
 
 /// Which namespaces are selected.
@@ -46,6 +48,7 @@ impl Default for Start {
             namespaces: 4,
             secret: true,
             targets: Targets::All,
+            refused: false,
         }
     }
 }

@@ -32,6 +32,9 @@ impl User for ResourceDistributionUser {
             for number in 0..=self.start.namespaces {
                 add(cluster, number, number % 2 == 0).await;
             }
+            if self.start.refused {
+                user::forbid_updates(cluster, self.start.resource(), "true").await;
+            }
         }
         .boxed()
     }

@@ -28,8 +28,6 @@ const WATCHED: &[Resource] = &[PODS, PODS, REQUESTS, REQUESTS, CLONESETS];
 /// The CloneSet, the runs and the faults.
 const SCENARIO: Purpose = Purpose(1700);
 
-/// This share of the seeds has runs of the command.
-const SHARE: u8 = 5;
 /// What users do begins after this many milliseconds: pods run then.
 const FIRST: u64 = 9_000;
 /// Longest pause between two edits, in milliseconds.
@@ -39,13 +37,10 @@ const NODES: u8 = 3;
 /// Most replicas.
 const MOST: u64 = 9;
 
-/// The scenario of a seed, in a twentieth of them.
-pub fn generate(seed: u64) -> Option<Scenario> {
+/// The scenario of a seed.
+pub fn generate(seed: u64) -> Scenario {
     let mut random = Random::new(seed, SCENARIO);
     let random = &mut random;
-    if !random.percent(SHARE) {
-        return None;
-    }
     let set = set(random);
     let agents = Agents {
         pods: 0,
@@ -79,7 +74,7 @@ pub fn generate(seed: u64) -> Option<Scenario> {
                 .is_some_and(|edit| edit.is_release())
         },
     );
-    Some(scenario)
+    scenario
 }
 
 fn set(random: &mut Random) -> Set {

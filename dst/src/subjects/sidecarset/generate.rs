@@ -33,13 +33,10 @@ enum Workload {
     Deployment,
 }
 
-/// The scenario of a seed, in a third of them. What it does not touch is as in the scenario of the CloneSet.
-pub fn generate(seed: u64) -> Option<Scenario> {
+/// The scenario of a seed.
+pub fn generate(seed: u64) -> Scenario {
     let mut random = Random::new(seed, SIDECARS);
     let random = &mut random;
-    if !random.percent(33) {
-        return None;
-    }
     let mut draft = draft(seed);
     let below = if random.percent(60) {
         Workload::CloneSet
@@ -68,7 +65,7 @@ pub fn generate(seed: u64) -> Option<Scenario> {
         };
         add_steps(&mut draft.scenario, WATCHED, draw, resumes);
     }
-    Some(finish(draft, below, sets))
+    finish(draft, below, sets)
 }
 
 /// Edits of the SidecarSets, and faults that matter to them.

@@ -50,7 +50,7 @@ impl Subject for SidecarSet {
     }
 
     fn scenario(&self, seed: u64) -> Option<Scenario> {
-        generate::generate(seed)
+        Some(generate::generate(seed))
     }
 
     fn is_release(&self, change: &Value) -> bool {

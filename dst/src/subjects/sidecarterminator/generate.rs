@@ -16,20 +16,15 @@ const WATCHED: &[Resource] = &[PODS, PODS, REQUESTS, REQUESTS, NODES];
 /// The jobs and the faults.
 const SCENARIO: Purpose = Purpose(1600);
 
-/// This share of the seeds has jobs with sidecars.
-const SHARE: u8 = 6;
 /// Longest pause between two edits, in milliseconds.
 const PAUSE: u64 = 12_000;
 /// Nodes with agents.
 const AGENTS: u8 = 3;
 
-/// The scenario of a seed, in a seventeenth of them.
-pub fn generate(seed: u64) -> Option<Scenario> {
+/// The scenario of a seed.
+pub fn generate(seed: u64) -> Scenario {
     let mut random = Random::new(seed, SCENARIO);
     let random = &mut random;
-    if !random.percent(SHARE) {
-        return None;
-    }
     let start = Start {
         dying: *random.pick(&[0, 20, 50]).unwrap_or(&0),
     };
@@ -45,7 +40,7 @@ pub fn generate(seed: u64) -> Option<Scenario> {
         |random| action(&edit(random)),
         |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
     );
-    Some(scenario)
+    scenario
 }
 
 fn action(edit: &Edit) -> Action {

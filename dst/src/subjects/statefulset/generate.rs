@@ -25,16 +25,12 @@ const EXPANSION: Purpose = Purpose(202);
 
 /// What users do begins after this many milliseconds.
 const FIRST: u64 = 1_000;
-/// Of the seeds that are of no later subject, this share has a StatefulSet: a quarter of all.
-const SHARE: u8 = 37;
 /// Most replicas.
 const REPLICAS: u64 = 9;
 
-/// The scenario of a seed, in a quarter of them.
-pub fn generate(seed: u64) -> Option<Scenario> {
-    let mut random = Random::new(seed, SCENARIO);
-    let random = &mut random;
-    random.percent(SHARE).then(|| draw(seed, random))
+/// The scenario of a seed.
+pub fn generate(seed: u64) -> Scenario {
+    draw(seed, &mut Random::new(seed, SCENARIO))
 }
 
 /// A scenario with a StatefulSet.

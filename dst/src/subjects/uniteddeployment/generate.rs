@@ -17,20 +17,15 @@ const SCENARIO: Purpose = Purpose(1400);
 
 /// What users do begins after this many milliseconds.
 const FIRST: u64 = 4_000;
-/// This share of the seeds has a UnitedDeployment.
-const SHARE: u8 = 8;
 /// Longest pause between two edits, in milliseconds.
 const PAUSE: u64 = 15_000;
 /// The highest number of a subset.
 const LAST: u64 = 3;
 
-/// The scenario of a seed, in a twelfth of them.
-pub fn generate(seed: u64) -> Option<Scenario> {
+/// The scenario of a seed.
+pub fn generate(seed: u64) -> Scenario {
     let mut random = Random::new(seed, SCENARIO);
     let random = &mut random;
-    if !random.percent(SHARE) {
-        return None;
-    }
     let start = Start {
         replicas: random.between(3, 8) as u32,
         // Of three replicas three subsets may name one each.
@@ -56,7 +51,7 @@ pub fn generate(seed: u64) -> Option<Scenario> {
         |random| Action::edit(NAME, &edit(random)),
         |_| false,
     );
-    Some(scenario)
+    scenario
 }
 
 /// One subset at least, and one at least that takes any number of pods. Replicas of the others are named, or bounded.

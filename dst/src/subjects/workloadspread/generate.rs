@@ -3,7 +3,7 @@
 use super::start::{Edit, NAME, SPREADS, Start, Workload};
 use crate::{
     engine::{
-        generate::{add_crashes, fault, finish, removal},
+        generate::{add_crashes, add_faults, begin, fault, finish, removal},
         random::{Purpose, Random},
         resource::{PODS, Resource},
         scenario::{Action, LastingFault, Scenario, Step},
@@ -13,6 +13,7 @@ use crate::{
             draft::{CLONESETS, NAME as CLONESET},
             edit::Edit as WorkloadEdit,
             generate::draft,
+            start::{Policy, Start as Below},
         },
         deployment,
         podunavailablebudget::start::REPLICASETS,
@@ -24,19 +25,21 @@ const WATCHED: &[Resource] = &[PODS, PODS, SPREADS, SPREADS, CLONESETS, REPLICAS
 
 /// The WorkloadSpread, its edits, and what users do to pods.
 const SCENARIO: Purpose = Purpose(1300);
-/// Of the seeds that are of no later subject, this share has a WorkloadSpread.
-const SHARE: u8 = 10;
 /// Most replicas of the workloads.
 const PODS_OF_A_WORKLOAD: u64 = 9;
+/// In this share of the scenarios pods are refused to be put into a subset, more of them than one reconcile reads.
+const REFUSED: u8 = 15;
+/// Pods then.
+const CROWD: u64 = 40;
 /// Everything but the release happens before, in milliseconds.
 const LEAST: u64 = 90_000;
 
-/// The scenario of a seed, in a tenth of them.
-pub fn generate(seed: u64) -> Option<Scenario> {
+/// The scenario of a seed.
+pub fn generate(seed: u64) -> Scenario {
     let mut random = Random::new(seed, SCENARIO);
     let random = &mut random;
-    if !random.percent(SHARE) {
-        return None;
+    if random.percent(REFUSED) {
+        return refused(seed, random);
     }
     let start = start(random);
     let mut scenario = below(seed, start.workload);
@@ -44,7 +47,7 @@ pub fn generate(seed: u64) -> Option<Scenario> {
     add(&mut scenario, random, &start);
     let start = serde_json::to_value(&start).unwrap_or_default();
     scenario.subjects.insert(NAME.to_owned(), start);
-    Some(scenario)
+    scenario
 }
 
 fn start(random: &mut Random) -> Start {
@@ -67,7 +70,33 @@ fn start(random: &mut Random) -> Start {
         limits: limits(random, subsets, percentages, open),
         adaptive,
         at_first: random.percent(75),
+        refused: false,
     }
+}
+
+/// A CloneSet of many pods gets a WorkloadSpread that may not have them.
+fn refused(seed: u64, random: &mut Random) -> Scenario {
+    let start = Start {
+        workload: Workload::CloneSet,
+        limits: limits(random, 3, false, true),
+        adaptive: 0,
+        at_first: false,
+        refused: true,
+    };
+    let workload = Below::plain(CROWD as u32, Policy::ReCreate);
+    let mut scenario = begin(seed, CLONESET, &workload, random);
+    let mut add = |at, what| scenario.steps.push(Step { at, what });
+    for _ in 0..random.between(1, 3) {
+        let edit = Edit::Limits(limits(random, 3, false, true));
+        add(random.between(LEAST / 2, LEAST), action(&edit));
+        add(random.between(0, LEAST), removal(random, CROWD - 1));
+    }
+    add(random.between(LEAST / 4, LEAST / 2), action(&Edit::Create));
+    add_faults(&mut scenario, random, WATCHED, 8, LEAST);
+    scenario.steps.sort_by_key(|step| step.at);
+    let start = serde_json::to_value(&start).unwrap_or_default();
+    scenario.subjects.insert(NAME.to_owned(), start);
+    scenario
 }
 
 /// A limit for each subset, but for the last one if that is open.

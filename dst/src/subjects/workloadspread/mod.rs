@@ -60,7 +60,7 @@ impl Subject for WorkloadSpread {
     }
 
     fn scenario(&self, seed: u64) -> Option<Scenario> {
-        generate::generate(seed)
+        Some(generate::generate(seed))
     }
 
     fn clean_scenarios(&self) -> Vec<(&'static str, Scenario)> {
@@ -77,7 +77,8 @@ impl Subject for WorkloadSpread {
         let user = user::SpreadUser {
             start: start.clone(),
             // Requests that fail until the end leave records behind for a while.
-            refills: scenario.failing.is_none(),
+            // New pods get their subsets, whatever is refused to those that are there.
+            refills: scenario.failing.is_none() && !start.refused,
             refilled: refilled.clone(),
         };
         Ok((
@@ -95,6 +96,7 @@ fn clean() -> Scenario {
         limits: limits(["2", "3", ""]),
         adaptive: 0,
         at_first: true,
+        refused: false,
     };
     let workload = |edit: WorkloadEdit| Action::edit(CLONESET, &edit);
     let spread = |edit: Edit| Action::edit(NAME, &edit);

@@ -43,6 +43,9 @@ pub struct Start {
     pub adaptive: u32,
     /// Is it created before the workload? Otherwise a step creates it.
     pub at_first: bool,
+    /// A policy of somebody else refuses to put pods that are there into a subset.
+    #[serde(default)]
+    pub refused: bool,
 }
 
 /// The workload whose pods are spread.

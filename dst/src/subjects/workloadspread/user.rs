@@ -31,6 +31,11 @@ use crate::engine::{
 use crate::subjects::registration;
 
 const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/workloadspreads";
+/// Does an update put a pod into a subset?
+const ADOPTS: &str = r#"has(object.metadata.annotations)
+    && "apps.kruise.io/matched-workloadspread" in object.metadata.annotations
+    && !(has(oldObject.metadata.annotations)
+        && "apps.kruise.io/matched-workloadspread" in oldObject.metadata.annotations)"#;
 /// How often it is looked whether the pods are gone.
 const LOOK: Duration = Duration::from_millis(500);
 /// How long that may take.
@@ -49,6 +54,9 @@ pub struct SpreadUser {
 impl User for SpreadUser {
     fn prepare<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
         async move {
+            if self.start.refused {
+                user::forbid_updates(cluster, PODS, ADOPTS).await;
+            }
             if self.start.at_first {
                 self.create_spread(cluster).await;
             }

@@ -19,7 +19,8 @@ impl Reads {
     pub(super) fn of(memory: &Memory) -> Self {
         let read = memory.read.iter();
         let read = read.filter_map(|(need, object)| Some((of_need(need)?, known(object.as_ref()))));
-        let unread = memory.unread.keys();
+        // What an earlier reconcile could not read is read again.
+        let unread = memory.unread.keys().filter(|_| memory.has_read);
         let unread = unread.filter_map(|need| Some((of_need(need)?, Known::Unreadable)));
         Self(read.chain(unread).collect())
     }
@@ -37,7 +38,7 @@ impl Reads {
 fn of_need(need: &Need) -> Option<Workload> {
     match need {
         Need::Content(resource, _, name) => workload_of(*resource, name),
-        Need::Full(..) | Need::Live(..) => None,
+        Need::Full(..) | Need::Live(..) | Need::Trial(_) => None,
     }
 }
 

@@ -605,14 +605,12 @@ async fn a_workload_that_a_cache_lacks_is_read_before_its_pods_are_left_out() {
     let set = || need(ResourceId::REPLICA_SETS, "web-5f");
     let deployment = || need(ResourceId::DEPLOYMENTS, "web");
     let plan_with = |budget: &str, read: &[(Need, Option<Value>)], unread: &[Need]| {
-        let memory = Memory {
-            read: read.iter().cloned().collect(),
-            unread: unread
-                .iter()
-                .map(|need| (need.clone(), "403".to_owned()))
-                .collect(),
-            ..Memory::default()
-        };
+        let mut memory = Memory::default();
+        let read = read.iter().cloned().map(|(need, object)| (need, Ok(object)));
+        let unread = unread.iter().map(|need| (need.clone(), Err("403".to_owned())));
+        for (need, object) in read.chain(unread) {
+            memory.note(need, object, Timestamp::UNIX_EPOCH);
+        }
         planned_with(&this, budget, &memory)
     };
     let numbers = |plan: &Plan| {

@@ -65,11 +65,15 @@ impl Oracles for SpreadOracles {
     }
 
     fn unfinished(&self, mirror: &Mirror, _: Timestamp, _: &Value) -> Result<(), String> {
+        if self.start.refused {
+            // How pods are counted that nobody may put into a subset is not said.
+            return Ok(());
+        }
         end::unfinished(mirror, self.start.workload, self.refilled.load(Ordering::Relaxed))
     }
 
     fn counts(&self, counters: &Counters) -> bool {
-        counters.written(SPREADS.plural) >= WRITES
+        self.start.refused || counters.written(SPREADS.plural) >= WRITES
     }
 
     /// Those of its workload are the most.

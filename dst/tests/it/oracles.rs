@@ -1,0 +1,165 @@
+//! Each oracle was seen to fail: by an injected bug, or in a play whose requests are altered on their way.
+
+use std::{collections::BTreeSet, path::Path, sync::Mutex};
+
+use kruise_dst::{engine::play::altered, subjects::ALL};
+use kruise_plan_kit::injected::Bug;
+
+use super::injected_bugs;
+
+/// Seeds of subjects, and the oracles that fail there when the requests are altered that managers, agents and commands send.
+/// `kruise-dst alter` finds them.
+const ALTERED: &[(&str, &[&str])] = &[];
+
+/// Oracles that were never seen to fail. This list may only become shorter.
+const UNSEEN: &[&str] = &[
+    "a container is stopped out of service",
+    "a container that succeeded is a new one",
+    "a grace period begins once",
+    "a job completes when every node has run",
+    "a job fails for a reason",
+    "a job with a failed pod has failed",
+    "a job writes ephemeral containers only",
+    "a main container is never stopped",
+    "a marker that is deleted probes nothing",
+    "a paused job creates nothing",
+    "a paused schedule creates no jobs",
+    "a pod ends before sidecars that do not count",
+    "a pod gets the container once",
+    "a pod has its form",
+    "a pod has its identity",
+    "a pod is out of service while its request runs",
+    "a pod of a job has its form",
+    "a reason for each deletion of a job",
+    "a request belongs to its pod",
+    "a request ends for a reason",
+    "a request ends when its containers are dealt with",
+    "a request holds its pod until it ends",
+    "a request is deleted when its time to live is over",
+    "a request is written as often as it needs",
+    "a request with a key is held back",
+    "a restart creates requests and nothing else",
+    "a restart that succeeds has restarted every pod",
+    "a set touches nothing foreign",
+    "a specification is its author's",
+    "adopted for one that is there",
+    "adopted if it fits",
+    "adopted without an owner",
+    "an agent writes twice for an image that it pulls",
+    "an end is final",
+    "available when its hook allows",
+    "both versions agree",
+    "claims are not deleted",
+    "claims before their pod",
+    "claims go with pods that are scaled away",
+    "claims have their names",
+    "claims only grow",
+    "conditions are results",
+    "cost",
+    "every watch is served",
+    "excluded namespaces get no copy",
+    "foreign objects stay",
+    "held until it is deleted",
+    "injection keeps the pod",
+    "jobs name their activation",
+    "jobs that run stay",
+    "late when the deadline is over",
+    "liveness",
+    "new pods get their sidecars",
+    "no job before its time",
+    "nodes that may run a pod of a job",
+    "nothing foreign is touched",
+    "nothing keeps a restart from its end while nothing fails",
+    "nothing panics",
+    "one pod for one place",
+    "one request of a pod after the other",
+    "only copies are written",
+    "only images of sidecars on virtual nodes change",
+    "originals stay",
+    "pods are patched only",
+    "pods move when no node takes them in time",
+    "pods of a budget are only named",
+    "pods of a spread get metadata only",
+    "pods of others are only changed",
+    "pods pass without a subset only if none has room",
+    "pods that have ended stay",
+    "pods, nodes and workloads are only read",
+    "released when it left",
+    "requests are created and ended",
+    "requests write conditions of pods only",
+    "revisions before pods",
+    "revisions of a set are stable",
+    "sets take turns",
+    "sidecars on virtual nodes get their image",
+    "stale claims are waited for",
+    "status of a set fits together",
+    "status of a set reports what was",
+    "the agent learns what the pod reports",
+    "the history is kept",
+    "the latest due activation has a job",
+    "two plays are equal",
+    "unavailable first",
+    "unavailable while it is held",
+    "what annotations ask for stays",
+    "what has ended is not stopped",
+    "what is generated is what annotations ask for",
+];
+const UNSEEN_AT_MOST: usize = 90;
+
+/// What stands before the name of an oracle in the source.
+const BEFORE: [&str; 4] = ["oracle: \"", "oracle = \"", "violation(\"", "ORACLE: &str = \""];
+
+/// Names of oracles in the source.
+fn named(folder: &Path, names: &mut BTreeSet<String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            named(&path, names);
+            continue;
+        }
+        // As if an argument were never on the next line.
+        let text = std::fs::read_to_string(&path).unwrap();
+        let text = text.lines().map(str::trim).collect::<String>();
+        for before in BEFORE {
+            let behind = text.split(before).skip(1);
+            names.extend(behind.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())));
+        }
+    }
+}
+
+#[test]
+fn every_oracle_was_seen_to_fail_but_for_those_of_a_list_that_becomes_shorter() {
+    let by_bugs = Bug::ALL.into_iter().flat_map(injected_bugs::oracles);
+    let by_alterations = ALTERED.iter().flat_map(|(_, oracles)| *oracles);
+    let seen: BTreeSet<&str> = by_bugs.chain(by_alterations).copied().collect();
+    let unseen: BTreeSet<&str> = UNSEEN.iter().copied().collect();
+    let both: Vec<_> = seen.intersection(&unseen).collect();
+    assert!(both.is_empty(), "no longer unseen: {both:?}");
+    let mut names = BTreeSet::new();
+    named(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut names);
+    assert!(names.len() > 100, "{names:?}");
+    let is_known = |name: &&String| seen.contains(name.as_str()) || unseen.contains(name.as_str());
+    let unknown: Vec<_> = names.iter().filter(|name| !is_known(name)).collect();
+    assert!(unknown.is_empty(), "not in a list: {unknown:?}");
+    assert!(UNSEEN.len() <= UNSEEN_AT_MOST, "{}", UNSEEN.len());
+}
+
+#[test]
+#[ignore = "half a minute: shows the oracles, not the product"]
+fn oracles_fail_where_requests_are_altered() {
+    let rest = Mutex::new(ALTERED.iter());
+    let next = || rest.lock().unwrap().next();
+    let play_some = || {
+        while let Some((seed, oracles)) = next() {
+            let seed = ALL.seed(seed).unwrap();
+            let found = altered(ALL, &ALL.scenario(seed).unwrap(), seed.number).unwrap();
+            let missing: Vec<_> = oracles.iter().filter(|oracle| !found.contains(*oracle)).collect();
+            assert!(missing.is_empty(), "{seed}: {missing:?} of {found:?}");
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(play_some);
+        }
+    });
+}
