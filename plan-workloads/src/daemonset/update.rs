@@ -138,11 +138,6 @@ impl<'p> Decision<'p> {
                 None => unavailable += i64::from(!place.is_served() || place.living().count() > 1),
             }
         }
-        // A pod whose writes the server refuses keeps no other one waiting.
-        let refused = &self.memory.refused;
-        for pods in [&mut young, &mut available] {
-            pods.sort_by_key(|outdated| refused.contains_key(&*outdated.member.pod.view.uid));
-        }
         let mut limit = i64::from(self.limits.max_unavailable);
         if is_injected(Bug::NodesUnavailableOffByOne) {
             limit += 1;

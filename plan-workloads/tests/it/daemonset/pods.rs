@@ -1,9 +1,6 @@
 //! New pods, member by member.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use kruise_plan_kit::{Explain, Intent, Write};
 use kruise_plan_test_kit::{merge, pinned};
@@ -186,36 +183,4 @@ fn nodes_whose_pods_are_refused_keep_no_others_waiting() {
     world.memory.refused_names = refused.collect();
     let others: Vec<String> = nodes.iter().skip(33).map(|node| NAMES.of(node, None)).collect();
     assert_eq!(names(&world), others);
-}
-
-#[test]
-fn pods_whose_deletion_is_refused_keep_no_others_from_their_update() {
-    let nodes: Vec<String> = (0..40).map(|number| format!("n{number:02}")).collect();
-    let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
-    let mut world = on(
-        &nodes,
-        &json!({"updateStrategy": {"rollingUpdate": {"maxUnavailable": 7}}}),
-    );
-    let plan = world.plan(Explain::No);
-    world.execute(&plan);
-    let all: Vec<String> = world.pods.keys().cloned().collect();
-    world.work(&all);
-    world
-        .edit(|spec| spec["template"]["spec"]["containers"][0]["env"] = json!([{"name": "A", "value": "b"}]));
-    let last = nodes.iter().rev().take(33).map(|node| NAMES.of(node, None));
-    let refused: BTreeMap<String, u32> = last
-        .map(|name| {
-            (
-                world.pods[&name]["metadata"]["uid"].as_str().unwrap().to_owned(),
-                1,
-            )
-        })
-        .collect();
-    world.memory.refused = refused;
-    let plan = world.plan(Explain::No);
-    let steps = plan.writes.iter().flat_map(|object| &object.steps);
-    let deleted = steps.filter(|step| step.write.intent() == Intent::DeletePod);
-    let deleted: BTreeSet<String> = deleted.map(|step| step.write.target().name.clone()).collect();
-    let others: BTreeSet<String> = nodes.iter().take(7).map(|node| NAMES.of(node, None)).collect();
-    assert_eq!(deleted, others);
 }
