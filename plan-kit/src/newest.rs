@@ -160,8 +160,10 @@ mod tests {
 
     #[test]
     fn a_pod_that_was_created_and_never_seen_is_a_predecessor() {
-        let mut memory = Memory::default();
-        memory.created = Arc::new(BTreeMap::from([(name(None), "z".to_owned())]));
+        let mut memory = Memory {
+            created: Arc::new(BTreeMap::from([(name(None), "z".to_owned())])),
+            ..Memory::default()
+        };
         assert_eq!(after(&mut memory, &[]).as_deref(), Some("z"));
         memory.created = Arc::new(BTreeMap::from([(name(Some("z")), "b".to_owned())]));
         assert_eq!(after(&mut memory, &[&pod("z", 10, None)]).as_deref(), Some("b"));

@@ -111,7 +111,7 @@ mod tests {
         let needs = reads.needs(memory, Explain::No);
         (
             needs,
-            reads.again(Duration::from_secs(60)).map(|again| again.as_secs()),
+            reads.again(Duration::from_mins(1)).map(|again| again.as_secs()),
         )
     }
 
