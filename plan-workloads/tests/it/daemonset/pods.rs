@@ -168,7 +168,7 @@ fn a_pod_that_comes_beside_an_old_one_is_named_after_it() {
     let plan = world.plan(Explain::No);
     world.execute(&plan);
     let [old] = world.pods.keys().cloned().collect::<Vec<_>>().try_into().unwrap();
-    world.work(&[old.clone()]);
+    world.work(std::slice::from_ref(&old));
     world.edit(|spec| spec["template"]["spec"]["containers"][0]["image"] = json!("agent:2"));
     let uid = world.pods[&old]["metadata"]["uid"].as_str().unwrap().to_owned();
     assert_eq!(names(&world), [NAMES.of("n1", Some(&uid))]);

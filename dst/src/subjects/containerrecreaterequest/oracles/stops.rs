@@ -130,7 +130,8 @@ fn unordered(request: &Object, name: &str) -> Option<String> {
     let is_ordered = spec["strategy"]["orderedRecreate"] == true;
     let is_dealt_with = |one: &Value| {
         state_of(one).is_some_and(|state| {
-            let is_untouched = state["phase"] == "Pending" && state["message"].as_str().unwrap_or("") == "";
+            let is_untouched =
+                state["phase"] == "Pending" && state["message"].as_str().is_none_or(str::is_empty);
             is_final(state) || (!is_ordered && !is_untouched)
         })
     };
