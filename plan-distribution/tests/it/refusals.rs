@@ -39,13 +39,12 @@ fn run(world: &mut World, seconds: i64) -> (usize, usize) {
         let is_busy = world.execute("pull", plan);
         if !is_busy {
             let after = after.map(|after| i64::try_from(after.as_millis().div_ceil(1000)).unwrap());
-            match after.filter(|after| world.now + jiff::SignedDuration::from_secs(*after) <= end) {
-                Some(after) => world.pass(after),
-                None => {
-                    world.now = end;
-                    return (world.reads.get(), tried);
-                }
-            }
+            let after = after.filter(|after| world.now + jiff::SignedDuration::from_secs(*after) <= end);
+            let Some(after) = after else {
+                world.now = end;
+                return (world.reads.get(), tried);
+            };
+            world.pass(after);
         }
     }
     panic!(

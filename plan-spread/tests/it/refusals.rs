@@ -30,13 +30,12 @@ fn run(world: &mut World, seconds: i64) -> usize {
         let after = plan.requeue;
         if !world.execute(plan) {
             let after = after.map(|after| i64::try_from(after.as_millis().div_ceil(1000)).unwrap());
-            match after.filter(|after| world.now + jiff::SignedDuration::from_secs(*after) <= end) {
-                Some(after) => world.pass(after),
-                None => {
-                    world.now = end;
-                    return world.reads;
-                }
-            }
+            let after = after.filter(|after| world.now + jiff::SignedDuration::from_secs(*after) <= end);
+            let Some(after) = after else {
+                world.now = end;
+                return world.reads;
+            };
+            world.pass(after);
         }
     }
     panic!("the controller never rests: {} reads", world.reads);
