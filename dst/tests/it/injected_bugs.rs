@@ -61,6 +61,7 @@ pub fn oracles(bug: Bug) -> &'static [&'static str] {
         | Bug::LastSubsetFirst
         | Bug::CostKept
         | Bug::EntriesKept
+        | Bug::SurplusKept
         | Bug::PullFailuresUncounted => &["convergence"],
         Bug::ClaimOfLivePod => &["claims of live pods stay"],
         Bug::GraceIgnored => &["grace first"],
@@ -96,7 +97,6 @@ pub fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::NodeSelectorIgnored => &["selector"],
         Bug::BurstIgnored => &["burst"],
         Bug::PredecessorsName => &["a successor has a name of its own"],
-        Bug::SurplusKept => &["convergence"],
         Bug::NameForSeveralNodes => &["a name is for one node"],
         Bug::NodeRunTwice => &["one pod of a job for each node"],
         Bug::EndedJobRuns => &["an ended job runs nothing"],
