@@ -11,7 +11,7 @@ use serde_json::Value;
 use tower::Service;
 
 /// The client. `respond` answers a request (method, path, body) with a status code and a body, or fails as a connection does.
-pub(super) fn client<Responding>(
+pub(crate) fn client<Responding>(
     respond: impl Fn(Method, String, Bytes) -> Responding + Clone + Send + Sync + 'static,
 ) -> Client
 where
