@@ -302,6 +302,7 @@ fn shown(seen: &[(&str, Value)], lookup: &Lookup) -> LookupResult {
         Lookup::Setting(name) => (*name).to_owned(),
         Lookup::DryRunCreate { plural, .. } => (*plural).to_owned(),
         Lookup::PodTemplate { .. } => return LookupResult::Causes(Vec::new()),
+        Lookup::SidecarSets => return quiet(lookup),
         other => panic!("{other:?} is not to be looked up"),
     };
     let found = seen.iter().find(|(path, _)| *path == wanted);

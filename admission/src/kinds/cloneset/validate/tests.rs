@@ -105,9 +105,15 @@ fn message(outcome: &Outcome) -> Option<&str> {
 }
 
 fn validate(request: &Request, options: Options) -> Outcome {
-    accepting(&Lookups::default(), |lookups| {
+    accepting(&without_sidecars(), |lookups| {
         WEBHOOKS.validate(request, options, lookups)
     })
+}
+
+/// A cluster without SidecarSets.
+fn without_sidecars() -> Lookups {
+    let sets = LookupResult::SidecarSets(std::sync::Arc::default());
+    [(Lookup::SidecarSets, sets)].into_iter().collect()
 }
 
 fn create(object: Value) -> Outcome {
@@ -461,7 +467,7 @@ fn owner_of(pod: &str) -> Lookup {
 
 /// A pod of this set, one of another, and one that is being deleted; no pod is called `none`.
 fn owners() -> Lookups {
-    let mut lookups = Lookups::default();
+    let mut lookups = without_sidecars();
     for (name, controller, deleting) in [
         ("mine", "u1", false),
         ("other", "u2", false),

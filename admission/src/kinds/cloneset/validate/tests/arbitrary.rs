@@ -76,7 +76,10 @@ proptest! {
             (request.operation, request.object, request.old_object) = (operation, object.clone(), stored.clone());
             let _ = validate(&request, Options { deletion_protection: true, ..Options::default() });
             for phase in [Phase::Validating, Phase::Mutating] {
-                let _ = decided(&WEBHOOKS, phase, &request, Options::default(), &|_| LookupResult::NotFound);
+                let _ = decided(&WEBHOOKS, phase, &request, Options::default(), &|lookup| match lookup {
+                    Lookup::SidecarSets => LookupResult::SidecarSets(std::sync::Arc::default()),
+                    _ => LookupResult::NotFound,
+                });
             }
         }
         (request.operation, request.object, request.old_object) = (Operation::Update, mutated.clone(), mutated);
