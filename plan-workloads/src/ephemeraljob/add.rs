@@ -115,7 +115,8 @@ mod tests {
             "spec": {"containers": [{"name": "main", "image": "web:1"}]}});
         let pod: PodView = serde_json::from_value(pod).unwrap();
         let reason = |container: Value| {
-            let job = json!({"metadata": {"name": "look", "namespace": "shop", "uid": "j"},
+            let job = json!({"apiVersion": "apps.kruise.io/v1alpha1", "kind": "EphemeralJob",
+                "metadata": {"name": "look", "namespace": "shop", "uid": "j"},
                 "spec": {"selector": {}, "template": {"ephemeralContainers": [container]}}});
             let job = EphemeralJob::from_value(job).unwrap();
             of_pod(&job, &pod, &Arc::new(body(&job))).steps.remove(0).reason
