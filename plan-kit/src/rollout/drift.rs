@@ -17,7 +17,7 @@ use std::{cell::RefCell, rc::Rc};
 
 use kruise_api::names::{IN_PLACE_UPDATE_READY, INPLACE_GRACE, INPLACE_GRACE_LEGACY, LAST_APPLIED};
 use kruise_views::{PodView, Truth};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{Pod, Policy, Rollout, Updater};
 use crate::{
@@ -216,7 +216,9 @@ pub(super) fn as_it_is(template: &Value, pod: &PodView) -> Value {
     }
     let mut each = |map: &str, as_is: &dyn Fn(&str, &mut Value) -> bool| {
         let map = template.pointer_mut(map).and_then(Value::as_object_mut);
-        map.into_iter().for_each(|map| retain(map, as_is));
+        if let Some(map) = map {
+            map.retain(|key, value| as_is(key, value));
+        }
     };
     each("/metadata/labels", &|key, value| {
         let have = pod.labels.get(key);
@@ -230,10 +232,6 @@ pub(super) fn as_it_is(template: &Value, pod: &PodView) -> Value {
         value.as_str().is_some_and(is_it)
     });
     template
-}
-
-fn retain(map: &mut Map<String, Value>, as_is: &dyn Fn(&str, &mut Value) -> bool) {
-    map.retain(|key, value| as_is(key, value));
 }
 
 impl Rollout<'_> {
