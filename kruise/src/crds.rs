@@ -159,7 +159,9 @@ pub(crate) fn served_first(theirs: &Value) -> Option<String> {
         return None;
     }
     let moved = kind.moved();
-    let Moved { older, newer } = moved.first()?;
+    // What has another place is lost by mistake, and shows what to write instead.
+    let has_place = moved.iter().find(|one| one.newer.is_some());
+    let Moved { older, newer } = has_place.or(moved.first())?;
     let place = match newer {
         Some(newer) => format!("now {newer}"),
         None => format!("{NEWER} has no place for it"),

@@ -311,6 +311,7 @@ fn it_may_do_what_it_does_and_nothing_else() {
         "pods: create delete get list patch watch",
         "pods/resize: patch",
         "pods/status: patch",
+        "podtemplates: create",
         "controllerrevisions: create delete get list patch watch",
         "statefulsets: get list watch",
         "statefulsets/finalizers: update",

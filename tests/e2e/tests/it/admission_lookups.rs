@@ -225,8 +225,8 @@ fn containers_of_an_ephemeral_job_are_refused_with_their_field() {
             json!({"selector": {"matchLabels": {"app": "web"}}, "template": {"ephemeralContainers": [one]}});
         object("apps.kruise.io/v1alpha1", "EphemeralJob", "dump", &spec)
     };
-    let expected = "ephemeralContainers[0].imagePullPolicy: Required value";
-    refused(&scenario.kubectl, &job("imagePullPolicy", json!("")), expected);
+    let expected = "ephemeralContainers[0].imagePullPolicy: Unsupported value";
+    refused(&scenario.kubectl, &job("imagePullPolicy", json!("Later")), expected);
     let expected = "ephemeralContainers[0].ports: Forbidden";
     refused(
         &scenario.kubectl,
