@@ -178,13 +178,16 @@ fn spread(errors: &mut Errors, spec: &Value, path: &str) {
         if skew <= 0 {
             errors.invalid(format!("{path}.maxSkew"), skew, "must be greater than zero");
         }
-        topology_key(errors, constraint, &path);
+        // Its form is not looked at, as that of an affinity is.
+        let key = text(constraint, "topologyKey");
+        if key.is_empty() {
+            errors.required(format!("{path}.topologyKey"), "can not be empty");
+        }
         let action = text(constraint, "whenUnsatisfiable");
         if !UNSATISFIABLE.contains(&action) {
             let kind = Kind::NotSupported(UNSATISFIABLE);
             errors.add(format!("{path}.whenUnsatisfiable"), kind, action, "");
         }
-        let key = text(constraint, "topologyKey");
         if !seen.insert((key, action)) {
             let value = format!("{{{key}, {action}}}");
             errors.add(

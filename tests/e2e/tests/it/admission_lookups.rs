@@ -226,7 +226,11 @@ fn containers_of_an_ephemeral_job_are_refused_with_their_field() {
         object("apps.kruise.io/v1alpha1", "EphemeralJob", "dump", &spec)
     };
     let expected = "ephemeralContainers[0].imagePullPolicy: Unsupported value";
-    refused(&scenario.kubectl, &job("imagePullPolicy", json!("Later")), expected);
+    refused(
+        &scenario.kubectl,
+        &job("imagePullPolicy", json!("Later")),
+        expected,
+    );
     let expected = "ephemeralContainers[0].ports: Forbidden";
     refused(
         &scenario.kubectl,

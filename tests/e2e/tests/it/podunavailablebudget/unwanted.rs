@@ -37,15 +37,9 @@ fn the_pods_of_a_deployment_that_is_deleted_go_below_a_budget_that_selects_them(
         kubectl.apply(&deployment(3)).unwrap();
         until_numbers(&scenario, "all", [0, 3, 3, 3]);
         until_named(&scenario, "web", "all");
+        let cascade = format!("--cascade={cascade}");
         kubectl
-            .run(&[
-                "delete",
-                "deployment",
-                "web",
-                "--cascade",
-                cascade,
-                "--timeout=600s",
-            ])
+            .run(&["delete", "deployment", "web", &cascade, "--timeout=600s"])
             .unwrap();
         until_gone(&scenario, "app=web");
         until_numbers(&scenario, "all", [0, 0, 0, 0]);
@@ -54,7 +48,7 @@ fn the_pods_of_a_deployment_that_is_deleted_go_below_a_budget_that_selects_them(
     kubectl.apply(&deployment(2)).unwrap();
     until_numbers(&scenario, "all", [0, 2, 2, 2]);
     kubectl
-        .run(&["delete", "deployment", "web", "--cascade", "orphan"])
+        .run(&["delete", "deployment", "web", "--cascade=orphan"])
         .unwrap();
     let pod = text(&scenario.pods()[0], "/metadata/name");
     let refused = kubectl.refused(&["delete", "pod", &pod], "").unwrap();
