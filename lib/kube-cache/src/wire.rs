@@ -173,7 +173,7 @@ fn list_without<T: DeserializeOwned>(
         match serde_json::from_str(text.get()) {
             Ok(item) => items.push(item),
             Err(error) if is_too_deep(&error) => {
-                skipped(serde_json::from_str::<Outline>(text.get())?.metadata)
+                skipped(serde_json::from_str::<Outline>(text.get())?.metadata);
             }
             Err(error) => return Err(error.into()),
         }

@@ -62,8 +62,10 @@ use status::StatusWriter;
 /// Longest time between two checks of unmet expectations.
 const RECHECK_EXPECTATIONS: Duration = Duration::from_secs(2);
 
-/// Pause after a lost race for a budget, whose newer version is about to arrive.
+/// Pause after a lost race for a budget, whose newer version is about to arrive. After so many in a row it doubles, up to
+/// [`AFTER_FAILURE`]: the cache is behind, and to ask again brings nothing.
 const LOST_RACE: Duration = pace::SHORTEST;
+const RACES: u32 = 4;
 
 /// Shortest time until the next plan after writes of which none succeeded: what is due at once is not, as nothing came
 /// of it.
@@ -118,6 +120,8 @@ struct Owner {
     /// Resources whose caches may lack a write: they did not contain it in time.
     unconfirmed: BTreeSet<ResourceId>,
     pace: Pace,
+    /// Races for a budget that it has lost in a row.
+    lost_races: u32,
     rollout: Option<rollouts::Known>,
 }
 
@@ -519,6 +523,9 @@ impl<R: Reconciler> Controller<R> {
             self.client.now(),
         );
         let is_new = owner.refusals.count(report, purposes);
+        let races = owner.lost_races;
+        let is_race = memory::has_lost_races_only(report, purposes);
+        owner.lost_races = if is_race { races.saturating_add(1) } else { 0 };
         let is_done = report.count(|result| matches!(result, StepResult::Done)) > 0;
         if let Some(mut after) = requeue {
             let is_vain = !is_done && !report.failures.is_empty();
@@ -533,8 +540,8 @@ impl<R: Reconciler> Controller<R> {
             if is_done {
                 inner.queue.forget(key);
             }
-            let is_race = memory::has_lost_races_only(report, purposes);
-            return self.retry_writes(&mut inner.queue, key, failure, (is_race, is_new));
+            let races = is_race.then_some(races);
+            return self.retry_writes(&mut inner.queue, key, failure, (races, is_new));
         }
         inner.queue.forget(key);
         if changed {
@@ -557,13 +564,15 @@ impl<R: Reconciler> Controller<R> {
         queue: &mut Queue<ObjectKey>,
         key: &ObjectKey,
         failure: &Failure,
-        (is_race, is_new): (bool, bool),
+        (races, is_new): (Option<u32>, bool),
     ) -> &'static str {
         let now = self.started.elapsed();
-        if is_race {
+        if let Some(races) = races {
             // It is no failure, and says nothing about the next attempt. The newer budget is about to be in the cache.
             queue.forget(key);
-            queue.push_after(key.clone(), Priority::Live, LOST_RACE, now);
+            let doublings = races.saturating_sub(RACES).min(16);
+            let pause = AFTER_FAILURE.min(LOST_RACE * 2_u32.pow(doublings));
+            queue.push_after(key.clone(), Priority::Live, pause, now);
             return "requeue";
         }
         // A cache event pushes the key earlier. Without one, an early retry would fail again, unless it is for other

@@ -67,9 +67,10 @@ impl Entry {
         }
     }
 
-    /// Does it change something (whether the server agreed or not)?
+    /// Does it change something (whether the server agreed or not)? A dry run does not.
     pub fn is_write(&self) -> bool {
-        !matches!(self.verb.as_str(), "get" | "list" | "watch")
+        let is_tried = self.uri.contains("dryRun=All");
+        !is_tried && !matches!(self.verb.as_str(), "get" | "list" | "watch")
     }
 }
 

@@ -154,7 +154,7 @@ impl Connection {
             Some(Request {
                 method: Method::POST,
                 path: self.path(found, namespace, ""),
-                query: writing("kubectl-create"),
+                query: writing("kubectl-create", STRICT),
                 body: Some(("application/json", to_go_json(object))),
             })
         });
@@ -168,11 +168,12 @@ impl Connection {
         resource: &str,
         name: &str,
         patch: &Value,
+        fields: &str,
     ) -> Result<Value> {
         self.to_resource(resource, |found| Request {
             method: Method::PATCH,
             path: self.path(found, namespace, name),
-            query: writing("kubectl-patch"),
+            query: writing("kubectl-patch", fields),
             body: Some(("application/merge-patch+json", to_go_json(patch))),
         })
     }
@@ -282,12 +283,17 @@ impl Request {
 }
 
 /// The query of a request that writes as this command does.
-fn writing(manager: &str) -> Vec<(&'static str, String)> {
+fn writing(manager: &str, fields: &str) -> Vec<(&'static str, String)> {
     vec![
         ("fieldManager", manager.into()),
-        ("fieldValidation", "Strict".into()),
+        ("fieldValidation", fields.into()),
     ]
 }
+
+/// Fields that the server does not know are refused.
+pub(crate) const STRICT: &str = "Strict";
+/// They are dropped, as in what programs store that know more or less fields than the definition.
+pub(crate) const DROPPED: &str = "Ignore";
 
 impl Answer {
     /// The server knows no such resource, which is not the same as having no such object.

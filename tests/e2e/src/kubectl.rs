@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use serde_json::Value;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, DROPPED, STRICT};
 use crate::reads;
 
 /// kubectl bound to one kubeconfig and, optionally, one namespace.
@@ -121,15 +121,19 @@ impl Kubectl {
 
     /// Sends a JSON merge patch.
     pub fn patch(&self, resource: &str, name: &str, patch: &Value) -> Result<()> {
+        self.merge_patch(resource, name, patch, STRICT)
+    }
+
+    fn merge_patch(&self, resource: &str, name: &str, patch: &Value, fields: &str) -> Result<()> {
         self.connection()?
-            .merge_patch(self.namespace(), resource, name, patch)
+            .merge_patch(self.namespace(), resource, name, patch, fields)
             .map(drop)
             .map_err(|error| failed(&["patch", resource, name], &error))
     }
 
-    /// As [`Kubectl::patch`], of the status.
+    /// As [`Kubectl::patch`], of the status. Fields that the server does not know are dropped.
     pub fn patch_status(&self, resource: &str, name: &str, patch: &Value) -> Result<()> {
-        self.patch(resource, &format!("{name}/status"), patch)
+        self.merge_patch(resource, &format!("{name}/status"), patch, DROPPED)
     }
 
     /// A command that is not started yet, for one that runs until it is stopped.

@@ -49,6 +49,11 @@ impl Subject for ContainerRecreateRequest {
         vec![("ContainerRecreateRequest", clean())]
     }
 
+    /// A manager waits for agents, which die and come back at times of their own.
+    fn is_paced_by_users(&self) -> bool {
+        true
+    }
+
     fn is_release(&self, change: &Value) -> bool {
         Edit::deserialize(change).is_ok_and(|edit| edit.is_release())
     }

@@ -48,24 +48,25 @@ const STORAGE_CLASS: Traits = Traits {
     ..Traits::PLAIN
 };
 
+fn webhooks(kind: &'static str, plural: &'static str, default: Defaults) -> Row {
+    Row::new(
+        "admissionregistration.k8s.io",
+        "admissionregistration",
+        kind,
+        plural,
+    )
+    .cluster()
+    .traits(Traits {
+        generation: Generation::Content,
+        unconditional_update: false,
+        default,
+        validate: webhook::validate,
+        validate_update: |new, _| webhook::validate(new),
+        ..Traits::PLAIN
+    })
+}
+
 pub(super) fn rows() -> Vec<Row> {
-    let webhooks = |kind, plural, default| {
-        Row::new(
-            "admissionregistration.k8s.io",
-            "admissionregistration",
-            kind,
-            plural,
-        )
-        .cluster()
-        .traits(Traits {
-            generation: Generation::Content,
-            unconditional_update: false,
-            default,
-            validate: webhook::validate,
-            validate_update: |new, _| webhook::validate(new),
-            ..Traits::PLAIN
-        })
-    };
     vec![
         Row::new("coordination.k8s.io", "coordination", "Lease", "leases").traits(Traits {
             create_on_update: true,
