@@ -141,7 +141,7 @@ pub enum Lookup {
         /// Namespace of the pod.
         namespace: String,
         /// What the pod says of its owners.
-        pod: Ownership,
+        pod: Box<Ownership>,
         /// What else is believed.
         belief: Belief,
     },

@@ -243,7 +243,9 @@ fn altered(of: Option<&str>, first: u64, count: u64) -> anyhow::Result<bool> {
         println!("{seed}: {failed:?}");
         found.extend(failed);
     }
-    found.iter().for_each(|oracle| println!("{oracle}"));
+    for oracle in &found {
+        println!("{oracle}");
+    }
     Ok(true)
 }
 

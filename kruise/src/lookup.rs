@@ -367,15 +367,16 @@ impl Server {
             Lookup::Workloads {
                 namespace,
                 controller,
-            } => {
-                let owners = self.workloads.owners(namespace, controller, &|_| None);
-                let owners = timeout(OWNERS, owners).await;
-                // The controller itself is known from the pod.
-                Ok(LookupResult::Workloads(
-                    owners.unwrap_or_else(|_| vec![controller.clone()]),
-                ))
-            }
+            } => Ok(LookupResult::Workloads(self.owners(namespace, controller).await)),
         }
+    }
+
+    /// The workloads of a pod with this controller, as far as they are soon known.
+    async fn owners(&self, namespace: &str, controller: &Workload) -> Vec<Workload> {
+        let owners = self.workloads.owners(namespace, controller, &|_| None);
+        // The controller itself is known from the pod.
+        let owners = timeout(OWNERS, owners).await;
+        owners.unwrap_or_else(|_| vec![controller.clone()])
     }
 
     /// Is a namespace being deleted? Not if that is not soon known.

@@ -70,7 +70,7 @@ impl Known for Results<'_> {
     fn wanted(&self, namespace: &str, pod: &Ownership, belief: Belief) -> Option<Wanted> {
         let lookup = Lookup::Wanted {
             namespace: namespace.to_owned(),
-            pod: pod.clone(),
+            pod: Box::new(pod.clone()),
             belief,
         };
         self.noted(self.lookups.wanted(lookup)).cloned()

@@ -106,7 +106,7 @@ pub enum Verdict {
     /// The request passes once this is stored.
     Charge(Charge),
     /// The request is turned down by a budget.
-    Refuse(Refused, Response),
+    Refuse(Box<Refused>, Response),
     /// The request, or the budget of its pod, cannot be read.
     Unreadable(Response),
     /// The pods of this budget have never been counted, or not since there are any.
@@ -159,7 +159,7 @@ pub(crate) fn review(request: &Request, options: Options, lookups: &Lookups) -> 
     match decide(request, options.budgets, &known, request.now) {
         Verdict::Pass(_) => spread::review(request, options, lookups),
         Verdict::Charge(charge) => Outcome::Write(Box::new(Write::Charge(charge))),
-        Verdict::Refuse(refused, response) => Outcome::Refused(Box::new(refused), response),
+        Verdict::Refuse(refused, response) => Outcome::Refused(refused, response),
         Verdict::Unreadable(response) => response.into(),
         Verdict::Uncounted(budget) => Outcome::Retry(COUNT, vec![Lookup::Budget(budget)]),
         Verdict::Missing => Outcome::Missing(known.missing()),
@@ -249,7 +249,7 @@ fn of_pod(pod: &PodView, ask: &Ask<'_>, gates: Gates, known: &impl Known, now: T
                 reason: Some(reason),
                 message: refusal.message(name),
             };
-            Verdict::Refuse(Refused::disruption(&budget, pod, ask.user), response)
+            Verdict::Refuse(Refused::disruption(&budget, pod, ask.user).into(), response)
         }
     }
 }

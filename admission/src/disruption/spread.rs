@@ -365,7 +365,9 @@ mod tests {
         for belief in [Belief::Uncached, Belief::Wanting] {
             let lookup = Lookup::Wanted {
                 namespace: "shop".into(),
-                pod: Ownership::of(&serde_json::from_value(guarded.clone()).unwrap()).unwrap(),
+                pod: Ownership::of(&serde_json::from_value(guarded.clone()).unwrap())
+                    .unwrap()
+                    .into(),
                 belief,
             };
             all.insert(lookup, LookupResult::Wanted(Wanted::Yes(Vec::new())));

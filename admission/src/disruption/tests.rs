@@ -62,12 +62,9 @@ impl Known for Cluster {
 }
 
 /// Owners that want so many pods: a ReplicaSet and its Deployment.
-fn wants(replicas: i32) -> Option<Wanted> {
+fn wants(replicas: i32) -> Wanted {
     let of = |kind, name| (Workload::new("apps", kind, name), Some(replicas));
-    Some(Wanted::Yes(vec![
-        of("ReplicaSet", "web-5f"),
-        of("Deployment", "web"),
-    ]))
+    Wanted::Yes(vec![of("ReplicaSet", "web-5f"), of("Deployment", "web")])
 }
 
 /// A ready pod that names the budget.
@@ -116,7 +113,7 @@ fn cluster(allowed: i32) -> Cluster {
             |budget| PodUnavailableBudget::from_value(budget).unwrap(),
             budget(allowed),
         ),
-        wanted: wants(5),
+        wanted: Some(wants(5)),
         is_ending: Some(false),
         reads: RefCell::default(),
     }
@@ -184,7 +181,7 @@ fn refusal(request: &Request, cluster: &Cluster) -> ((u16, Option<Reason>), Stri
                 reason,
                 message,
             },
-        ) => ((code, reason), message, refused),
+        ) => ((code, reason), message, *refused),
         other => panic!("{other:?}"),
     }
 }
@@ -544,7 +541,7 @@ fn reviews_name_what_is_missing_and_end_in_the_outcome_of_their_verdict() {
     lookups.insert(budget_lookup.clone(), read(budget(1)));
     let wanted_lookup = |belief| Lookup::Wanted {
         namespace: "shop".into(),
-        pod: Ownership::of(&view(pod())).unwrap(),
+        pod: Ownership::of(&view(pod())).unwrap().into(),
         belief,
     };
     assert_eq!(
@@ -552,7 +549,7 @@ fn reviews_name_what_is_missing_and_end_in_the_outcome_of_their_verdict() {
         Outcome::Missing(vec![wanted_lookup(Belief::Uncached)])
     );
     for belief in [Belief::Uncached, Belief::Wanting] {
-        lookups.insert(wanted_lookup(belief), LookupResult::Wanted(wants(5).unwrap()));
+        lookups.insert(wanted_lookup(belief), LookupResult::Wanted(wants(5)));
     }
     assert!(matches!(outcome(&lookups), Outcome::Write(write) if write.is_eviction()));
     lookups.insert(budget_lookup.clone(), read(budget(0)));
@@ -655,12 +652,12 @@ fn a_budget_that_was_counted_before_there_were_pods_is_not_off_once_their_worklo
     let off = Verdict::Pass(Passed::Free(Free::Off));
     let held = Verdict::Uncounted(ObjectName::new("shop", "web"));
     for (wanted, spec, expected) in [
-        (wants(5), selector(), &held),
-        (wants(5), target("web"), &held),
-        (wants(1), selector(), &off),
-        (wants(5), target("other"), &off),
+        (Some(wants(5)), selector(), &held),
+        (Some(wants(5)), target("web"), &held),
+        (Some(wants(1)), selector(), &off),
+        (Some(wants(5)), target("other"), &off),
         (
-            wants(5),
+            Some(wants(5)),
             json!({"selector": {"matchLabels": {"app": "db"}}, "maxUnavailable": 1}),
             &off,
         ),

@@ -97,7 +97,7 @@ pub(super) fn changed_claims(object: &Value, scope: &Scope<'_>, why: &str) -> Op
     let of = |object: &Value| {
         let spec = member(object, "spec").unwrap_or(&Value::Null);
         let mut claims = items(spec, "volumeClaimTemplates").to_vec();
-        claims.iter_mut().for_each(|claim| {
+        for claim in &mut claims {
             defaults::claim(claim);
             if let Some(claim) = claim.as_object_mut() {
                 claim.remove("status");
@@ -105,7 +105,7 @@ pub(super) fn changed_claims(object: &Value, scope: &Scope<'_>, why: &str) -> Op
             if let Some(spec) = claim.get_mut("spec").and_then(Value::as_object_mut) {
                 spec.entry("volumeMode").or_insert("Filesystem".into());
             }
-        });
+        }
         claims
     };
     let old = scope.old.filter(|old| of(old) != of(object));

@@ -120,23 +120,10 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
     plan.writes.extend(found.object);
     plan.writes.extend(found.record);
-    let newest = decision.newest();
-    let new_pods = decision.new_pods(&newest);
-    let withheld = decision.act(&new_pods, &twins, &mut plan);
-    let node_of = |pod: &str| decision.node_of(pod).unwrap_or_default();
-    let tried = |revision: &Revision, pod: &str| new_pods.trial(revision, node_of(pod));
-    if let Some(asks) = decision.rollout.trial(tried) {
-        return asks;
-    }
-    plan.newest = Some(newest.clone());
-    if snapshot.explain == Explain::Yes {
-        plan.outlook = outlook::of(&decision, withheld, &plan);
-    }
-    let images = parts::images(snapshot, &decision.places, limits);
-    let pods: Vec<Pod<'_>> = decision.active().collect();
-    let images = images.map(|images| images.plan(&decision.rollout, &pods, recorded));
-    plan.writes.extend(images.into_iter().flatten());
-    plan.writes.extend(decision.truncate(&twins));
+    let withheld = match decide(snapshot, &decision, (&twins, recorded), &mut plan) {
+        Ok(withheld) => withheld,
+        Err(asks) => return *asks,
+    };
     charges.write(&mut plan);
     // What comes by itself is worth waiting for.
     let idle = plan.writes.is_empty() && plan.requeue.is_none();
@@ -153,6 +140,34 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     plan.requeue_after(report.requeue);
     plan.why.extend(report.why);
     plan
+}
+
+/// Decides about pods and what goes with them. Returns how many nodes get no pod because of the partition; as an error the plan that
+/// only asks, if something has to be known first.
+fn decide(
+    snapshot: &Snapshot<'_>,
+    decision: &Decision<'_>,
+    (twins, recorded): (&[String], bool),
+    plan: &mut Plan,
+) -> Result<usize, Box<Plan>> {
+    let newest = decision.newest();
+    let new_pods = decision.new_pods(&newest);
+    let withheld = decision.act(&new_pods, twins, plan);
+    let node_of = |pod: &str| decision.node_of(pod).unwrap_or_default();
+    let tried = |revision: &Revision, pod: &str| new_pods.trial(revision, node_of(pod));
+    if let Some(asks) = decision.rollout.trial(tried) {
+        return Err(Box::new(asks));
+    }
+    plan.newest = Some(newest.clone());
+    if snapshot.explain == Explain::Yes {
+        plan.outlook = outlook::of(decision, withheld, plan);
+    }
+    let images = parts::images(snapshot, &decision.places, decision.limits);
+    let pods: Vec<Pod<'_>> = decision.active().collect();
+    let images = images.map(|images| images.plan(&decision.rollout, &pods, recorded));
+    plan.writes.extend(images.into_iter().flatten());
+    plan.writes.extend(decision.truncate(twins));
+    Ok(withheld)
 }
 
 /// The plan of a set that cannot be read.

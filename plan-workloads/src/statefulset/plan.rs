@@ -130,28 +130,9 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         let recorded = found.object.is_none();
         plan.writes.extend(found.object);
         plan.writes.extend(found.record);
-        let hold = decision
-            .members
-            .release(owner.uid, snapshot.memory, now, &mut plan);
-        let new_pods = decision.new_pods();
-        decision.act(&new_pods, &mut plan);
-        if let Some(hold) = hold {
-            hold.keep(&mut plan);
-        }
-        let tried = |revision: &Revision, pod: &str| new_pods.trial(revision, pod);
-        if let Some(asks) = decision.rollout.trial(tried) {
+        if let Some(asks) = decide(snapshot, &decision, recorded, &mut plan) {
             return asks;
         }
-        if snapshot.explain == Explain::Yes {
-            plan.outlook = outlook::of(&decision, &plan);
-        }
-        let images = parts::images(snapshot, limits);
-        let pods: Vec<Pod<'_>> = decision.slots().collect();
-        let images = images.map(|images| images.plan(&decision.rollout, &pods, recorded));
-        plan.writes.extend(images.into_iter().flatten());
-        let labels = decision.members.all().map(|member| member.pod.label());
-        plan.writes
-            .extend(decision.rollout.truncate(spec.revision_history_limit, labels));
         charges.write(&mut plan);
     } else {
         let text = "the set is being deleted: its pods go with it";
@@ -167,6 +148,34 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     plan.requeue_after(report.requeue);
     plan.why.extend(report.why);
     plan
+}
+
+/// Decides for a set that stays. Returns the plan that only asks, if something has to be known first.
+fn decide(snapshot: &Snapshot<'_>, decision: &Decision<'_>, recorded: bool, plan: &mut Plan) -> Option<Plan> {
+    let rollout = &decision.rollout;
+    let hold = decision
+        .members
+        .release(rollout.owner.uid, snapshot.memory, rollout.now, plan);
+    let new_pods = decision.new_pods();
+    decision.act(&new_pods, plan);
+    if let Some(hold) = hold {
+        hold.keep(plan);
+    }
+    let asks = rollout.trial(|revision: &Revision, pod: &str| new_pods.trial(revision, pod));
+    if asks.is_some() {
+        return asks;
+    }
+    if snapshot.explain == Explain::Yes {
+        plan.outlook = outlook::of(decision, plan);
+    }
+    let images = parts::images(snapshot, decision.limits);
+    let pods: Vec<Pod<'_>> = decision.slots().collect();
+    let images = images.map(|images| images.plan(rollout, &pods, recorded));
+    plan.writes.extend(images.into_iter().flatten());
+    let labels = decision.members.all().map(|member| member.pod.label());
+    let limit = snapshot.set.spec.revision_history_limit;
+    plan.writes.extend(rollout.truncate(limit, labels));
+    None
 }
 
 /// The plan of a set that cannot be read.

@@ -25,7 +25,7 @@ struct Collection {
 /// `rest_client_requests_total`, and what responses show besides. Clones count together.
 #[derive(Clone, Debug)]
 pub struct Requests {
-    requests: Family<Request, Counter>,
+    answered: Family<Request, Counter>,
     skipped: Family<Collection, Counter>,
     skew: Gauge<f64, AtomicU64>,
 }
@@ -52,7 +52,7 @@ impl Requests {
             skew.clone(),
         );
         Self {
-            requests: family,
+            answered: family,
             skipped,
             skew,
         }
@@ -66,7 +66,7 @@ impl Observer for Requests {
             method: method.to_owned(),
             host: host.to_owned(),
         };
-        self.requests.get_or_create(&request).inc();
+        self.answered.get_or_create(&request).inc();
     }
 
     fn skipped(&self, path: &str) {

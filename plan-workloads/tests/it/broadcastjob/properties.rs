@@ -177,7 +177,10 @@ fn happen(world: &mut World, step: &Step) {
         (!names.is_empty()).then(|| index.get(&names).clone())
     };
     match step {
-        Step::Join(index) => world.nodes.extend([node(*index.get(&NODES))]),
+        Step::Join(index) => {
+            let name: &&str = index.get(&NODES);
+            world.nodes.extend([node(name)]);
+        }
         Step::Taint(index, effect) => {
             let name = *index.get(&NODES);
             if world.nodes.contains_key(name) {
@@ -226,7 +229,9 @@ fn come_to_rest(world: &mut World) {
         }
         work(world);
         let pods: Vec<String> = world.pods.keys().cloned().collect();
-        pods.iter().for_each(|name| finish(world, name, "Succeeded"));
+        for name in &pods {
+            finish(world, name, "Succeeded");
+        }
         // A pod that was kept off its node is created again after a while.
         world.pass(600);
     }

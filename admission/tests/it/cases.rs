@@ -4,8 +4,6 @@
 //! `refused`, `warned` of, or neither. `cluster` has what reviews look up: an object for a path, a text for a setting; what
 //! is not there does not exist. What admission cannot show is shown by the tests that docs/scenarios/reported.md names.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
