@@ -35,7 +35,7 @@ pub(super) fn lost(step: &Step, stored: &Stored) -> Option<String> {
     };
     Some(format!(
         "it came into being with {what}, and was deleted again: something changes new pods on their way, such as a webhook or \
-         the patch of a WorkloadSpread"
+         a patch that it applies"
     ))
 }
 

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{
     charges,
-    truth::{self, Route},
+    truth::{self, LAG, Route, recent},
     wanted,
 };
 use crate::engine::oracles::{Log, Mirror, Object, PODS, Resource, Violation};
@@ -16,8 +16,6 @@ use crate::subjects::{
     statefulset::start::STATEFULSETS,
 };
 
-/// How far anybody may lag behind what users write.
-const LAG: SignedDuration = SignedDuration::from_secs(60);
 /// What a pod lost by itself is taken into account by whoever counts this much later.
 const COUNTED: SignedDuration = SignedDuration::from_secs(45);
 
@@ -234,14 +232,6 @@ impl Disruption<'_> {
 fn now(versions: &[Arc<Object>], version: u64) -> Option<&Arc<Object>> {
     let until = versions.partition_point(|one| one.version <= version);
     versions.get(until.checked_sub(1)?)
-}
-
-/// Versions of an object that were the newest at some time not longer ago than anybody may lag behind.
-pub fn recent(versions: &[Arc<Object>], at: Timestamp) -> impl Iterator<Item = &Arc<Object>> {
-    let from = at.checked_sub(LAG).unwrap_or(at);
-    let first = versions.partition_point(|one| one.at <= from).saturating_sub(1);
-    let until = versions.partition_point(|one| one.at <= at);
-    versions.get(first..until).unwrap_or_default().iter()
 }
 
 /// The least number of pods that the budget may be believed to demand: by its specification and the number of replicas, or

@@ -1,6 +1,8 @@
 //! Pods and budgets, as the documentation of budgets explains them.
 
-use jiff::Timestamp;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::engine::oracles::Object;
@@ -8,6 +10,9 @@ use crate::engine::oracles::Object;
 /// A label that makes a pod unavailable: any that begins like this does.
 pub const LABEL: &str = "unavailable-pod.kruise.io/dst";
 const PREFIX: &str = "unavailable-pod.kruise.io/";
+
+/// How far anybody may lag behind what users write.
+pub const LAG: SignedDuration = SignedDuration::from_secs(60);
 
 /// Name of the budget that a pod names, or `""`.
 pub fn named_by(pod: &Object) -> &str {
@@ -161,4 +166,12 @@ pub fn created(object: &Object) -> Timestamp {
     let text = object.value()["metadata"]["creationTimestamp"].as_str();
     text.and_then(|text| text.parse().ok())
         .unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// Versions of an object that were the newest at some time not longer ago than anybody may lag behind.
+pub fn recent(versions: &[Arc<Object>], at: Timestamp) -> impl Iterator<Item = &Arc<Object>> {
+    let from = at.checked_sub(LAG).unwrap_or(at);
+    let first = versions.partition_point(|one| one.at <= from).saturating_sub(1);
+    let until = versions.partition_point(|one| one.at <= at);
+    versions.get(first..until).unwrap_or_default().iter()
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::follow::recent;
+use super::truth::recent;
 use crate::engine::oracles::{Mirror, Object, PODS, Violation};
 use crate::subjects::podunavailablebudget::start::{BUDGETS, DEPLOYMENTS, REPLICASETS};
 
