@@ -56,13 +56,13 @@ pub fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::TwoLeaders => &["only the leader writes"],
         Bug::SlowStartOff => &["slow start"],
         Bug::HookKeyLeft
-        | Bug::LostRecordTrusted
         | Bug::UpdatedMiscounted
         | Bug::LastSubsetFirst
         | Bug::CostKept
         | Bug::EntriesKept
-        | Bug::SurplusKept
-        | Bug::PullFailuresUncounted => &["convergence"],
+        | Bug::SurplusKept => &["convergence"],
+        Bug::LostRecordTrusted => &["convergence", "available when complete"],
+        Bug::PullFailuresUncounted => &["convergence", "cost"],
         Bug::ClaimOfLivePod => &["claims of live pods stay"],
         Bug::GraceIgnored => &["grace first"],
         Bug::SetUnavailableOffByOne => &["availability of a set"],
@@ -206,7 +206,6 @@ fn first(bug: Bug) -> u64 {
         Bug::GateOff => 8,
         Bug::ReadinessInherited => 12,
         Bug::SetPausedIgnored => 20,
-        // Scenarios 25 of BroadcastJobs, 134 and 241 of CloneSets fail without a bug.
         Bug::FailedPodPausesNothing | Bug::FailedPodEndsNothing | Bug::RestartsUncounted => 26,
         Bug::RandomNames => 135,
         Bug::StaleListTrusted => 242,
@@ -224,14 +223,22 @@ fn every_injected_bug_is_found_within_a_thousand_scenarios() {
     assert!(!bugs.is_empty(), "there is no bug {only:?}");
     let rest = Mutex::new(bugs.into_iter());
     let next = || rest.lock().unwrap().next();
+    let wrong = Mutex::new(Vec::new());
     let find_some = || {
         while let Some(bug) = next() {
             let found = hunt(ALL, shows(bug), bug, first(bug), 1000).unwrap();
-            let found = found.unwrap_or_else(|| panic!("{bug:?} was not found"));
+            let Some(found) = found else {
+                wrong.lock().unwrap().push(format!("{bug:?} was not found"));
+                continue;
+            };
             let (took, seed) = (found.took.as_secs_f64(), found.seed);
             println!("{bug:?}: {took:.1} s, {seed}: {:?}", found.violation);
-            let is_expected = oracles(bug).contains(&found.violation.oracle);
-            assert!(is_expected, "{bug:?}: {:?}", found.violation);
+            if !oracles(bug).contains(&found.violation.oracle) {
+                wrong
+                    .lock()
+                    .unwrap()
+                    .push(format!("{bug:?} at {seed}: {:?}", found.violation));
+            }
         }
     };
     std::thread::scope(|scope| {
@@ -239,4 +246,6 @@ fn every_injected_bug_is_found_within_a_thousand_scenarios() {
             scope.spawn(find_some);
         }
     });
+    let wrong = wrong.into_inner().unwrap();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
