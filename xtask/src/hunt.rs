@@ -169,6 +169,11 @@ fn others(now: u64) -> Vec<Step> {
         ("PROPTEST_RNG_SEED", now.to_string()),
     ];
     vec![
+        Step::new(
+            "measurements",
+            env!("CARGO"),
+            "test --workspace --test it -- --ignored --test-threads=1 measurements::",
+        ),
         properties,
         Step::new("injected bugs from the first seed", &dst, "injected-bugs"),
         Step::new("crashes after every write", &dst, "enumerate"),
