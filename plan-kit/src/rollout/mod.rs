@@ -31,6 +31,8 @@ mod truncate;
 pub mod unreadable;
 mod updater;
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use kruise_api::{
     lifecycle::{Lifecycle, LifecycleHook},
@@ -89,6 +91,8 @@ pub struct Rollout<'a> {
     pub charges: &'a dyn Ask,
     /// Whether the server takes pods of the update revision.
     pub trying: Trying<'a>,
+    /// How often the server has refused writes of a pod, by its uid ([`Memory::refused`](crate::Memory::refused)).
+    pub refused: &'a BTreeMap<String, u32>,
     /// Is `Plan::why` wanted?
     pub explain: Explain,
     /// The instant of the plan.
@@ -201,6 +205,14 @@ impl Rollout<'_> {
     pub fn explain(&self, plan: &mut Plan, pod: &Pod<'_>, text: impl Into<String>) {
         if self.explain == Explain::Yes {
             plan.why.push(Why::new(&*pod.view.name, text));
+        }
+    }
+
+    /// Puts pods whose writes the server refuses last, and leaves the others in their order: a limit that such pods use up
+    /// keeps the others waiting for ever.
+    pub fn put_refused_last<T>(&self, pods: &mut [T], view: impl Fn(&T) -> &PodView) {
+        if !self.refused.is_empty() {
+            pods.sort_by_key(|pod| self.refused.get(&*view(pod).uid).copied().unwrap_or(0));
         }
     }
 

@@ -67,6 +67,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         after_deletion: &|pod| places.deletions(pod),
         charges: &charges,
         trying: Trying::new(&memory.trials, names.each_ref().map(String::as_str), exists, now),
+        refused: &memory.refused,
         explain: snapshot.explain,
         now,
     };

@@ -111,6 +111,7 @@ fn candidates<'m, 'a>(rollout: &Rollout<'_>, pods: &'m [Pod<'a>], updated: bool)
         sorted = priority::scatter(sorted, |pod| &pod.view.labels, &all, scatter);
     }
     sorted.sort_by_key(|pod| pod.state != State::PreparingUpdate);
+    rollout.put_refused_last(&mut sorted, |pod| pod.view);
     sorted
 }
 

@@ -40,11 +40,7 @@ impl Decision<'_> {
         let last = occupied.next_back().map(|place| place.name);
         let mut lost = self.lost();
         for place in empty {
-            let is_refused = || {
-                let refused = &self.memory.refused_names;
-                !refused.is_empty() && refused.contains(&new_pods.name(place.name))
-            };
-            let had_one = last.is_some_and(|last| place.name < last) || is_refused();
+            let had_one = last.is_some_and(|last| place.name < last) || self.is_refused(new_pods, place);
             if had_one || lost > 0 || room > 0 {
                 // Whichever it is, its pod will be one of those that the partition allows.
                 (lost, room) = (lost - 1, room - 1);
@@ -54,6 +50,12 @@ impl Decision<'_> {
             }
         }
         all
+    }
+
+    /// Did the server refuse the pod of this node when it was last asked?
+    pub(super) fn is_refused(&self, new_pods: &NewPods<'_>, place: &Place<'_>) -> bool {
+        let refused = &self.memory.refused_names;
+        !refused.is_empty() && refused.contains(&new_pods.name(place.name))
     }
 
     /// How many first pods the partition allows; `None` is no limit.

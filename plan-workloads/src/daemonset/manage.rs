@@ -56,8 +56,7 @@ impl Decision<'_> {
             .map(|place| (place, "its node has no running pod"));
         let mut missing: Vec<_> = due.chain(replaced).collect();
         // A node whose pod the server refuses keeps no other one waiting.
-        let refused = &self.memory.refused_names;
-        missing.sort_by_key(|(place, _)| !refused.is_empty() && refused.contains(&new_pods.name(place.name)));
+        missing.sort_by_key(|(place, _)| self.is_refused(new_pods, place));
         for (place, reason) in missing {
             self.create(new_pods, place, reason, steps, plan);
         }

@@ -111,6 +111,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
                 exists,
                 now,
             ),
+            refused: &snapshot.memory.refused,
             explain: snapshot.explain,
             now,
         },

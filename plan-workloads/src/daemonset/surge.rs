@@ -43,6 +43,7 @@ impl<'p> Decision<'p> {
             let reason = "the template changed, and the pod on its node is not ready";
             self.create(new_pods, outdated.place, reason, steps, plan);
         }
+        candidates.sort_by_key(|outdated| self.is_refused(new_pods, outdated.place));
         let mut limit = i64::from(self.limits.max_surge);
         if is_injected(Bug::SurgeUnbounded) {
             limit = i64::MAX;

@@ -108,9 +108,11 @@ impl<'p> Decision<'p> {
             } else if old.iter().all(|member| member.is_prepared()) {
                 updating.push(place.name);
             } else if self.is_selected(place) {
-                others.push(place.name);
+                others.extend(old.first().map(|old| (place.name, *old)));
             }
         }
+        self.rollout.put_refused_last(&mut others, |(_, old)| old.pod.view);
+        let others = others.into_iter().map(|(name, _)| name);
         let mut count = self.limits.desired.saturating_sub(self.limits.partition);
         if is_injected(Bug::NodePartitionOffByOne) {
             count = count.saturating_add(1);
@@ -137,6 +139,9 @@ impl<'p> Decision<'p> {
                 }
                 None => unavailable += i64::from(!place.is_served() || place.living().count() > 1),
             }
+        }
+        for outdated in [&mut broken, &mut young, &mut available] {
+            self.rollout.put_refused_last(outdated, |outdated| outdated.member.pod.view);
         }
         let mut limit = i64::from(self.limits.max_unavailable);
         if is_injected(Bug::NodesUnavailableOffByOne) {

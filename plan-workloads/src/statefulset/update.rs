@@ -305,6 +305,7 @@ impl Decision<'_> {
         if let Some(strategy) = &unordered.priority_strategy {
             priority::prioritise(&mut rest, |member| &member.pod.view.labels, strategy);
         }
+        self.rollout.put_refused_last(&mut rest, |member| member.pod.view);
         chosen.append(&mut rest);
         let wanted = i64::from(self.limits.replicas) - partition - self.missing_updated();
         chosen.truncate(usize::try_from(wanted).unwrap_or(0));

@@ -99,6 +99,9 @@ struct Case {
     /// Objects whose creation may still take effect, as `resource/name`.
     #[serde(default)]
     late: Vec<String>,
+    /// Pods of which the server refused a write.
+    #[serde(default)]
+    refused_writes: Vec<String>,
     /// What the server said to the last attempt to create or delete.
     scale_error: Option<String>,
     /// What it said to the last attempt to update.
@@ -151,6 +154,8 @@ fn world(case: &Case, names: &Letters) -> World {
     world.options.environment_from_metadata = case.environment_from_metadata.unwrap_or(true);
     world.memory.scale_error.clone_from(&case.scale_error);
     world.memory.update_error.clone_from(&case.update_error);
+    let refused = case.refused_writes.iter().map(|name| (format!("uid-{name}"), 1));
+    world.memory.refused = refused.collect();
     world.memory.taken_names = case
         .taken
         .iter()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kruise_plan_kit::{Explain, Intent, Write};
-use kruise_plan_test_kit::{merge, pinned};
+use kruise_plan_test_kit::{merge, pinned, uid_of};
 use serde_json::{Value, json};
 
 use super::world::{API_VERSION, NAMES, SET_UID, World};
@@ -183,4 +183,28 @@ fn nodes_whose_pods_are_refused_keep_no_others_waiting() {
     world.memory.refused_names = refused.collect();
     let others: Vec<String> = nodes.iter().skip(33).map(|node| NAMES.of(node, None)).collect();
     assert_eq!(names(&world), others);
+}
+
+#[test]
+fn pods_whose_updates_are_refused_keep_no_others_waiting() {
+    let mut world = on(&["n1", "n2", "n3"], &json!({}));
+    let plan = world.plan(Explain::No);
+    world.execute(&plan);
+    let pods: Vec<String> = world.pods.keys().cloned().collect();
+    world.work(&pods);
+    let plan = world.plan(Explain::No);
+    world.execute(&plan);
+    world.work(&pods);
+    world.edit(|spec| spec["template"]["spec"]["containers"][0]["image"] = json!("agent:2"));
+    let deleted = |world: &World| -> Vec<String> {
+        let plan = world.plan(Explain::No);
+        let steps = plan.writes.iter().flat_map(|object| &object.steps);
+        let deletions = steps.filter(|step| step.write.intent() == Intent::DeletePod);
+        deletions.map(|step| step.write.target().name.clone()).collect()
+    };
+    let [first] = deleted(&world).try_into().unwrap();
+    let uid = uid_of(&world.pods[&first]);
+    world.memory.refused.insert(uid, 1);
+    let [second] = deleted(&world).try_into().unwrap();
+    assert_ne!(first, second);
 }

@@ -64,6 +64,9 @@ struct Case {
     /// Pods that the server refused to create.
     #[serde(default)]
     refused: Vec<String>,
+    /// Pods of which the server refused a write.
+    #[serde(default)]
+    refused_writes: Vec<String>,
     /// What it said to the last attempt to update.
     update_error: Option<String>,
     rounds: Vec<Round>,
@@ -162,6 +165,8 @@ fn world(case: &Case, names: &Letters) -> World {
     world.classes.clone_from(&case.classes);
     world.memory.refused_names.extend(case.refused.iter().cloned());
     world.memory.update_error.clone_from(&case.update_error);
+    let refused = case.refused_writes.iter().map(|name| (format!("uid-{name}"), 1));
+    world.memory.refused = refused.collect();
     let stored = case.revisions.clone().unwrap_or_else(|| names.letters());
     for (index, letter) in stored.iter().enumerate() {
         let mut revision = names.revision(letter, index + 1, &json!([owner(true)]));
