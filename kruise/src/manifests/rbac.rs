@@ -297,7 +297,8 @@ fn rules_of_all_kinds(profile: &Profile) -> Vec<NeededRule> {
             .iter()
             .map(|(group, plural)| rule(group, &[plural], &["list"]));
         let workloads = [
-            rule("apps", &["deployments", "replicasets", "statefulsets"], &["get"]),
+            rule("apps", &["daemonsets", "deployments", "replicasets", "statefulsets"], &["get"]),
+            rule("", &["replicationcontrollers"], &["get"]),
             rule("batch", &["jobs"], &["get"]),
         ];
         rules.extend(others.chain(workloads).map(NeededRule::from));

@@ -129,3 +129,30 @@ fn a_namespace_that_ends_lets_go_of_pods_that_never_had_a_controller() {
     let released = json!({"metadata": {"finalizers": null}});
     kubectl.patch("podunavailablebudgets", "all", &released).unwrap();
 }
+
+#[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
+fn the_pods_of_a_daemonset_of_kubernetes_go_with_it() {
+    let scenario = scenario("budget-daemonset");
+    let kubectl = &scenario.kubectl;
+    let spec =
+        json!({"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 0, "protectTotalReplicas": 1});
+    kubectl.apply(&budget("all", spec)).unwrap();
+    let node = text(&kubectl.list("nodes", "").unwrap()[0], "/metadata/name");
+    let mut template = deployment(1)["spec"]["template"].take();
+    template["spec"]["nodeSelector"] = json!({"kubernetes.io/hostname": node});
+    let daemons = json!({
+        "apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "web"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template},
+    });
+    kubectl.apply(&daemons).unwrap();
+    until_numbers(&scenario, "all", [0, 1, 1, 1]);
+    until_named(&scenario, "web", "all");
+    let pod = text(&scenario.pods()[0], "/metadata/name");
+    let refused = kubectl.refused(&["delete", "pod", &pod], "").unwrap();
+    assert!(refused.contains(EXHAUSTED), "{refused}");
+    kubectl
+        .run(&["delete", "daemonset", "web", "--wait=false"])
+        .unwrap();
+    until_gone(&scenario, "app=web");
+}
