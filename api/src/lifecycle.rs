@@ -17,6 +17,15 @@ pub struct Lifecycle {
     pub pre_normal: Option<LifecycleHook>,
 }
 
+impl Lifecycle {
+    /// Does a label of this key belong to a hook?
+    pub fn has_label(&self, key: &str) -> bool {
+        let hooks = [&self.pre_delete, &self.in_place_update, &self.pre_normal];
+        let mut hooks = hooks.into_iter().flatten();
+        hooks.any(|hook| hook.labels_handler.contains_key(key))
+    }
+}
+
 /// Labels and finalizers that hold a pod.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]

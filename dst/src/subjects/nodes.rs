@@ -194,16 +194,20 @@ pub fn judge_names(write: &Write<'_>, names: &mut Names) -> Option<Violation> {
     })
 }
 
-/// The newest pod of each owner on each node: who created it, and its name.
-pub type Newest = BTreeMap<(String, String), (ProcessId, String)>;
+/// The newest pod of each owner on each node: who created it, its name, and its first version.
+pub type Newest = BTreeMap<(String, String), (ProcessId, String, u64)>;
 
 /// Judges the creation of a pod: it has another name than the one before it on its node. Who starts anew knows no pod
-/// that is gone.
+/// that is gone, and nobody knows one that went while the answer to its creation was lost.
 pub fn judge_succession(write: &Write<'_>, mirror: &Mirror, newest: &mut Newest) -> Option<Violation> {
     let new = created(write, mirror)?;
     let key = (new.owner().to_owned(), pinned(&new.value()["spec"])?.to_owned());
-    let before = newest.insert(key, (write.process, new.name.to_string()));
-    let is_same = before.is_some_and(|(process, name)| process == write.process && *name == *new.name);
+    let before = newest.insert(key, (write.process, new.name.to_string(), new.version));
+    let sent = &write.sent;
+    let is_known = |version| version <= sent.shown.of(PODS) && version <= sent.floors.of(PODS);
+    let is_same = before.is_some_and(|(process, name, version)| {
+        process == write.process && *name == *new.name && is_known(version)
+    });
     is_same.then(|| Violation {
         oracle: "a successor has a name of its own",
         what: format!("{} created {} after a pod of that name", write.process, new.name),

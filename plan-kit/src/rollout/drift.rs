@@ -15,6 +15,7 @@
 
 use std::{cell::RefCell, rc::Rc};
 
+use kruise_api::lifecycle::Lifecycle;
 use kruise_api::names::{IN_PLACE_UPDATE_READY, INPLACE_GRACE, INPLACE_GRACE_LEGACY, LAST_APPLIED};
 use kruise_views::{PodView, Truth};
 use serde_json::Value;
@@ -102,7 +103,7 @@ impl<'r> Revisions<'r> {
 
     /// Does a pod lack a part of its update, of which it has no record?
     fn is_left_out(&self, pod: &PodView, label: &str) -> bool {
-        let lacks = |revision: &Revision| as_it_is(&revision.template, pod) != *revision.template;
+        let lacks = |revision: &Revision| as_it_is(&revision.template, pod, None) != *revision.template;
         matches!(record_of(pod, label), Record::None) && self.revision_of(label).is_some_and(lacks)
     }
 
@@ -201,8 +202,9 @@ fn lasting(revision: &Revision) -> impl Iterator<Item = &str> {
     lasting.filter_map(|container| container.get("name")?.as_str())
 }
 
-/// A template as a pod has it: with its images, labels and annotations.
-pub(super) fn as_it_is(template: &Value, pod: &PodView) -> Value {
+/// A template as a pod has it: with its images, labels and annotations. The labels of hooks are as the template has them: it
+/// is their users who take them away and put them back.
+pub(super) fn as_it_is(template: &Value, pod: &PodView, hooks: Option<&Lifecycle>) -> Value {
     let mut template = template.clone();
     let containers = template
         .pointer_mut("/spec/containers")
@@ -222,10 +224,10 @@ pub(super) fn as_it_is(template: &Value, pod: &PodView) -> Value {
     };
     each("/metadata/labels", &|key, value| {
         let have = pod.labels.get(key);
-        have.is_some_and(|have| {
+        if let Some(have) = have {
             *value = have.into();
-            true
-        })
+        }
+        have.is_some() || hooks.is_some_and(|hooks| hooks.has_label(key))
     });
     each("/metadata/annotations", &|key, value| {
         let is_it = |text: &str| key == LAST_APPLIED || pod.annotation_prints.has(key, text);

@@ -25,6 +25,7 @@ pub fn refresh(rollout: &Rollout<'_>, pods: &[Pod<'_>], plan: &mut Plan) -> Vec<
     report_sidecars(rollout, pods, plan);
     for pod in pods {
         if pod.drift == Drift::Interrupted
+            && pod.state != State::PreparingDelete
             && let Some(object) = rollout.begin_anew(pod)
         {
             writes.push(object);

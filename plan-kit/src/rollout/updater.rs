@@ -186,7 +186,7 @@ impl<'r> Updater<'r> {
     /// The path of a pod that does not run what its revision asks for: from what it runs.
     fn work_out_of(&self, pod: &Pod<'_>) -> Result<UpdatePath, NotInPlace> {
         let old = self.stored(pod.label())?;
-        let template = as_it_is(old.template.canonical(), pod.view);
+        let template = as_it_is(old.template.canonical(), pod.view, self.rollout.lifecycle);
         let change = self.rollout.change_from(&template, old, self.target)?;
         let mut path = UpdatePath::of(change);
         path.reason.push_str(", which an update before left out");
