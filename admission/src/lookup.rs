@@ -147,6 +147,8 @@ pub enum Lookup {
     },
     /// Whether a namespace is being deleted, if that is known soon: [`LookupResult::Ends`].
     NamespaceEnds(String),
+    /// Whether the node of this name has an agent that does not read pods, as OpenKruise's: [`LookupResult::Has`].
+    BlindAgent(String),
     /// The workloads that a new pod belongs to, from its controller upwards: [`LookupResult::Workloads`].
     Workloads {
         /// Namespace of the pod.
@@ -225,6 +227,8 @@ pub enum LookupResult {
     Wanted(Wanted),
     /// It is being deleted, or not.
     Ends(bool),
+    /// There is one.
+    Has(bool),
     /// The object does not exist, or the setting is not there.
     NotFound,
     /// What is wrong with a pod template. Nothing if the server accepts it, and nothing without a verdict.
@@ -549,6 +553,15 @@ impl<'a> Reader<'a> {
     pub(crate) fn labels(&mut self, lookup: Lookup) -> Read<&'a StringMap> {
         let result = self.lookups.labels(lookup);
         self.read(result)
+    }
+
+    /// Is there one, of what is answered with [`LookupResult::Has`]? Not while that has yet to be looked up.
+    pub(crate) fn has(&mut self, lookup: Lookup) -> bool {
+        let result = self.lookups.read(lookup, |result| match result {
+            LookupResult::Has(has) => Some(*has),
+            _ => None,
+        });
+        matches!(self.read(result), Read::Found(true))
     }
 
     /// A pod.

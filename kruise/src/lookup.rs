@@ -14,7 +14,7 @@ use kruise_admission::{
     write::Write,
 };
 use kruise_api::{
-    meta::ObjectMeta, names::APPS_GROUP, path::segment, persistentpodstate::PersistentPodState,
+    meta::ObjectMeta, names::{APPS_GROUP, agent::{LABEL as AGENT_LABEL, READS_PODS}}, path::segment, persistentpodstate::PersistentPodState,
     podprobemarker::PodProbeMarker, podunavailablebudget::PodUnavailableBudget,
     workloadspread::WorkloadSpread,
 };
@@ -364,6 +364,7 @@ impl Server {
                 Ok(LookupResult::Wanted(self.workloads.wanted(namespace, pod).await?))
             }
             Lookup::NamespaceEnds(name) => Ok(LookupResult::Ends(self.is_ending(name).await)),
+            Lookup::BlindAgent(node) => Ok(LookupResult::Has(self.has_blind_agent(node).await?)),
             Lookup::Workloads {
                 namespace,
                 controller,
@@ -385,6 +386,19 @@ impl Server {
         let namespace = timeout(SHORT, self.object::<Metadata>(&path)).await;
         let namespace = namespace.ok().and_then(Result::ok).flatten();
         namespace.is_some_and(|one| one.metadata.deletion_timestamp.is_some())
+    }
+
+    /// Has a node an agent that does not read pods?
+    async fn has_blind_agent(&self, node: &str) -> Result<bool, ApiError> {
+        let (namespace, [key, value]) = (segment(&self.namespace), AGENT_LABEL);
+        let path = format!(
+            "/api/v1/namespaces/{namespace}/pods?labelSelector={key}%3D{value},%21{}&fieldSelector=spec.nodeName%3D{}&limit=1",
+            segment(READS_PODS),
+            segment(node),
+        );
+        let pods: Option<Value> = self.object(&path).await?;
+        let pods = pods.as_ref().and_then(|list| list.get("items")?.as_array());
+        Ok(pods.is_some_and(|pods| !pods.is_empty()))
     }
 
     async fn object<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, ApiError> {

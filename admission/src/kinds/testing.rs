@@ -113,6 +113,7 @@ pub(crate) fn quiet(lookup: &Lookup) -> LookupResult {
         }),
         Lookup::SidecarSets => LookupResult::SidecarSets(std::sync::Arc::default()),
         Lookup::DryRunCreate { .. } => LookupResult::Accepted,
+        Lookup::BlindAgent(_) => LookupResult::Has(false),
         Lookup::Dependants(_) => LookupResult::Count(Ok(0)),
         Lookup::Budgets(_) => LookupResult::Budgets(Vec::new()),
         Lookup::PodStates(_) => LookupResult::PodStates(Vec::new()),
@@ -300,12 +301,16 @@ fn shown(seen: &[(&str, Value)], lookup: &Lookup) -> LookupResult {
         Lookup::Path(path) => path.clone(),
         Lookup::NodeLabels(name) => format!("/api/v1/nodes/{name}"),
         Lookup::Setting(name) => (*name).to_owned(),
+        Lookup::BlindAgent(node) => format!("agent of {node}"),
         Lookup::DryRunCreate { plural, .. } => (*plural).to_owned(),
         Lookup::PodTemplate { .. } => return LookupResult::Causes(Vec::new()),
-        Lookup::SidecarSets => return quiet(lookup),
+        Lookup::SidecarSets | Lookup::NamespaceLabels(_) => return quiet(lookup),
         other => panic!("{other:?} is not to be looked up"),
     };
     let found = seen.iter().find(|(path, _)| *path == wanted);
+    if found.is_none() && matches!(lookup, Lookup::BlindAgent(_)) {
+        return quiet(lookup);
+    }
     let (_, found) = found.unwrap_or_else(|| panic!("{lookup:?} is not to be looked up"));
     match (lookup, found) {
         (Lookup::DryRunCreate { .. }, Value::Number(code)) => LookupResult::Refused(Refusal {
@@ -313,6 +318,7 @@ fn shown(seen: &[(&str, Value)], lookup: &Lookup) -> LookupResult {
             message: "because".to_owned(),
         }),
         (Lookup::DryRunCreate { .. }, _) => LookupResult::Accepted,
+        (Lookup::BlindAgent(_), found) => LookupResult::Has(found.as_bool().unwrap()),
         (_, Value::Null) => LookupResult::NotFound,
         (Lookup::NodeLabels(_), node) => {
             let labels = node.pointer("/metadata/labels").cloned();

@@ -12,6 +12,11 @@ super::events::reasons! {
     FAILED_PRE_STOP_HOOK = "FailedPreStopHook", Warning, ["Pod"], "The preStop hook of a container that is stopped has failed; the container is stopped all the same.";
 }
 
+/// Label of agents, and its value: OpenKruise's.
+pub const LABEL: [&str; 2] = ["control-plane", "daemon"];
+/// Label of agents, any value: they read the pods whose containers they stop, so that requests need no copies of hooks.
+pub const READS_PODS: &str = "apps.kruise.io/agent-reads-pods";
+
 /// Component of events about images.
 pub const IMAGE_PULLER: &str = "kruise-daemon-imagepuller";
 /// Component of events about containers that are restarted for their environment.

@@ -159,6 +159,7 @@ impl Cache for Files {
             | Lookup::PodTemplate { .. }
             | Lookup::Wanted { .. }
             | Lookup::NamespaceEnds(_)
+            | Lookup::BlindAgent(_)
             | Lookup::DryRunCreate { .. } => Cached::Absent,
         }
     }

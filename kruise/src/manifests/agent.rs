@@ -3,6 +3,7 @@
 //! Names and labels are those of OpenKruise, so that the one replaces the other.
 
 use kruise_api::names::AGENT_NAMESPACE;
+use kruise_api::names::agent::{LABEL, READS_PODS};
 use kruise_api::names::containerrecreaterequest::{NODE_NAME, NODE_TYPE, VIRTUAL_KUBELET};
 pub(crate) use kruise_api::names::nodeimage::AGENT as NAME;
 use serde_json::{Value, json};
@@ -135,7 +136,9 @@ fn roles() -> [Role<'static>; 2] {
 /// The DaemonSet. An agent is root, because only root may use the socket of a container runtime; it has no other right on its
 /// node.
 pub(crate) fn daemon_set(agent: &Agent<'_>) -> Value {
-    let labels = json!({"control-plane": "daemon"});
+    let [key, value] = LABEL;
+    let labels = json!({key: value});
+    let labels_of_pods = json!({key: value, READS_PODS: "true"});
     let with = |own: Vec<Value>, more: &[Value]| -> Vec<Value> {
         own.into_iter().chain(more.iter().cloned()).collect()
     };
@@ -175,7 +178,7 @@ pub(crate) fn daemon_set(agent: &Agent<'_>) -> Value {
             "minReadySeconds": 3,
             "selector": {"matchLabels": labels},
             "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "10%"}},
-            "template": {"metadata": {"labels": labels}, "spec": {
+            "template": {"metadata": {"labels": labels_of_pods}, "spec": {
                 "affinity": agent.affinity,
                 "containers": [container],
                 "dnsPolicy": "ClusterFirstWithHostNet",

@@ -86,13 +86,25 @@ pub(super) fn copy(object: &mut Value, scope: &Scope<'_>, reader: &mut Reader<'_
     ) {
         fill(strategy, "terminationGracePeriodSeconds", seconds);
     }
-    let containers = spec.get_mut("containers").and_then(Value::as_array_mut);
-    for one in containers.into_iter().flatten() {
-        copy_container(one, pod);
+    let mut containers: Vec<&mut Value> = match spec.get_mut("containers").and_then(Value::as_array_mut) {
+        Some(containers) => containers.iter_mut().collect(),
+        None => Vec::new(),
+    };
+    let has_hook = |one: &&mut Value| hook(pod, text(one, "name")).is_some();
+    // Hooks may hold secrets, and whoever sends a review sees the answer.
+    let are_copied = containers.iter().any(has_hook) && reader.has(Lookup::BlindAgent(node.to_owned()));
+    for one in &mut containers {
+        copy_container(one, pod, are_copied);
     }
 }
 
-fn copy_container(one: &mut Value, pod: &Value) {
+/// The hook that a container runs before it is stopped.
+fn hook<'p>(pod: &'p Value, name: &str) -> Option<&'p Map<String, Value>> {
+    container(pod, name)?.pointer("/lifecycle/preStop")?.as_object()
+}
+
+/// Copies which run of the container it is, and the hook if the agent does not read it from the pod.
+fn copy_container(one: &mut Value, pod: &Value, with_hook: bool) {
     let name = text(one, "name").to_owned();
     let (Some(of), Some(identity)) = (container(pod, &name), identity(pod, &name)) else {
         return;
@@ -100,7 +112,7 @@ fn copy_container(one: &mut Value, pod: &Value) {
     let Some(one) = one.as_object_mut() else {
         return;
     };
-    if let Some(hook) = of.pointer("/lifecycle/preStop").and_then(Value::as_object) {
+    if let Some(hook) = hook(pod, &name).filter(|_| with_hook) {
         let known = hook.iter().filter(|(name, _)| HANDLERS.contains(&name.as_str()));
         let known: Map<String, Value> = known.map(|(name, hook)| (name.clone(), hook.clone())).collect();
         // ports are known by name to nothing else
@@ -178,6 +190,7 @@ mod tests {
     const CASE: Case = case("ContainerRecreateRequest", || Value::Null);
     const POD: &str = "/api/v1/namespaces/default/pods/web-0";
     const NODE: &str = "/api/v1/nodes/n1";
+    const BLIND_AGENT: &str = "agent of n1";
 
     fn request() -> Value {
         CASE.object(
@@ -303,6 +316,7 @@ mod tests {
         let seen = [
             (POD, the_pod()),
             (NODE, json!({"metadata": {"labels": {"type": "virtual-kubelet"}}})),
+            (BLIND_AGENT, json!(true)),
         ];
         let found = CASE.filled_in(&seen, &object);
         let labels = json!({
@@ -321,6 +335,19 @@ mod tests {
             {"name": "proxy", "statusContext": {"containerID": "containerd://proxy", "restartCount": 0}},
         ]);
         assert_eq!(found["spec"]["containers"], containers);
+    }
+
+    #[test]
+    fn hooks_are_copied_only_for_agents_that_do_not_read_pods() {
+        let mut object = request();
+        object["spec"]["containers"] = json!([{"name": "web"}, {"name": "slow"}]);
+        let mut seen = with(|_| ()).to_vec();
+        seen.push((BLIND_AGENT, json!(false)));
+        let found = CASE.filled_in(&seen, &object);
+        for container in found["spec"]["containers"].as_array().unwrap() {
+            let keys: Vec<&String> = container.as_object().unwrap().keys().collect();
+            assert_eq!(keys, ["name", "statusContext"]);
+        }
     }
 
     #[test]
