@@ -1,5 +1,6 @@
 //! The rules of ARCHITECTURE.md that a compiler does not hold. Each is a function from a file to its violations.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -93,11 +94,7 @@ pub(crate) fn run() -> Result<()> {
         bail!("git does not know the files of {}", root.display());
     }
     let mut violations = Vec::new();
-    for (source, folder) in circles::FOLDERS {
-        let of = tracked.lines().filter(|path| path.starts_with(folder));
-        let files = of.filter_map(|path| Some((path, std::fs::read_to_string(root.join(path)).ok()?)));
-        violations.extend(circles::circle(source, &files.collect()));
-    }
+    violations.extend(circles(&root, &tracked));
     let controllers = layers::controllers(tracked.lines());
     let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
     let kinds = tracked.lines().filter(|path| path.starts_with("api/src/"));
@@ -125,6 +122,30 @@ pub(crate) fn run() -> Result<()> {
         return Ok(());
     }
     bail!("{} violations:\n{}", violations.len(), violations.join("\n"))
+}
+
+/// Circles of imports that are not known, and known ones that are none any more.
+fn circles(root: &Path, tracked: &str) -> Vec<String> {
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
+    let mut known: BTreeSet<String> = read(circles::KNOWN).lines().map(str::to_owned).collect();
+    let sources: BTreeSet<&str> = tracked
+        .lines()
+        .filter(|path| has_extension(path, "rs"))
+        .filter_map(|path| path.split_inclusive("/src/").next().filter(|one| one.ends_with("/src/")))
+        .collect();
+    let mut found = Vec::new();
+    for source in sources {
+        let of = tracked
+            .lines()
+            .filter(|path| path.starts_with(source) && has_extension(path, "rs"));
+        let files = of.map(|path| (path, read(path))).collect();
+        found.extend(circles::wrong(source, &files, &mut known));
+    }
+    let gone = known
+        .into_iter()
+        .map(|path| format!("{}: {path} is in no circle any more", circles::KNOWN));
+    found.extend(gone);
+    found
 }
 
 /// The manifests of libraries, and the folders of their sources.
