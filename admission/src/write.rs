@@ -29,6 +29,14 @@ pub struct Count {
 }
 
 impl Write {
+    /// What it does, for metrics.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Charge(_) => "charge",
+            Self::Count(_) => "count",
+        }
+    }
+
     /// The object whose status changes.
     pub fn object(&self) -> ObjectName {
         match self {

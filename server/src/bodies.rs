@@ -268,6 +268,7 @@ mod tests {
         Caller {
             peer: IpAddr::from([10, 0, 0, peer]),
             activity: Arc::new(Activity::new(&crate::listen::Limits::default())),
+            is_known: true,
         }
     }
 

@@ -107,7 +107,7 @@ impl Stored {
             cert_pem: field(&self.cert, "certificate")?,
             key_pem: field(&self.key, "key")?,
         };
-        config(&pair).map_err(|error| match error {
+        config(&pair, None).map_err(|error| match error {
             Error::Tls(rustls::Error::InconsistentKeys(_)) => Defect::KeyMismatch,
             error => Defect::Unusable(error.to_string()),
         })?;

@@ -36,6 +36,9 @@ pub enum Error {
         /// The parser's answer.
         source: rustls_pki_types::pem::Error,
     },
+    /// The authorities of clients cannot be used.
+    #[error("the authorities of clients cannot be used: {0}")]
+    ClientCa(#[source] rustls::server::VerifierBuilderError),
     /// TLS refuses the certificate or its key.
     #[error("TLS does not accept the certificate: {0}")]
     Tls(#[from] rustls::Error),

@@ -100,6 +100,8 @@ pub(crate) struct Caller {
     pub(crate) peer: IpAddr,
     /// The connection.
     pub(crate) activity: Arc<Activity>,
+    /// Has it shown a certificate, or was none asked for?
+    pub(crate) is_known: bool,
 }
 
 /// A plain-text answer.
@@ -141,6 +143,7 @@ pub(crate) async fn run<R: Respond>(
         let caller = Caller {
             peer,
             activity: activity.clone(),
+            is_known: true,
         };
         let connection = connection(stream, tls, permits, respond, limits, caller, stop);
         connections.spawn(peer, activity, connection);
@@ -186,7 +189,7 @@ async fn connection<R: Respond>(
     permits: Arc<Semaphore>,
     respond: Arc<R>,
     limits: Limits,
-    caller: Caller,
+    mut caller: Caller,
     stop: watch::Receiver<bool>,
 ) {
     let _ = stream.set_nodelay(true);
@@ -200,6 +203,8 @@ async fn connection<R: Respond>(
     };
     match handshake.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
         Ok(stream) => {
+            let shows_one = stream.get_ref().1.peer_certificates().is_some();
+            caller.is_known = shows_one || !tls.asks_clients();
             let builder = match stream.get_ref().1.alpn_protocol() {
                 Some(b"h2") => builder.http2_only(),
                 _ => builder.http1_only(),

@@ -3,6 +3,8 @@
 //! A review that cannot be read is an error of the transport ([`Error`], HTTP 400). A review that can be read
 //! always gets an answer with its own `apiVersion` and `uid`, because the API server rejects any other.
 
+use std::net::IpAddr;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
@@ -16,6 +18,8 @@ pub struct Review {
     pub reply: Reply,
     /// The `request` as sent.
     pub request: Value,
+    /// Who sent it; `None` if that is not known.
+    pub peer: Option<IpAddr>,
 }
 
 /// Members of the request that the answer repeats.
@@ -69,7 +73,11 @@ impl Review {
             .filter(|uid| !uid.is_empty());
         let uid = uid.ok_or(Error::Request)?.to_owned();
         let reply = Reply { api_version, uid };
-        Ok(Self { reply, request })
+        Ok(Self {
+            reply,
+            request,
+            peer: None,
+        })
     }
 }
 

@@ -8,9 +8,9 @@ use std::{io, sync::Arc};
 use arc_swap::ArcSwapOption;
 use prometheus_client::{metrics::counter::Counter, registry::Registry};
 use rustls::{
-    ServerConfig,
+    RootCertStore, ServerConfig,
     crypto::{CryptoProvider, aws_lc_rs},
-    server::Acceptor,
+    server::{Acceptor, WebPkiClientVerifier, danger::ClientCertVerifier},
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 use tokio::{net::TcpStream, sync::Semaphore};
@@ -39,6 +39,8 @@ struct Current {
 #[derive(Debug, Default)]
 pub struct Tls {
     current: ArcSwapOption<Current>,
+    /// Accepts the certificates of clients; `None` if nobody is asked for one.
+    clients: Option<Arc<dyn ClientCertVerifier>>,
     reads: Counter,
     failures: Counter,
 }
@@ -51,10 +53,35 @@ impl Tls {
         Ok(tls)
     }
 
+    /// Asks clients for certificates that one of these certificates, PEM, has signed. A client without one is served; whether a
+    /// client has one says [`Tls::asks_clients`] with the connection.
+    ///
+    /// # Errors
+    /// Fails if the text has no certificate, or one that is no authority.
+    pub fn asking_clients(ca_pem: &[u8]) -> Result<Self, Error> {
+        let mut roots = RootCertStore::empty();
+        for ca in certificates("client CA", ca_pem)? {
+            roots.add(ca)?;
+        }
+        let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider())
+            .allow_unauthenticated()
+            .build()
+            .map_err(Error::ClientCa)?;
+        Ok(Self {
+            clients: Some(clients),
+            ..Self::default()
+        })
+    }
+
+    /// Are clients asked for certificates?
+    pub(crate) fn asks_clients(&self) -> bool {
+        self.clients.is_some()
+    }
+
     /// Serves `pair` from the next handshake on. A pair that TLS does not accept changes nothing.
     pub fn swap(&self, pair: Pair) -> Result<(), Error> {
         self.reads.inc();
-        let config = config(&pair).inspect_err(|_| {
+        let config = config(&pair, self.clients.clone()).inspect_err(|_| {
             self.failures.inc();
         })?;
         self.current.store(Some(Arc::new(Current {
@@ -115,15 +142,19 @@ pub(crate) fn certificates(what: &'static str, pem: &[u8]) -> Result<Vec<Certifi
 }
 
 /// TLS configuration of a pair. Fails if the key does not belong to the certificate.
-pub(crate) fn config(pair: &Pair) -> Result<ServerConfig, Error> {
+pub(crate) fn config(
+    pair: &Pair,
+    clients: Option<Arc<dyn ClientCertVerifier>>,
+) -> Result<ServerConfig, Error> {
     let chain = certificates("certificate", &pair.cert_pem)?;
     let key = PrivateKeyDer::from_pem_slice(&pair.key_pem).map_err(|source| Error::Pem {
         what: "private key",
         source,
     })?;
+    let clients = clients.unwrap_or_else(WebPkiClientVerifier::no_client_auth);
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
+        .with_client_cert_verifier(clients)
         .with_single_cert(chain, key)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)

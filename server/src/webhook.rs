@@ -5,6 +5,7 @@
 
 use std::{
     collections::BTreeMap,
+    net::IpAddr,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     sync::Arc,
@@ -104,6 +105,9 @@ impl Respond for WebhookServer {
         let Some((path, handler)) = self.routes.get_key_value(path) else {
             return text(StatusCode::NOT_FOUND, "no such webhook");
         };
+        if !caller.is_known {
+            return text(StatusCode::UNAUTHORIZED, "a client certificate is needed");
+        }
         let timer = self.metrics.begin(path);
         let answer = self
             .handle(handler, caller, request)
@@ -159,7 +163,7 @@ impl WebhookServer {
         };
         let room = room.complete().ok_or_else(busy)?;
         let (mut answer, room) = match handler {
-            Handler::Review(decide) => (self.review(decide.as_ref(), body).await, room),
+            Handler::Review(decide) => (self.review(decide.as_ref(), body, caller.peer).await, room),
             Handler::Convert(convert) => self.convert(convert.clone(), body, room).await?,
         };
         let size = answer.body().size() + OVERHEAD;
@@ -192,9 +196,12 @@ impl WebhookServer {
         }
     }
 
-    async fn review(&self, decide: &Reviewer, body: Vec<u8>) -> Answer {
+    async fn review(&self, decide: &Reviewer, body: Vec<u8>, peer: IpAddr) -> Answer {
         let review = match Review::decode(&body) {
-            Ok(review) => review,
+            Ok(review) => Review {
+                peer: Some(peer),
+                ..review
+            },
             Err(error) => return text(StatusCode::BAD_REQUEST, error.to_string()),
         };
         drop(body);

@@ -184,7 +184,14 @@ pub fn decide(request: &Request, gates: Gates, known: &impl Known, now: Timestam
     };
     if let Some(stored) = pod {
         return match PodView::deserialize(stored) {
-            Ok(pod) => of_pod(&pod, &ask, gates, known, now),
+            Ok(pod) => match of_pod(&pod, &ask, gates, known, now) {
+                charge @ Verdict::Charge(_) => match is_there(&pod, known) {
+                    Ok(true) => charge,
+                    Ok(false) => Verdict::Pass(Passed::NoPod),
+                    Err(verdict) => verdict,
+                },
+                verdict => verdict,
+            },
             Err(error) => Verdict::Unreadable(Response::undecodable(error)),
         };
     }
@@ -200,6 +207,26 @@ pub fn decide(request: &Request, gates: Gates, known: &impl Known, now: Timestam
             Passed::Free(Free::Unavailable | Free::Exempt) | Passed::Unwanted | Passed::NoBudget,
         ) => of_found(known.live_pod(namespace, name)),
         verdict => verdict,
+    }
+}
+
+/// Is there the pod that a request carries, and not being deleted? Not everybody who sends a review is an API server.
+///
+/// # Errors
+/// What is to be answered instead: it has yet to be looked up, or cannot be read.
+fn is_there(pod: &PodView, known: &impl Known) -> Result<bool, Verdict> {
+    let (namespace, name) = (&pod.namespace, &pod.name);
+    let is_it = |found: &PodView| found.uid == pod.uid && !found.deleting;
+    match known.pod(namespace, name) {
+        Found::Object(found) if is_it(&found) => return Ok(true),
+        Found::Missing => return Err(Verdict::Missing),
+        _ => {}
+    }
+    match known.live_pod(namespace, name) {
+        Found::Object(found) => Ok(is_it(&found)),
+        Found::NotFound => Ok(false),
+        Found::Missing => Err(Verdict::Missing),
+        Found::Unreadable(why) => Err(Verdict::Unreadable(Response::undecodable(why))),
     }
 }
 

@@ -6,8 +6,14 @@
 
 use std::collections::BTreeSet;
 
-/// Longest expression, in bytes. A longer one becomes the condition of all evictions.
-const LENGTH: usize = 32 * 1024;
+/// Longest expression, in bytes. A longer one becomes the condition of all evictions. API servers read 100,000 characters.
+const LENGTH: usize = 64 * 1024;
+
+/// Before the name of a namespace.
+const IN_NAMESPACE: &str = "request.namespace == ";
+
+/// Before the names of several, in a list.
+const IN_NAMESPACES: &str = "request.namespace in [";
 
 /// The condition of all evictions.
 const EVERY: &str = "true";
@@ -21,7 +27,7 @@ impl Evictions {
     pub fn in_namespace(namespace: &str) -> Self {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
         Self(if !namespace.is_empty() && namespace.bytes().all(is_plain) {
-            format!("request.namespace == '{namespace}'")
+            format!("{IN_NAMESPACE}'{namespace}'")
         } else {
             EVERY.to_owned()
         })
@@ -35,15 +41,28 @@ impl Evictions {
     /// not to.
     pub(crate) fn is_within(&self, condition: &str) -> bool {
         let mut alternatives = condition.split(" || ").map(bare);
-        let is_known =
-            |one: &str| one == EVERY || one.strip_prefix("request.namespace == ").is_some_and(is_name);
-        alternatives.clone().all(is_known) && alternatives.any(|one| one == EVERY || one == self.0)
+        let is_known = |one: &str| one == EVERY || names(one).is_some();
+        let name = self.0.strip_prefix(IN_NAMESPACE);
+        alternatives.clone().all(is_known)
+            && alternatives.any(|one| one == EVERY || names(one).is_some_and(|names| names.into_iter().any(|one| Some(one) == name)))
     }
 }
 
 /// Without the parentheses of joined conditions.
 fn bare(text: &str) -> &str {
     text.trim_start_matches('(').trim_end_matches(')')
+}
+
+/// The namespaces, as literals, that an alternative holds of; `None` if it is written in another way.
+fn names(alternative: &str) -> Option<Vec<&str>> {
+    let list = alternative
+        .strip_prefix(IN_NAMESPACES)
+        .and_then(|rest| rest.strip_suffix(']'));
+    let names: Vec<&str> = match list {
+        Some(list) => list.split(", ").collect(),
+        None => vec![alternative.strip_prefix(IN_NAMESPACE)?],
+    };
+    names.iter().all(|name| is_name(name)).then_some(names)
 }
 
 fn is_name(text: &str) -> bool {
@@ -57,7 +76,13 @@ pub fn condition(namespaces: &BTreeSet<Evictions>) -> Option<String> {
         return None;
     }
     let all: Vec<&str> = namespaces.iter().map(|one| one.0.as_str()).collect();
-    let condition = all.join(" || ");
+    let condition = match all.as_slice() {
+        several @ [_, _, ..] if !all.contains(&EVERY) => {
+            let names = several.iter().filter_map(|one| one.strip_prefix(IN_NAMESPACE));
+            format!("{IN_NAMESPACES}{}]", names.collect::<Vec<_>>().join(", "))
+        }
+        _ => all.join(" || "),
+    };
     let is_short = condition.len() <= LENGTH && !all.contains(&EVERY);
     Some(if is_short { condition } else { EVERY.to_owned() })
 }
@@ -78,10 +103,11 @@ mod tests {
         assert_eq!(condition(&of(&[])), None);
         assert_eq!(
             condition(&of(&["shop", "office", "shop"])).unwrap(),
-            "request.namespace == 'office' || request.namespace == 'shop'"
+            "request.namespace in ['office', 'shop']"
         );
+        assert_eq!(condition(&of(&["shop"])).unwrap(), "request.namespace == 'shop'");
         assert_eq!(condition(&of(&["shop", "a' || true || 'b"])).unwrap(), "true");
-        let many: Vec<String> = (0..2_000).map(|number| format!("namespace-{number}")).collect();
+        let many: Vec<String> = (0..4_000).map(|number| format!("namespace-{number}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert_eq!(condition(&of(&many)).unwrap(), "true");
     }
@@ -93,6 +119,7 @@ mod tests {
         for wide in [
             "true",
             both.as_str(),
+            "request.namespace == 'office' || request.namespace == 'shop'",
             &format!("({both}) || (request.namespace == 'x')"),
         ] {
             assert!(shop.is_within(wide), "{wide}");
@@ -101,6 +128,9 @@ mod tests {
             "",
             "false",
             "request.namespace == 'office'",
+            "request.namespace in ['office', 'shops']",
+            "!(request.namespace in ['office', 'shop'])",
+            "request.namespace in ['office', 'shop'] && false",
             "!(request.namespace == 'shop')",
             "false && request.namespace == 'shop'",
             "false ? true : request.namespace == 'shop' || false",

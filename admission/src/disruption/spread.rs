@@ -12,7 +12,7 @@ use kruise_plan_kit::workloads::Workload;
 use kruise_views::PodView;
 use serde::Deserialize as _;
 
-use super::subject::is_dry_run;
+use super::{Results, Verdict, is_there, subject::is_dry_run};
 use crate::lookup::{Lookup, Lookups, ObjectName};
 use crate::write::{Count, Write};
 use crate::{Operation, Options, Outcome, Request, Response};
@@ -35,9 +35,16 @@ fn recorded(request: &Request, options: Options, lookups: &Lookups) -> Result<Ou
             if annotations.is_none_or(|annotations| annotations.get(MATCHED).is_none()) {
                 return allow();
             }
-            match PodView::deserialize(&request.old_object) {
-                Ok(pod) => (Arc::new(pod), false),
+            let pod = match PodView::deserialize(&request.old_object) {
+                Ok(pod) => pod,
                 Err(error) => return Err(Response::undecodable(error).into()),
+            };
+            let known = Results::new(lookups);
+            match is_there(&pod, &known) {
+                Ok(true) => (Arc::new(pod), false),
+                Err(Verdict::Unreadable(response)) => return Err(response.into()),
+                Err(_) => return Err(Outcome::Missing(known.missing())),
+                Ok(false) => return allow(),
             }
         }
         (Operation::Create, "eviction") => {

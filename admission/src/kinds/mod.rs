@@ -49,7 +49,7 @@ use self::judged::Template;
 pub use self::parts::wrong_types;
 pub(crate) use self::scope::Scope;
 use crate::json::text;
-use crate::lookup::{Lookups, Reader};
+use crate::lookup::{Lookup, Lookups, Read, Reader};
 use crate::table::Phase;
 use crate::widening::Widening;
 use crate::{Operation, Options, Outcome, Request, Response, deletion};
@@ -345,16 +345,22 @@ impl KindWebhooks {
                 warnings: self.warned(&request.object, &scope, &mut reader),
             },
         };
-        let is_stored = matches!(response, Response::Allow { .. }) && !request.dry_run;
+        let mut widenings = Vec::new();
+        if matches!(response, Response::Allow { .. }) && !request.dry_run {
+            widenings = (self.widens)(&self.readable(&request.object), &scope);
+        }
+        // Nothing is stored in a namespace that does not exist, whoever says that it is about to be.
+        if !widenings.is_empty()
+            && !scope.namespace.is_empty()
+            && matches!(
+                reader.labels(Lookup::NamespaceLabels(scope.namespace.to_owned())),
+                Read::NotFound
+            )
+        {
+            widenings.clear();
+        }
         match reader.outcome(|| response) {
-            Outcome::Response(response) if is_stored => {
-                let widenings = (self.widens)(&self.readable(&request.object), &scope);
-                if widenings.is_empty() {
-                    Outcome::Response(response)
-                } else {
-                    Outcome::Widen(widenings, response)
-                }
-            }
+            Outcome::Response(response) if !widenings.is_empty() => Outcome::Widen(widenings, response),
             outcome => outcome,
         }
     }

@@ -95,6 +95,7 @@ reasons! {
     RESET_SUCCEED = "ResetContainerSucceed", Normal, ["SidecarSet"], "After a hot upgrade the old container was set to the empty image.";
     RESET_FAILED = "ResetContainerFailed", Warning, ["SidecarSet"], "After a hot upgrade the old container could not be set to the empty image.";
     FAILED_LAUNCH = "FailedLaunch", Warning, ["Pod"], "Containers wait to start, because the barrier ConfigMap cannot be written or belongs to another owner.";
+    CALLED_FOR_ALL = "CalledForAll", Warning, ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"], "A webhook is called for all new pods, or for all evictions, of the cluster: they depend on the managers. The message says what would change that.";
     PREVENTED_DELETION = "PubPreventPodDeletion", Warning, ["PodUnavailableBudget"], "The budget refused to let pods be deleted, evicted or updated; renewed at most every ten seconds while it does.";
     NO_PODS = "NoPods", Normal, ["PodUnavailableBudget"], "The budget covers no active pods.";
     EXPECTED_UNREADABLE = "CalculateExpectedPodCountFailed", Warning, ["PodUnavailableBudget"], "maxUnavailable or minAvailable cannot be read; the budget is not counted.";

@@ -21,12 +21,13 @@ use kruise_admission::{
     widening::StoredSoon,
 };
 use kruise_api::{
-    meta::StringMap,
-    persistentpodstate::PersistentPodState,
+    meta::{ObjectMeta, StringMap},
+    names::agent::{LABEL as AGENT_LABEL, READS_PODS},
+    persistentpodstate::{KIND as POD_STATE, PersistentPodState},
     podprobemarker::{KIND as PROBE_MARKER, PodProbeMarker},
-    podunavailablebudget::PodUnavailableBudget,
+    podunavailablebudget::{KIND as BUDGET, PodUnavailableBudget},
     sidecarset::KIND as SIDECARSET,
-    workloadspread::WorkloadSpread,
+    workloadspread::{KIND as SPREAD, WorkloadSpread},
 };
 use kruise_plan_kit::{
     ResourceId,
@@ -237,6 +238,35 @@ impl WebhookCaches {
         }
     }
 
+    /// Does the cache of its kind have an object whose review widened a condition, or a later state of it? `None` if that
+    /// cannot be told.
+    pub(crate) fn has_stored(&self, object: &StoredSoon) -> Option<bool> {
+        let key = ObjectKey::new(object.namespace.as_str(), object.name.as_str());
+        let has = |metadata: &ObjectMeta| CachedObject::of(metadata).has(object);
+        fn find<T: Held>(
+            cache: Option<&SharedInformer<T>>,
+            key: &ObjectKey,
+            has: impl Fn(&T) -> bool,
+        ) -> Option<bool> {
+            let cache = cache.filter(|cache| cache.synced_version().is_some())?;
+            Some(cache.snapshot().get(key).is_some_and(|one| has(&one)))
+        }
+        let kind = object.kind.as_str();
+        if kind == SIDECARSET.kind {
+            find(Some(&self.sidecarsets), &key, |one| has(&one.metadata))
+        } else if kind == BUDGET.kind {
+            find(Some(&self.budgets.cache), &key, |one| has(&one.metadata))
+        } else if kind == SPREAD.kind {
+            find(Some(&self.spreads.cache), &key, |one| has(&one.metadata))
+        } else if kind == POD_STATE.kind {
+            find(self.pod_states.as_ref(), &key, |one| has(&one.metadata))
+        } else if kind == PROBE_MARKER.kind {
+            find(self.probe_markers.as_ref(), &key, |one| has(&one.metadata))
+        } else {
+            None
+        }
+    }
+
     /// Notes the widenings that a webhook configuration has now. The objects that they are for are about to be stored.
     pub fn conditions_are_widened(&self, widened: &[Widened], now: Timestamp) {
         let left = |one: &Widened| Duration::try_from(one.until.duration_since(now)).unwrap_or_default();
@@ -292,7 +322,13 @@ impl WebhookCaches {
 
     /// Derives the match conditions from the SidecarSets, budgets, PersistentPodStates, PodProbeMarkers and WorkloadSpreads at every
     /// change, until `stop` turns true. Only the leader runs it. A condition becomes narrower only after a minute, and is published again when widenings have expired.
-    pub async fn derive_match_conditions(self, mut stop: watch::Receiver<bool>) {
+    /// `open` learns of each webhook whether it is called for the whole cluster, whenever that changes.
+    pub async fn derive_match_conditions(
+        self,
+        open: impl Fn(&'static str, Phase, bool),
+        mut stop: watch::Receiver<bool>,
+    ) {
+        let mut are_open = [false; 2];
         let mut changes = self.sorted.changed.subscribe();
         let mut widened = self.widened_until.subscribe();
         let mut pods = Needed::new(condition);
@@ -309,6 +345,18 @@ impl WebhookCaches {
             if let Some((of_pods, of_evictions)) = self.reaches() {
                 publish(&self.desired, pods.update(of_pods, Instant::now()));
                 publish(&self.evictions, evictions.update(of_evictions, Instant::now()));
+                let webhooks = [
+                    (PODS_OF_SETS, Phase::Mutating, &self.desired),
+                    (EVICTIONS, Phase::Validating, &self.evictions),
+                ];
+                for (was_open, (name, phase, desired)) in are_open.iter_mut().zip(webhooks) {
+                    let is_open =
+                        matches!(&*desired.borrow(), DesiredCondition::Expression(text) if text == "true");
+                    if is_open != *was_open {
+                        *was_open = is_open;
+                        open(name, phase, is_open);
+                    }
+                }
             }
             let next = async {
                 match pods.next().into_iter().chain(evictions.next()).min() {
@@ -471,6 +519,15 @@ impl Cache for ReviewCache {
                 let namespace = self.webhook_caches.namespaces.snapshot().get(&at(name));
                 cached(namespace.map(|namespace| LookupResult::Ends(namespace.is_terminating())))
             }
+            Lookup::BlindAgent(node) if self.pods.synced_version().is_some() => {
+                let [key, value] = AGENT_LABEL;
+                let pods = self.pods.snapshot().list(&self.namespace);
+                let mut agents = pods
+                    .iter()
+                    .filter(|pod| pod.node.as_deref() == Some(node) && pod.labels.get(key) == Some(value));
+                let is_blind = agents.any(|pod| pod.labels.get(READS_PODS).is_none());
+                Cached::Found(LookupResult::Has(is_blind))
+            }
             Lookup::Replicas { namespace, workload } => {
                 let workloads = self.workloads.as_ref();
                 let view = workloads.and_then(|found| found.cached_view(namespace, workload));
@@ -483,6 +540,7 @@ impl Cache for ReviewCache {
             | Lookup::Path(_)
             | Lookup::Dependants(_)
             | Lookup::LivePod(_)
+            | Lookup::BlindAgent(_)
             | Lookup::Workload { .. }
             | Lookup::PodTemplate { .. }
             | Lookup::DryRunCreate { .. } => Cached::Absent,

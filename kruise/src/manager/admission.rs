@@ -23,7 +23,7 @@ pub(super) fn routes(reviews: Reviews, is_reviewed: impl Fn(&Subject) -> bool) -
         let reviewer = move |review: Review| match Request::from_review(review.request) {
             Ok(mut request) => {
                 request.now = reviews.now();
-                reviews.decide(webhook, request)
+                reviews.decide(webhook, request, review.peer)
             }
             Err(error) => to_server_response(unreadable(&error)).into(),
         };

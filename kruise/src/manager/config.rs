@@ -94,6 +94,8 @@ pub struct WebhookConfig {
     pub service: String,
     /// Text of `CERTS_RENEW_BEFORE`.
     pub renew_before: String,
+    /// File of the certificates that sign those of API servers; `None` if callers need none.
+    pub client_ca: Option<PathBuf>,
     /// Time limit of the first reconcile of certificates and configurations.
     pub initialize_timeout: Duration,
 }
@@ -254,6 +256,9 @@ fn webhook(values: &Values, env: &dyn Fn(&str) -> Option<String>) -> anyhow::Res
         service: or("SERVICE_NAME", "kruise-webhook-service"),
         renew_before: env("CERTS_RENEW_BEFORE").unwrap_or_default(),
         initialize_timeout: positive("webhook-initialize-timeout", values)?,
+        client_ca: Some(values.get_string("webhook-client-ca"))
+            .filter(|file| !file.is_empty())
+            .map(PathBuf::from),
         host,
     })
 }

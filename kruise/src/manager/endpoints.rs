@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use kruise_admission::table::{Webhook, webhooks};
 use kruise_api::definition::Kind;
 use kruise_runtime::{Client, shutdown::stopped};
@@ -90,7 +90,13 @@ pub(super) async fn start(
     sockets: Sockets,
     phases: Phases,
 ) -> anyhow::Result<JoinSet<()>> {
-    let tls = Arc::new(Tls::default());
+    let tls = Arc::new(match &config.webhook.client_ca {
+        Some(file) => {
+            let text = std::fs::read(file).with_context(|| format!("--webhook-client-ca={}", file.display()))?;
+            Tls::asking_clients(&text).with_context(|| format!("--webhook-client-ca={}", file.display()))?
+        }
+        None => Tls::default(),
+    });
     let progress = Progress::default();
     let server = Arc::new(WebhookServer {
         routes: webhooks.routes,

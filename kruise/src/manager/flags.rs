@@ -102,6 +102,12 @@ const OWN: &[Flag] = &[
         "how long certificates and configurations may take",
     ),
     flag(
+        "webhook-client-ca",
+        Kind::String,
+        "",
+        "file of the certificates that sign those of API servers; callers of webhooks without one are refused",
+    ),
+    flag(
         "kubeconfig",
         Kind::String,
         "",

@@ -17,6 +17,7 @@ mod registration;
 mod rehearsal;
 mod reviews;
 mod run;
+mod side_effects;
 mod sockets;
 mod verbosity;
 mod watched_objects;

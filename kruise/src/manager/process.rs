@@ -12,21 +12,25 @@ use std::{
 
 use anyhow::bail;
 use futures::{FutureExt as _, future::join_all};
-use kruise_admission::table::Subject;
+use kruise_admission::{
+    manifests::{MUTATING, VALIDATING},
+    table::Subject,
+};
 use kruise_plan_kit::injected::{Bug, is_injected};
 use kruise_plan_kit::inplace::VerticalScaling;
+use kruise_plan_kit::{EventNote, events::CALLED_FOR_ALL};
 use kruise_runtime::{
     Client, Served,
     caches::{Caches, Following, Jitter, NotSynced, Watches},
     discovery,
-    events::EventSink,
+    events::{EventSink, ObjectRef},
     freshness::{Followed, catch_up},
     lease::{self, Ending, Found},
-    metrics::Metrics,
+    metrics::{Metrics, PodMetrics},
     shutdown,
     worker::DryRun,
 };
-use kruise_server::{webhook::Handler, webhook_controller::Conditional};
+use kruise_server::{webhook::Handler, webhook_controller::{Conditional, Phase}};
 use tokio::{
     sync::{oneshot, watch},
     task::{JoinError, JoinSet},
@@ -56,6 +60,9 @@ use super::{
 
 /// Time limit for webhook requests in flight after the listeners are closed, and for closing the connections.
 pub(super) const DRAIN: Duration = Duration::from_secs(35);
+
+/// Component of events about webhook configurations.
+const WEBHOOK_CONTROLLER: &str = "webhook-controller";
 
 /// Time limit for writing the last events.
 pub(super) const FLUSH: Duration = Duration::from_secs(2);
@@ -137,7 +144,7 @@ where
     if let Some(rehearsal) = &host.rehearsal {
         rehearsal.attach(&built, &mut caches);
     }
-    let events = beside_controllers(&mut built, client, &webhook_caches);
+    let events = beside_controllers(&mut built, client, &webhook_caches, &metrics.pods);
     let written = join_all(std::mem::take(&mut built.events));
     // Listing objects of our kinds may need the conversion webhook, so they are listed once the listeners are open. All other
     // resources are listed meanwhile. The listeners close after the controllers have ended, because pods that the last plans
@@ -241,14 +248,58 @@ async fn open_and_list(
 }
 
 /// Adds what reviews need beside the controllers: match conditions, which the leader derives, and events.
-fn beside_controllers(built: &mut Built, client: &Client, caches: &WebhookCaches) -> EventSink {
-    let caches = caches.clone();
+fn beside_controllers(
+    built: &mut Built,
+    client: &Client,
+    caches: &WebhookCaches,
+    metrics: &PodMetrics,
+) -> EventSink {
+    let mut sink = |component: &'static str| {
+        let (events, written) = EventSink::spawn(client.named(&agent(component)), component);
+        built.events.push(written);
+        events
+    };
+    let (events, of_conditions) = (sink(refusals::COMPONENT), sink(WEBHOOK_CONTROLLER));
+    let (caches, metrics) = (caches.clone(), metrics.clone());
     built.leader_tasks.push(Box::new(move |stop| {
-        caches.clone().derive_match_conditions(stop).boxed()
+        let (metrics, events) = (metrics.clone(), of_conditions.clone());
+        let open = move |webhook, phase, is_open| {
+            metrics.called_for_all(webhook, is_open);
+            if is_open {
+                let (configuration, note) = called_for_all(webhook, phase);
+                events.emit(configuration, note);
+            }
+        };
+        caches.clone().derive_match_conditions(open, stop).boxed()
     }));
-    let (events, written) = EventSink::spawn(client.named(&agent(refusals::COMPONENT)), refusals::COMPONENT);
-    built.events.push(written);
     events
+}
+
+/// The event about a webhook that is called for the requests of the whole cluster.
+fn called_for_all(webhook: &str, phase: Phase) -> (ObjectRef, EventNote) {
+    let (kind, name, of) = match phase {
+        Phase::Mutating => (
+            "MutatingWebhookConfiguration",
+            MUTATING,
+            "all new pods: what is for new pods selects any of them, or there is too much of it; select namespaces or labels",
+        ),
+        Phase::Validating => (
+            "ValidatingWebhookConfiguration",
+            VALIDATING,
+            "all evictions: what is asked about them is in too many namespaces to name them",
+        ),
+    };
+    let configuration = ObjectRef {
+        api_version: "admissionregistration.k8s.io/v1".to_owned(),
+        kind: kind.to_owned(),
+        namespace: String::new(),
+        name: name.to_owned(),
+        uid: String::new(),
+        resource_version: String::new(),
+        field_path: String::new(),
+    };
+    let message = format!("webhook {webhook} is called for {of}");
+    (configuration, EventNote::new(&CALLED_FOR_ALL, message))
 }
 
 /// How the caches follow the API server.

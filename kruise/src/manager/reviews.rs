@@ -27,7 +27,10 @@ use crate::{
     refusals::Refusals,
 };
 
-use super::widening::Widener;
+use super::{
+    side_effects::{Peer, SideEffect, SideEffects},
+    widening::Widener,
+};
 
 /// Reviews requests with the lookups that they need.
 pub(super) struct Reviews {
@@ -43,6 +46,8 @@ pub(super) struct Reviews {
     charges: Charges,
     /// Refusals by guards.
     refusals: Refusals,
+    /// What came of effects.
+    side_effects: SideEffects,
 }
 
 /// What reviews do beside a response.
@@ -65,6 +70,7 @@ impl Reviews {
         effects: Effects,
     ) -> Self {
         let server = Server::new(client.clone(), &cache.namespace);
+        let side_effects = SideEffects::new(Arc::new(cache.clone()), metrics.clone());
         let server = Some(server.measured(metrics.clone()));
         Self {
             options,
@@ -74,6 +80,7 @@ impl Reviews {
             widener: effects.widener,
             charges: effects.charges,
             refusals: effects.refusals,
+            side_effects,
         }
     }
 
@@ -83,7 +90,7 @@ impl Reviews {
     }
 
     /// Reviews a request: at once if the caches have all lookups, and later if not.
-    pub(super) fn decide(self: &Arc<Self>, webhook: Webhook, request: Request) -> Decision {
+    pub(super) fn decide(self: &Arc<Self>, webhook: Webhook, request: Request, peer: Peer) -> Decision {
         let mut lookups = Lookups::default();
         let review = |lookups: &Lookups| self.review(webhook, &request, lookups);
         let progress = match self.source.advance(&review, &mut lookups) {
@@ -108,13 +115,43 @@ impl Reviews {
             {
                 Ok(verdict) => {
                     let review: Review = Arc::new(review);
-                    reviews.carried_out(verdict, review, lookups, limit).await
+                    match reviews.believed(&verdict, &request, peer) {
+                        Ok(effects) => {
+                            let response = reviews.carried_out(verdict, review, lookups, limit).await;
+                            if matches!(response, Response::Allow { .. }) {
+                                for effect in effects {
+                                    reviews.side_effects.has_had(peer, effect);
+                                }
+                            }
+                            response
+                        }
+                        Err(unavailable) => unavailable,
+                    }
                 }
                 Err(unavailable) => unavailable,
             };
             log_denial(&response, webhook, &request);
             to_server_response(response)
         }))
+    }
+
+    /// The side effects that a review is to have; the response if those of its peer or object are not believed now.
+    fn believed(&self, verdict: &Verdict, request: &Request, peer: Peer) -> Result<Vec<SideEffect>, Response> {
+        let effects: Vec<SideEffect> = match &verdict.effect {
+            Some(Effect::Widen(widenings)) if self.widener.is_some() => widenings
+                .iter()
+                .map(|widening| SideEffect::widening(&widening.object))
+                .collect(),
+            Some(Effect::Write(write)) => SideEffect::of_pod(write.name(), request).into_iter().collect(),
+            _ => Vec::new(),
+        };
+        for effect in &effects {
+            self.side_effects.may_have(peer, effect).map_err(|why| {
+                let is_eviction = matches!(&verdict.effect, Some(Effect::Write(write)) if write.is_eviction());
+                to_be_tried_again(unavailable(&why), is_eviction)
+            })?;
+        }
+        Ok(effects)
     }
 
     fn is_to_be_carried_out(&self, verdict: &Verdict) -> bool {

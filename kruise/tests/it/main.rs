@@ -53,6 +53,8 @@ mod repairs;
 mod start;
 #[cfg(feature = "playground")]
 mod statefulset;
+#[cfg(all(feature = "playground", target_os = "linux"))]
+mod strangers;
 #[cfg(feature = "playground")]
 mod swap;
 mod uninstall;

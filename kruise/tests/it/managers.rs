@@ -40,12 +40,12 @@ impl Cluster {
         Self::start(absent, &[])
     }
 
-    /// With all that `kruise manifests` installs, and before that these SidecarSets.
-    pub(crate) fn with_sidecarsets(sets: &[Value]) -> Self {
-        Self::start(&[], sets)
+    /// With all that `kruise manifests` installs, and before its webhooks these objects, each at its path.
+    pub(crate) fn with(objects: &[(&str, Value)]) -> Self {
+        Self::start(&[], objects)
     }
 
-    fn start(absent: &[&str], sets: &[Value]) -> Self {
+    fn start(absent: &[&str], objects: &[(&str, Value)]) -> Self {
         let runtime = Runtime::new().unwrap();
         let config = kruise_sim::Config {
             seed: 1,
@@ -73,8 +73,8 @@ impl Cluster {
             }
         }
         cluster.api.with_world(|world| world.advance(Timestamp::now()));
-        for set in sets {
-            cluster.create("/apis/apps.kruise.io/v1beta1/sidecarsets", set);
+        for (path, object) in objects {
+            cluster.create(path, object);
         }
         for configuration in kruise_admission::manifests::configurations(SYSTEM, false) {
             let plural = configuration["kind"].as_str().unwrap().to_lowercase();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{counter::Counter, family::Family, histogram::Histogram},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
 
@@ -26,6 +26,19 @@ struct Step {
 pub struct PodMetrics {
     steps: Family<Step, Histogram>,
     trials: Family<Trial, Counter>,
+    side_effects: Family<SideEffect, Counter>,
+    open: Family<Webhook, Gauge>,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Webhook {
+    webhook: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct SideEffect {
+    effect: &'static str,
+    result: &'static str,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -42,6 +55,8 @@ impl PodMetrics {
         let metrics = Self {
             steps: Family::new_with_constructor(histogram),
             trials: Family::default(),
+            side_effects: Family::default(),
+            open: Family::default(),
         };
         registry.register(
             "kruise_pod_webhook_step_duration_seconds",
@@ -55,12 +70,38 @@ impl PodMetrics {
              unanswered are no verdict",
             metrics.trials.clone(),
         );
+        registry.register(
+            "kruise_webhook_side_effects",
+            "Charges of budgets, counts of pods and wider match conditions that reviews asked for, by what came of them: real \
+             if the request was carried out, vain if nothing came of it, held if it was not believed because others before it \
+             were vain",
+            metrics.side_effects.clone(),
+        );
+        registry.register(
+            "kruise_webhook_called_for_all",
+            "1 if a webhook with a derived match condition is called for the requests of the whole cluster; only of the leader",
+            metrics.open.clone(),
+        );
         metrics
     }
 
     /// Counts a pod template that the API server was asked about.
     pub fn tried(&self, result: &'static str) {
         self.trials.get_or_create(&Trial { result }).inc();
+    }
+
+    /// Counts a side effect of a review.
+    pub fn side_effect(&self, effect: &'static str, result: &'static str) {
+        self.side_effects
+            .get_or_create(&SideEffect { effect, result })
+            .inc();
+    }
+
+    /// Reports whether a webhook is called for the requests of the whole cluster.
+    pub fn called_for_all(&self, webhook: &'static str, is_open: bool) {
+        self.open
+            .get_or_create(&Webhook { webhook })
+            .set(i64::from(is_open));
     }
 
     /// Starts to measure the steps of one review.

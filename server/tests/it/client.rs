@@ -17,7 +17,7 @@ use kruise_server::{
     webhook::{WebhookServer, serve},
 };
 use rustls::{ClientConfig, ClientConnection, RootCertStore, crypto::aws_lc_rs};
-use rustls_pki_types::{CertificateDer, ServerName, pem::PemObject as _};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject as _};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::watch,
@@ -50,8 +50,12 @@ pub(crate) async fn start(server: WebhookServer) -> Server {
 }
 
 pub(crate) fn start_on(listener: TcpListener, server: WebhookServer) -> Server {
+    start_with(listener, server, Tls::new(PAIR.clone()).unwrap())
+}
+
+pub(crate) fn start_with(listener: TcpListener, server: WebhookServer, tls: Tls) -> Server {
     let address = listener.local_addr().unwrap();
-    let tls = Arc::new(Tls::new(PAIR.clone()).unwrap());
+    let tls = Arc::new(tls);
     let server = Arc::new(server);
     let (stop, stopped) = watch::channel(false);
     let task = tokio::spawn(serve(listener, tls.clone(), server.clone(), stopped));
@@ -70,16 +74,34 @@ pub(crate) enum Version {
     Http2,
 }
 
+/// A client with a certificate of its own, and its key, in DER.
+type Identity = (CertificateDer<'static>, PrivateKeyDer<'static>);
+
 fn config(pair: &Pair) -> ClientConfig {
+    config_of(pair, None)
+}
+
+fn config_of(pair: &Pair, identity: Option<Identity>) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     roots
         .add(CertificateDer::from_pem_slice(&pair.ca_pem).unwrap())
         .unwrap();
-    ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth()
+        .with_root_certificates(roots);
+    match identity {
+        Some((certificate, key)) => config.with_client_auth_cert(vec![certificate], key).unwrap(),
+        None => config.with_no_client_auth(),
+    }
+}
+
+/// A connection of a client with this certificate.
+pub(crate) async fn connect_as(identity: Identity, address: SocketAddr) -> std::io::Result<TlsStream<TcpStream>> {
+    let config = config_of(&PAIR, Some(identity));
+    let name = ServerName::try_from("svc.ns.svc").unwrap();
+    let stream = TcpStream::connect(address).await?;
+    TlsConnector::from(Arc::new(config)).connect(name, stream).await
 }
 
 /// The first message of a handshake.

@@ -10,6 +10,7 @@
 )]
 
 mod client;
+mod client_certificates;
 mod frames;
 mod measurements;
 mod plain;

@@ -39,7 +39,7 @@ impl CachedObject {
     }
 
     /// Is it the reviewed object, or a later state of it?
-    fn has(&self, reviewed: &StoredSoon) -> bool {
+    pub(super) fn has(&self, reviewed: &StoredSoon) -> bool {
         let is_it = reviewed.uid.is_empty() || reviewed.uid == self.uid;
         is_it && self.generation >= reviewed.generation
     }

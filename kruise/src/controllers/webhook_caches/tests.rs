@@ -191,7 +191,7 @@ async fn the_match_condition_is_published_when_it_changes_and_becomes_narrower_a
     let caches = filled(&[set("a", selector)], &[], &[]);
     let mut conditions = caches.desired.subscribe();
     let (stop, stopped) = watch::channel(false);
-    let task = tokio::spawn(caches.clone().derive_match_conditions(stopped));
+    let task = tokio::spawn(caches.clone().derive_match_conditions(|_, _, _| (), stopped));
     conditions.changed().await.unwrap();
     let first = conditions.borrow_and_update().clone();
     assert!(

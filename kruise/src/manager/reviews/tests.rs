@@ -164,7 +164,7 @@ fn effects(caches: &controllers::WebhookCaches, client: Client, refusals: Refusa
 /// The decision of a webhook about a request.
 fn at(name: &str, reviews: &Arc<Reviews>, request: Request) -> Decision {
     let webhook = webhooks().find(|webhook| webhook.name == name);
-    reviews.decide(webhook.unwrap(), request)
+    reviews.decide(webhook.unwrap(), request, None)
 }
 
 /// The decision of the pod webhook.

@@ -187,7 +187,7 @@ async fn call(mut caller: Caller, new: bool, results: Arc<Results>) {
 fn twenty_restarts_of_two_managers_in_turn_refuse_no_review() {
     let set = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet", "metadata": {"name": "agent"},
         "spec": {"selector": {"matchLabels": {"app": "web"}}, "containers": [{"name": "agent", "image": "agent:1"}]}});
-    let cluster = Cluster::with_sidecarsets(&[set]);
+    let cluster = Cluster::with(&[("/apis/apps.kruise.io/v1beta1/sidecarsets", set)]);
     let delay = format!("--shutdown-delay-duration={}ms", DELAY.as_millis());
     let mut managers = [
         Manager::start(&cluster, &[&delay]),

@@ -96,7 +96,7 @@ async fn deleted(lists: &Lists, pods: &[Value], kind: &str, stored: &Value) -> (
         let path = row.path();
         path == format!("/validate-{}", kind.to_lowercase())
     });
-    let response = match reviews.decide(row.unwrap(), request) {
+    let response = match reviews.decide(row.unwrap(), request, None) {
         Decision::Now(response) => response,
         Decision::Later(response) => response.await,
     };

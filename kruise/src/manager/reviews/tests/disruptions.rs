@@ -130,8 +130,9 @@ impl Cluster {
             return Ok((201, json!({})));
         }
         if let Some(name) = path.strip_prefix("/api/v1/namespaces/shop/pods/") {
-            let pod = self.pods.lock().unwrap().get(name).cloned();
-            return pod.map_or(failed(404), |pod| Ok((200, pod)));
+            let known = self.pods.lock().unwrap().get(name).cloned();
+            let pod = known.unwrap_or_else(|| pod(name));
+            return if pod.is_null() { failed(404) } else { Ok((200, pod)) };
         }
         let is_gone = self.budget.lock().unwrap().is_null();
         if is_gone || !path.starts_with(BUDGET) {
@@ -474,6 +475,7 @@ async fn a_request_whose_client_has_given_up_is_not_charged_and_holds_nobody_up(
 async fn a_pod_that_the_cache_lacks_is_read_and_one_that_does_not_exist_passes() {
     let cluster = Cluster::with(1);
     let reviews = cluster.replica(&[]);
+    cluster.pods.lock().unwrap().insert("web-9".into(), Value::Null);
     assert_eq!(evicted(&reviews, "web-9").await, 200);
     assert!(cluster.charged().is_empty());
     cluster.pods.lock().unwrap().insert("web-1".into(), pod("web-1"));
