@@ -3,16 +3,22 @@ package main
 
 import (
 	"fmt"
+	"log"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
 	"sort"
 	"strings"
+
+	"go.yaml.in/yaml/v2"
 
 	admreg "k8s.io/api/admissionregistration/v1"
 	apps "k8s.io/api/apps/v1"
 	authn "k8s.io/api/authentication/v1"
 	authz "k8s.io/api/authorization/v1"
 	autoscaling "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batch "k8s.io/api/batch/v1"
 	coordination "k8s.io/api/coordination/v1"
 	core "k8s.io/api/core/v1"
@@ -25,6 +31,8 @@ import (
 	storage "k8s.io/api/storage/v1"
 	apiext "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	_ "k8s.io/client-go/applyconfigurations"
+	"sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
 var roots = []any{
@@ -34,6 +42,7 @@ var roots = []any{
 	apps.Deployment{}, apps.ReplicaSet{}, apps.StatefulSet{}, apps.DaemonSet{}, apps.ControllerRevision{},
 	batch.Job{}, batch.CronJob{}, coordination.Lease{}, discovery.EndpointSlice{}, events.Event{},
 	policy.PodDisruptionBudget{}, policy.Eviction{}, autoscaling.Scale{}, autoscaling.HorizontalPodAutoscaler{},
+	autoscalingv2.HorizontalPodAutoscaler{},
 	rbac.Role{}, rbac.ClusterRole{}, rbac.RoleBinding{}, rbac.ClusterRoleBinding{},
 	scheduling.PriorityClass{}, node.RuntimeClass{}, storage.StorageClass{}, storage.CSINode{}, storage.VolumeAttachment{}, storage.CSIDriver{},
 	admreg.MutatingWebhookConfiguration{}, admreg.ValidatingWebhookConfiguration{},
@@ -95,6 +104,69 @@ func kind(t reflect.Type) string {
 	return t.Kind().String()
 }
 
+// The schema of server-side apply. It is published as text in client-go only.
+var merge = func() schema.Schema {
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/client-go").Output()
+	if err != nil {
+		log.Fatal(err)
+	}
+	path := filepath.Join(strings.TrimSpace(string(dir)), "applyconfigurations/internal/internal.go")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "typed.YAMLObject(`")
+	body, _, _ := strings.Cut(rest, "`)")
+	var out schema.Schema
+	if err := yaml.Unmarshal([]byte(body), &out); err != nil {
+		log.Fatal(err)
+	}
+	return out
+}()
+
+// How server-side apply merges a field, where it is not by default: lists that are atomic and maps that are not.
+func topology(t reflect.Type, field string) string {
+	if name(t) == "apiextensions/v1.CustomResourceDefinitionStatus" && field == "conditions" {
+		// its schema is not published with the others
+		return " list=type"
+	}
+	of := strings.ReplaceAll(name(t), "/", ".")
+	if strings.HasPrefix(of, "meta.") {
+		of = "apimachinery.pkg.apis." + of
+	} else {
+		of = "api." + of
+	}
+	owner, _ := merge.FindNamedType("io.k8s." + of)
+	if owner.Map == nil {
+		return ""
+	}
+	found, has := owner.Map.FindField(field)
+	atom, known := merge.Resolve(found.Type)
+	switch {
+	case !has || !known:
+		return ""
+	case atom.Map != nil && atom.List == nil && atom.Map.ElementRelationship == schema.Atomic:
+		return " atomic"
+	case atom.List != nil && atom.Map == nil && atom.List.ElementRelationship == schema.Associative:
+		keys := []string{}
+		item, _ := merge.Resolve(atom.List.ElementType)
+		for _, key := range atom.List.Keys {
+			if f, ok := item.Map.FindField(key); ok && f.Default != nil && f.Default != "" && f.Default != 0 {
+				key += fmt.Sprintf("=%v", f.Default)
+			}
+			keys = append(keys, key)
+		}
+		if len(keys) == 0 {
+			return " set"
+		}
+		if item.Map.ElementRelationship == schema.Atomic {
+			return " leaves=" + strings.Join(keys, ",")
+		}
+		return " list=" + strings.Join(keys, ",")
+	}
+	return ""
+}
+
 func visit(t reflect.Type) {
 	if seen[t] {
 		return
@@ -145,6 +217,7 @@ func fields(t reflect.Type, outer string) []string {
 		if s := f.Tag.Get("patchMergeKey"); s != "" {
 			line += " key=" + s
 		}
+		line += topology(t, tag[0])
 		out = append(out, line)
 	}
 	return out

@@ -3,6 +3,7 @@
 //! * [`table`] holds the built-in types; [`typed`] reads objects of them as a Go server would;
 //! * [`protobuf`] reads objects of them that clients send in Kubernetes' binary encoding;
 //! * [`patch`] applies JSON, merge and strategic merge patches;
+//! * [`apply`] merges objects as server-side apply does, and keeps sets of fields;
 //! * [`structural`] prunes and defaults custom resources;
 //! * [`defaults`] fills in what the API server would fill into a pod template;
 //! * [`validate`] finds what the API server would surely refuse;
@@ -12,6 +13,7 @@
 //! Everything works on [`serde_json::Value`]; apart from [`typed`], which does what Go does, fields newer than this
 //! crate survive.
 
+pub mod apply;
 pub mod defaults;
 mod metadata;
 mod mismatch;

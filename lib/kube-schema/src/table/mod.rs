@@ -1,7 +1,7 @@
 //! The shapes of Kubernetes' built-in API types, as Go encodes and strategic merge patches them.
 //!
 //! One text file, `builtin.txt`, holds a line per type and a line per field: JSON name, kind, number in protobuf,
-//! whether Go omits it when empty, patch strategy and merge key. It is read once; everything borrows from it. `gen/`
+//! whether Go omits it when empty, patch strategy and merge key, and how server-side apply merges it. It is read once; everything borrows from it. `gen/`
 //! describes how it is made.
 
 mod parse;
@@ -43,6 +43,8 @@ pub struct Field {
     pub omit: Omit,
     /// How a strategic merge patch treats it.
     pub merge: Merge,
+    /// How server-side apply treats it.
+    pub apply: Apply,
 }
 
 /// When Go leaves a field out.
@@ -67,6 +69,22 @@ pub struct Merge {
     pub retains_keys: bool,
     /// The key by which items of a merged list of objects are identified.
     pub key: Option<&'static str>,
+}
+
+/// How server-side apply treats a field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Apply {
+    /// Maps and structs by their members, lists as a whole.
+    #[default]
+    Plain,
+    /// As a whole.
+    Atomic,
+    /// A list of scalars, each by itself.
+    Set,
+    /// A list of objects that these keys identify; with what an absent one stands for.
+    Keys(Vec<(&'static str, Option<&'static str>)>),
+    /// The same, of objects that are replaced as a whole.
+    Leaves(Vec<(&'static str, Option<&'static str>)>),
 }
 
 /// What a value may be.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Field, Kind, Merge, Omit, Table, Type, TypeId};
+use super::{Apply, Field, Kind, Merge, Omit, Table, Type, TypeId};
 
 pub(super) fn table(text: &'static str) -> Table {
     let names: BTreeMap<&'static str, TypeId> = text
@@ -30,6 +30,7 @@ fn field(line: &'static str, names: &BTreeMap<&'static str, TypeId>) -> Option<F
     let (name, kind) = (words.next()?, kind(words.next()?, names)?);
     let (mut omit, mut merge) = (Omit::Never, Merge::default());
     let mut numbers = Vec::new();
+    let mut apply = Apply::Plain;
     for word in words {
         if let Some(path) = word.strip_prefix('#') {
             numbers = path.split('.').map(str::parse).collect::<Result<_, _>>().ok()?;
@@ -37,6 +38,18 @@ fn field(line: &'static str, names: &BTreeMap<&'static str, TypeId>) -> Option<F
         }
         match word.split_once('=') {
             Some(("key", key)) => merge.key = Some(key),
+            Some((list @ ("list" | "leaves"), keys)) => {
+                let key = |key: &'static str| match key.split_once('=') {
+                    Some((key, default)) => (key, Some(default)),
+                    None => (key, None),
+                };
+                let keys = keys.split(',').map(key).collect();
+                apply = if list == "list" {
+                    Apply::Keys(keys)
+                } else {
+                    Apply::Leaves(keys)
+                };
+            }
             Some(("strategy", strategies)) => {
                 for strategy in strategies.split(',') {
                     merge.merges |= strategy == "merge";
@@ -44,6 +57,8 @@ fn field(line: &'static str, names: &BTreeMap<&'static str, TypeId>) -> Option<F
                     merge.retains_keys |= strategy == "retainKeys";
                 }
             }
+            _ if word == "atomic" => apply = Apply::Atomic,
+            _ if word == "set" => apply = Apply::Set,
             _ if word == "omitzero" => omit = Omit::Zero,
             _ if word == "omitempty" && omit == Omit::Never => omit = Omit::Empty,
             _ => {}
@@ -55,6 +70,7 @@ fn field(line: &'static str, names: &BTreeMap<&'static str, TypeId>) -> Option<F
         numbers,
         omit,
         merge,
+        apply,
     })
 }
 
