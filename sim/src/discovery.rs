@@ -28,6 +28,7 @@ pub(crate) fn respond(registry: &Registry, request: &Request, route: &Route) -> 
         Route::Resources { group, version } => {
             legacy::resources(registry, group, version).unwrap_or_else(unknown)
         }
+        Route::Other(path) if path == "/openapi/v2" => openapi::version_2(&request.accept),
         Route::Other(path) => openapi::respond(registry, path)
             .or_else(|| other(path))
             .unwrap_or_else(unknown),

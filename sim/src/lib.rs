@@ -51,6 +51,7 @@ mod managed;
 mod negotiate;
 mod nodes;
 mod object;
+mod priority;
 mod query;
 mod registry;
 mod route;

@@ -68,6 +68,7 @@ impl Options {
             events: true,
             garbage: if self.fast { GARBAGE / 20 } else { GARBAGE },
             patience: SignedDuration::from_secs(40),
+            jobs: &["Job", "BroadcastJob"],
         })
     }
 

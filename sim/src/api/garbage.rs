@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::Api;
 use crate::object::{finalizers, metadata_text};
 use crate::store::Place;
+use crate::validation::text;
 use crate::verbs::{FOREGROUND, ORPHAN};
 use crate::wire::{Method, Request};
 
@@ -62,7 +63,9 @@ impl Api {
             let stored = self.store.get(&place.0, &place.1);
             stored.is_some_and(|stored| {
                 let mut owners = stored.head.owners.iter();
-                !stored.head.deleting && owners.all(|owner| !self.store.has_uid(owner))
+                !stored.head.deleting
+                    && owners.all(|owner| !self.store.has_uid(owner))
+                    && self.knows_owners(&stored.value())
             })
         });
         let abandoned: Vec<Place> = abandoned.collect();
@@ -72,6 +75,18 @@ impl Api {
         for (place, object) in self.waiting_owners() {
             self.release(&place, &object, now);
         }
+    }
+
+    /// Whether the kinds of all owners are known: of others nobody can tell that an owner is gone.
+    fn knows_owners(&self, object: &Value) -> bool {
+        let owners = object
+            .pointer("/metadata/ownerReferences")
+            .and_then(Value::as_array);
+        let mut owners = owners.into_iter().flatten();
+        owners.all(|owner| {
+            self.registry
+                .knows(text(owner, "apiVersion"), text(owner, "kind"))
+        })
     }
 
     /// When garbage is collected that was found before.

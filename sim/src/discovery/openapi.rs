@@ -1,4 +1,4 @@
-//! As much of OpenAPI v3 as kubectl needs: which operations validate fields, which patches a kind takes, and the schemas
+//! As much of OpenAPI as kubectl needs: which operations validate fields, which patches a kind takes, and the schemas
 //! that it explains and merges by.
 
 mod schema;
@@ -10,6 +10,21 @@ use crate::registry::{Registry, Resource};
 use crate::verbs::patch_media;
 use crate::wire::Response;
 
+/// Version 2, which kubectl reads to check the objects of a list: a document without definitions leaves that to the server. It
+/// is protobuf: `swagger: "2.0"`, and an empty `info`.
+const VERSION_2: &[u8] = b"\x0a\x032.0\x12\x00";
+
+pub(super) fn version_2(accept: &str) -> Response {
+    if !accept.contains("protobuf") {
+        let info = json!({"title": "Kubernetes", "version": VERSION});
+        return Response::json(200, &json!({"swagger": "2.0", "info": info, "paths": {}}));
+    }
+    Response {
+        content_type: "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+        ..Response::bytes(200, VERSION_2.to_vec())
+    }
+}
+
 pub(super) fn respond(registry: &Registry, path: &str) -> Option<Response> {
     let rest = path.strip_prefix("/openapi/v3")?;
     match rest.trim_matches('/') {
@@ -17,6 +32,8 @@ pub(super) fn respond(registry: &Registry, path: &str) -> Option<Response> {
         place => document(registry, place),
     }
 }
+
+const VERSION: &str = "v1.34.2";
 
 fn place(group: &str, version: &str) -> String {
     if group.is_empty() {
@@ -51,7 +68,7 @@ fn document(registry: &Registry, wanted: &str) -> Option<Response> {
     };
     let paths: Map<String, Value> = of().map(|one| path_item(one, wanted, version)).collect();
     let schemas = schema::schemas(of(), version);
-    let info = json!({"title": "Kubernetes", "version": "v1.34.2"});
+    let info = json!({"title": "Kubernetes", "version": VERSION});
     Some(Response::json(
         200,
         &json!({"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": schemas}}),

@@ -179,9 +179,11 @@ pub(crate) fn validate(workload: &Value) -> Vec<FieldError> {
             }
         }
     }
+    let claims = spec.get("volumeClaimTemplates").and_then(Value::as_array);
+    let claims = claims.map_or(&[][..], Vec::as_slice);
     errors.0.extend(kube_schema::validate::pod_template(
         template,
-        &[],
+        claims,
         "spec.template",
     ));
     let strategy = spec.get("strategy").unwrap_or(&Value::Null);

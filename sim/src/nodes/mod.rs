@@ -55,6 +55,8 @@ pub struct Options {
     pub runtime: runtime::Options,
     /// How long a node may be gone before its pods are removed; Kubernetes waits 40 s.
     pub patience: SignedDuration,
+    /// Kinds of controllers whose pods come to an end.
+    pub jobs: &'static [&'static str],
 }
 
 impl Default for Options {
@@ -67,6 +69,7 @@ impl Default for Options {
             garbage: Duration::ZERO,
             runtime: runtime::Options::default(),
             patience: SignedDuration::ZERO,
+            jobs: &["Job"],
         }
     }
 }
@@ -103,7 +106,7 @@ impl Nodes {
             up: BTreeSet::new(),
             placed: BTreeMap::new(),
             timers: Timers::new(),
-            kubelets: Kubelets::new(options.timings.clone(), options.daemon, options.events),
+            kubelets: Kubelets::new(options),
             runtimes: Runtimes::new(options.runtime.clone()),
         })
     }

@@ -5,7 +5,7 @@
 mod builtin;
 mod resource;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub(crate) use self::resource::{
@@ -18,6 +18,8 @@ use crate::store::ResourceId;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Registry {
     groups: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Arc<Resource>>>,
+    /// Groups and kinds that are served, or were.
+    kinds: BTreeSet<(Arc<str>, Arc<str>)>,
 }
 
 impl Registry {
@@ -43,6 +45,8 @@ impl Registry {
     }
 
     pub(crate) fn insert(&mut self, resource: Resource) {
+        self.kinds
+            .insert((resource.id.group.clone(), resource.kind.clone()));
         let group = self.groups.entry(resource.id.group.clone()).or_default();
         group.insert(resource.id.plural.clone(), Arc::new(resource));
     }
@@ -51,6 +55,12 @@ impl Registry {
         if let Some(group) = self.groups.get_mut(&id.group) {
             group.remove(&id.plural);
         }
+    }
+
+    /// Whether a kind, named as owner references do, is served or ever was.
+    pub(crate) fn knows(&self, api_version: &str, kind: &str) -> bool {
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        self.kinds.contains(&(group.into(), kind.into()))
     }
 
     /// Whether any resource of the group is served in this version.

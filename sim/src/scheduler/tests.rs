@@ -299,7 +299,9 @@ fn a_gated_pod_and_one_of_another_scheduler_are_left_alone() {
 fn the_most_important_pod_is_placed_first() {
     let mut play = Play::new(&Options::default());
     let low = create(&mut play, "a-low", &json!({}));
-    let high = create(&mut play, "z-high", &json!({"priority": 5}));
+    let class = json!({"metadata": {"name": "high"}, "value": 5});
+    play.post("/apis/scheduling.k8s.io/v1/priorityclasses", &class);
+    let high = create(&mut play, "z-high", &json!({"priorityClassName": "high"}));
     assert_eq!((node(&low), node(&high)), ("", ""));
     play.post(
         "/api/v1/nodes",

@@ -9,6 +9,7 @@ use crate::admission;
 use crate::api::{Api, Call, Reply};
 use crate::entropy::Entropy;
 use crate::object::{self, at, get_metadata, metadata_text, set_metadata};
+use crate::priority;
 use crate::registry::{Generation, Subresource};
 use crate::status::Failure;
 use crate::storage;
@@ -49,6 +50,7 @@ pub(super) fn place(call: &Call<'_>, object: &mut Value) -> Result<(), Failure> 
 pub(super) fn insert(api: &mut Api, call: &Call<'_>, mut object: Value) -> Result<Arc<Value>, Stop> {
     admit(api, call, metadata_text(&object, "name"))?;
     storage::give_class(api, call, &mut object);
+    priority::give(api, call, &mut object)?;
     admission::mutate(api, call, "CREATE", &mut object, &Arc::default())?;
     let mut entropy = Entropy::new(call.seed);
     set_metadata(&mut object, "uid", entropy.uid().into());

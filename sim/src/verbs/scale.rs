@@ -12,6 +12,9 @@ use crate::status::Failure;
 use crate::webhook::Stop;
 use crate::wire::Method;
 
+/// What a server reads where a custom resource has no replicas.
+const UNSET: i64 = i32::MIN as i64;
+
 /// JSON pointers of the replicas, the counted replicas and the selector.
 struct Paths {
     spec: String,
@@ -47,7 +50,18 @@ pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<
         super::patch::check_media(call)?;
     }
     let old = call.read(find(api, call)?)?;
-    let current = view(&old, &paths);
+    let mut current = view(&old, &paths);
+    let is_unset = call.resource.is_custom() && old.pointer(&paths.spec).is_none();
+    if is_unset && method == Method::Get {
+        let why = format!(
+            "the spec replicas field {:?} does not exist",
+            paths.spec.replace('/', ".")
+        );
+        return Err(Failure::internal(&why).into());
+    }
+    if is_unset {
+        set(&mut current, "/spec/replicas", UNSET.into());
+    }
     let wanted = match method {
         Method::Get => {
             return Ok(Reply::new(200, current));
@@ -60,6 +74,13 @@ pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<
         .pointer("/spec/replicas")
         .and_then(Value::as_i64)
         .unwrap_or_default();
+    if replicas == UNSET {
+        let why = format!(
+            "the spec replicas field {:?} cannot be empty",
+            paths.spec.replace('/', ".")
+        );
+        return Err(Failure::bad_request(why).into());
+    }
     // a custom resource defines that itself
     if replicas < 0 && !call.resource.is_custom() {
         let mut errors = kube_schema::validate::Errors::default();
@@ -109,13 +130,19 @@ fn patched(call: &Call<'_>, mut scale: Value) -> Result<Value, Failure> {
     Ok(read.value)
 }
 
+/// Sets a member, and makes those above it that are absent.
 fn set(object: &mut Value, pointer: &str, value: Value) {
-    let Some((parent, last)) = pointer.rsplit_once('/') else {
-        return;
-    };
-    if let Some(Value::Object(members)) = object.pointer_mut(parent) {
-        members.insert(last.to_owned(), value);
+    let mut place = object;
+    for step in pointer.split('/').skip(1) {
+        if place.is_null() {
+            *place = json!({});
+        }
+        let Value::Object(members) = place else {
+            return;
+        };
+        place = members.entry(step).or_insert(Value::Null);
     }
+    *place = value;
 }
 
 /// The object as a scale.

@@ -261,3 +261,20 @@ fn kubectl_sees_a_rollout_that_takes_its_time_on_a_node() {
     );
     assert_eq!(kubectl.run(&["get", "pods,rs", "--no-headers"], ""), "");
 }
+
+#[test]
+#[ignore = "needs kubectl: cargo test -p kruise-sim -- --ignored"]
+fn kubectl_applies_a_list_that_it_printed() {
+    let kubectl = Kubectl::start();
+    kubectl.run(&["create", "configmap", "a", "--from-literal=k=v"], "");
+    kubectl.run(&["apply", "-f", "-"], DEPLOYMENT);
+    let list = kubectl.run(&["get", "configmaps,deployments", "-o", "yaml"], "");
+    let applied = kubectl.run(&["apply", "-f", "-"], &list);
+    assert!(applied.contains("configmap/a configured"), "{applied}");
+    let wrong = list.replace("replicas: 2", "replica: 2");
+    assert!(
+        kubectl
+            .refused(&["apply", "-f", "-"], &wrong)
+            .contains("unknown field")
+    );
+}

@@ -20,6 +20,7 @@ mod log;
 #[cfg(target_os = "linux")]
 mod measurements;
 mod openapi;
+mod practice;
 mod protobuf;
 mod runtimes;
 mod server;

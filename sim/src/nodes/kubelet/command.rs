@@ -20,9 +20,9 @@ pub(super) struct Ending {
     pub(super) code: i64,
 }
 
-/// How a main container of a pod ends; `None` if it does not.
-pub(super) fn ending(container: &Value, pod: &Value) -> Option<Ending> {
-    if RestartPolicy::of(pod) == RestartPolicy::Always || !is_of_a_job(pod) {
+/// How a main container of a pod ends; `None` if it does not. Pods of controllers of the kinds `jobs` do.
+pub(super) fn ending(container: &Value, pod: &Value, jobs: &[&str]) -> Option<Ending> {
+    if RestartPolicy::of(pod) == RestartPolicy::Always || !is_of_a_job(pod, jobs) {
         return None;
     }
     of(container)
@@ -55,11 +55,11 @@ pub(super) fn of(container: &Value) -> Option<Ending> {
     })
 }
 
-fn is_of_a_job(pod: &Value) -> bool {
+fn is_of_a_job(pod: &Value, jobs: &[&str]) -> bool {
     let owners = pod.pointer("/metadata/ownerReferences").and_then(Value::as_array);
     owners.into_iter().flatten().any(|owner| {
         let kind = owner.get("kind").and_then(Value::as_str);
-        owner.get("controller") == Some(&true.into()) && kind == Some("Job")
+        owner.get("controller") == Some(&true.into()) && kind.is_some_and(|kind| jobs.contains(&kind))
     })
 }
 
@@ -74,7 +74,7 @@ mod tests {
     fn of(policy: &str, kind: &str, container: Value) -> Option<Ending> {
         let owners = json!([{"kind": kind, "name": "a", "controller": true}]);
         let pod = json!({"metadata": {"ownerReferences": owners}, "spec": {"restartPolicy": policy}});
-        ending(&container, &pod)
+        ending(&container, &pod, &["Job"])
     }
 
     #[test]
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(of("Always", "Job", sleeps()), None);
         assert_eq!(of("Never", "BroadcastJob", sleeps()), None);
         assert_eq!(
-            ending(&sleeps(), &json!({"spec": {"restartPolicy": "Never"}})),
+            ending(&sleeps(), &json!({"spec": {"restartPolicy": "Never"}}), &["Job"]),
             None
         );
     }

@@ -43,11 +43,12 @@ use self::environment::Place;
 use self::images::Pulls;
 use self::pod::Pod;
 use self::resize::Room;
-use self::spec::{ContainerSpec, RestartPolicy, containers};
+use self::spec::{ContainerSpec, RestartPolicy, Role, containers};
 use self::status::Phase;
 pub use self::timings::Timings;
 pub(super) use self::version::NEWEST;
 use self::version::Version;
+use super::Options;
 use super::runtime::Runtimes;
 use crate::object::{at, get_metadata, metadata_text};
 use crate::scheduler::request::Amounts;
@@ -75,6 +76,8 @@ pub(super) struct Kubelets {
     daemon: bool,
     /// Whether they record events.
     events: bool,
+    /// Kinds of controllers whose pods come to an end.
+    jobs: &'static [&'static str],
 }
 
 /// The node that a pod was given.
@@ -83,11 +86,12 @@ pub(super) fn node_of(pod: &Value) -> Option<&str> {
 }
 
 impl Kubelets {
-    pub(super) fn new(timings: Timings, daemon: bool, events: bool) -> Self {
+    pub(super) fn new(options: &Options) -> Self {
         Self {
-            daemon,
-            events,
-            timings,
+            daemon: options.daemon,
+            events: options.events,
+            jobs: options.jobs,
+            timings: options.timings.clone(),
             pods: BTreeMap::new(),
             busy: BTreeMap::new(),
             allocatable: BTreeMap::new(),
@@ -190,6 +194,15 @@ impl Kubelets {
         self.versions.get(node).copied().unwrap_or_default()
     }
 
+    /// The containers of a pod as its node runs them.
+    fn specs<'a>(&self, pod: &'a Value) -> Vec<ContainerSpec<'a>> {
+        let mut specs = containers(pod, self.version(pod));
+        for spec in specs.iter_mut().filter(|spec| spec.role == Role::Main) {
+            spec.ends = command::ending(spec.object, pod, self.jobs);
+        }
+        specs
+    }
+
     /// Brings a pod's containers towards its spec; returns when to reconcile again.
     pub(super) fn sync(
         &mut self,
@@ -200,7 +213,7 @@ impl Kubelets {
     ) -> Option<Timestamp> {
         let now = client.now;
         let node = node_of(pod)?.to_owned();
-        let mut specs = containers(pod, self.version(pod));
+        let mut specs = self.specs(pod);
         let place = self.place(key, pod, &node);
         for spec in &mut specs {
             spec.missing = config::missing(client.api, &key.namespace, &spec.needs);
@@ -269,7 +282,7 @@ impl Kubelets {
     /// Stops a pod's containers, and removes the pod once they are stopped; returns when to reconcile again.
     pub(super) fn terminate(&mut self, client: &mut Client<'_>, key: &Key, pod: &Value) -> Option<Timestamp> {
         let now = client.now;
-        let specs = containers(pod, self.version(pod));
+        let specs = self.specs(pod);
         let runtime = known(
             &mut self.pods,
             &mut self.addresses,
@@ -297,7 +310,7 @@ impl Kubelets {
     pub(super) fn tear_down(&mut self, client: &mut Client<'_>, key: &Key, pod: &Value) -> Option<Timestamp> {
         let now = client.now;
         let phase = Phase::stored(pod)?;
-        let specs = containers(pod, self.version(pod));
+        let specs = self.specs(pod);
         let runtime = known(
             &mut self.pods,
             &mut self.addresses,

@@ -127,8 +127,8 @@ fn read<'a>(container: &'a Value, role: Role, pod: &'a Value, version: Version) 
         version,
         ends: match role {
             Role::Init => Some(Ending { after: None, code: 0 }),
-            Role::Sidecar => None,
-            Role::Main => command::ending(container, pod),
+            // of a main container, that depends on whose pod it is
+            Role::Sidecar | Role::Main => None,
             Role::Ephemeral => command::of(container),
         },
         pre_stop: seconds("/lifecycle/preStop/sleep/seconds"),

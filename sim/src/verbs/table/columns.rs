@@ -99,7 +99,7 @@ fn custom(version: &Value) -> Vec<Column> {
     };
     let given = version.get("additionalPrinterColumns").and_then(Value::as_array);
     for one in given.into_iter().flatten() {
-        let pointer = text(one, "jsonPath").replace('.', "/");
+        let pointer = pointer(&text(one, "jsonPath"));
         let kind = text(one, "type");
         let cell = if kind == "date" {
             Cell::Date(pointer)
@@ -128,4 +128,47 @@ fn custom(version: &Value) -> Vec<Column> {
         column.description = description("", &column.name);
     }
     out
+}
+
+/// A path of a definition's column as a JSON pointer: `.metadata.labels.example\.com/a` as `/metadata/labels/example.com~1a`.
+fn pointer(path: &str) -> String {
+    let mut out = String::new();
+    let mut chars = path.chars();
+    while let Some(next) = chars.next() {
+        match next {
+            '.' => out.push('/'),
+            '\\' => push(&mut out, chars.next()),
+            other => push(&mut out, Some(other)),
+        }
+    }
+    out
+}
+
+/// Adds a character of a name.
+fn push(pointer: &mut String, next: Option<char>) {
+    match next {
+        Some('/') => pointer.push_str("~1"),
+        Some('~') => pointer.push_str("~0"),
+        other => pointer.extend(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pointer;
+
+    #[test]
+    fn a_dot_that_is_escaped_is_part_of_a_name() {
+        let cases = [
+            (".spec.replicas", "/spec/replicas"),
+            (
+                r".metadata.labels.example\.com/app",
+                "/metadata/labels/example.com~1app",
+            ),
+            (".spec.images[*].name", "/spec/images[*]/name"),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(pointer(path), expected);
+        }
+    }
 }

@@ -28,7 +28,7 @@ fn check(nodes: &Nodes, spec: &Value) -> Value {
                     "restartPolicy": "Never",
                     "nodeSelector": {GROUP: nodes.group},
                     "tolerations": [{"key": GROUP, "operator": "Exists"}],
-                    "containers": [{"name": "main", "image": "busybox:1"}],
+                    "containers": [{"name": "main", "image": "busybox:1", "command": ["sleep", "infinity"]}],
                 },
             },
         },
