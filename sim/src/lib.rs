@@ -27,12 +27,12 @@
 //! Answers are always JSON. Bodies may be JSON or, for built-in kinds but definitions of custom resources, protobuf.
 //!
 //! Where it is still more permissive than a server: CEL rules of custom resources inside lists and maps, or beyond the
-//! part of the language that is known, the less exact formats (`uri`, `email`, `hostname`, …) of their fields, quotas,
-//! limit ranges and authorization are not evaluated; volumes are not matched with claims, and storage classes in
+//! part of the language that is known, the less exact formats (`uri`, `email`, `hostname`, …) of their fields,
+//! quotas, limit ranges and authorization are not evaluated; volumes are not matched with claims, and storage classes in
 //! annotations of claims do not count; `matchPolicy: Equivalent` knows the versions of one resource, not resources that
 //! moved between groups; nodes, endpoints, disruption budgets and roles are checked little beyond their metadata; logs
-//! are made of the pod's status, and do not follow; ephemeral containers that exist keep their order; of `managedFields`
-//! only what `resize` wrote is kept.
+//! are made of the pod's status, and do not follow; ephemeral containers that exist keep their order; `managedFields`
+//! of other versions are read as those of the requested one, and a scale cannot be applied.
 //! Where it is stricter: match conditions have a part of CEL and are refused beyond it; patterns with Unicode classes
 //! are refused; a write whose answer cannot be converted is not stored.
 

@@ -86,7 +86,7 @@ pub struct Request {
     pub content_type: String,
     /// The `Accept` header, or empty.
     pub accept: String,
-    /// The `User-Agent` header, or empty; requests by `resize` are recorded under its name.
+    /// The `User-Agent` header, or empty; what a request sets is recorded under its name.
     pub agent: String,
     /// The user; webhooks receive it.
     pub user: String,

@@ -143,6 +143,7 @@ fn boot(definitions: &[Value]) -> anyhow::Result<World> {
     let config = Config {
         seed: Random::new(0, Purpose::BOOT).draw(),
         window: 100_000,
+        ..Config::default()
     };
     let swapped = ["0", "1"].map(|place| SWAPPED.replace("PLACE", place));
     let stages = format!(

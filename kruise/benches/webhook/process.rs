@@ -60,7 +60,10 @@ impl Process {
     /// Starts API server and manager.
     pub async fn start() -> Self {
         // A short watch window, so that memory of the API server does not grow.
-        let config = kruise_sim::Config { seed: 1, window: 100 };
+        let config = kruise_sim::Config {
+            window: 100,
+            ..kruise_sim::Config::default()
+        };
         let world = World::new(&config, &Options::default(), Timestamp::now()).unwrap();
         let api = Live::new(world);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -25,6 +25,14 @@ pub(super) fn world(origin: Origin, options: &Options, webhook_url: &str) -> any
     Ok(world)
 }
 
+/// How its API is: as kube-apiserver, it notes who sets which fields.
+pub(super) fn config() -> Config {
+    Config {
+        managed_fields: true,
+        ..Config::default()
+    }
+}
+
 /// A world in which nothing is installed: of nodes alone, or as it was saved.
 pub(super) fn bare(origin: Origin, options: &Options) -> anyhow::Result<World> {
     let nodes = match origin {
@@ -33,7 +41,7 @@ pub(super) fn bare(origin: Origin, options: &Options) -> anyhow::Result<World> {
             return World::over(*api, options, Config::default().seed, Timestamp::now()).context("--stages");
         }
     };
-    let mut world = World::new(&Config::default(), options, Timestamp::now()).context("--stages")?;
+    let mut world = World::new(&config(), options, Timestamp::now()).context("--stages")?;
     for number in 1..=nodes {
         apply(&mut world, &node(number))?;
     }

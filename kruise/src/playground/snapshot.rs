@@ -10,7 +10,7 @@ use kruise_sim::http::Live;
 use kruise_sim::{Api, Config};
 use kruise_tour::Screen;
 
-use super::cluster::Origin;
+use super::cluster::{self, Origin};
 
 /// How every snapshot begins.
 const START: &str = "{\"format\":\"kruise-sim snapshot\"";
@@ -20,7 +20,7 @@ const FIRST_LINE: u64 = 1024;
 /// Where a playground begins: with the server of a file, if there is one, or with so many nodes.
 pub(super) fn origin(file: Option<&Path>, nodes: u16) -> anyhow::Result<Origin> {
     Ok(match file {
-        Some(path) => Origin::Saved(Box::new(load(path, &Config::default())?)),
+        Some(path) => Origin::Saved(Box::new(load(path, &cluster::config())?)),
         None => Origin::New { nodes },
     })
 }

@@ -39,6 +39,9 @@ pub struct Config {
     pub seed: u64,
     /// Changes kept per resource: how far back a watch may resume.
     pub window: usize,
+    /// Whether `metadata.managedFields` says of each object who set which fields. Without that it does so of objects to which
+    /// somebody has applied something, and of what `resize` changed.
+    pub managed_fields: bool,
 }
 
 impl Default for Config {
@@ -46,6 +49,7 @@ impl Default for Config {
         Self {
             seed: 1,
             window: 10_000,
+            managed_fields: false,
         }
     }
 }
@@ -95,6 +99,8 @@ pub struct Api {
     garbage: Garbage,
     /// The configurations of admission, read when they are first needed.
     webhooks: OnceLock<Arc<Webhooks>>,
+    /// Whether all writes are noted in `managedFields`.
+    pub(crate) managed_fields: bool,
 }
 
 /// What waits for a webhook.
@@ -231,6 +237,7 @@ impl Api {
             failed: BTreeSet::new(),
             garbage: Garbage::default(),
             webhooks: OnceLock::new(),
+            managed_fields: config.managed_fields,
         }
     }
 

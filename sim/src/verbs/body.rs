@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::touched::{self, Touched};
 use crate::api::Call;
+use crate::managed;
 use crate::object::{self, FieldValidation, Read};
 use crate::registry::{Defaults, Schema};
 use crate::status::Failure;
@@ -114,9 +115,10 @@ fn decode(envelope: &Envelope<'_>, of: TypeId, kind: &str) -> Result<Value, Fail
 /// Gives an object its kind's shape and defaults, and minds members that are unknown.
 pub(super) fn shape(
     call: &mut Call<'_>,
-    value: Value,
+    mut value: Value,
     refuse: impl Fn(&Call<'_>, &str, &str) -> Failure,
 ) -> Result<Value, Failure> {
+    managed::keep_reset(&mut value);
     let read = shape_touched(call, value, &call.touched);
     let mut read = read.map_err(|error| refuse(call, &error.text, &error.conversion))?;
     let unknown: Vec<String> = read

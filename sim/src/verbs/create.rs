@@ -8,6 +8,7 @@ use super::{Touched, body, commit};
 use crate::admission;
 use crate::api::{Api, Call, Reply};
 use crate::entropy::Entropy;
+use crate::managed;
 use crate::object::{self, at, get_metadata, metadata_text, set_metadata};
 use crate::priority;
 use crate::registry::{Generation, Subresource};
@@ -49,6 +50,8 @@ pub(super) fn place(call: &Call<'_>, object: &mut Value) -> Result<(), Failure> 
 /// Stores a new object that has its shape, place and defaults.
 pub(super) fn insert(api: &mut Api, call: &Call<'_>, mut object: Value) -> Result<Arc<Value>, Stop> {
     admit(api, call, metadata_text(&object, "name"))?;
+    let entries = managed::noted(api, call, &Value::Null, &object);
+    set_metadata(&mut object, "managedFields", entries.clone());
     storage::give_class(api, call, &mut object);
     priority::give(api, call, &mut object)?;
     admission::mutate(api, call, "CREATE", &mut object, &Arc::default())?;
@@ -57,6 +60,7 @@ pub(super) fn insert(api: &mut Api, call: &Call<'_>, mut object: Value) -> Resul
     set_metadata(&mut object, "creationTimestamp", object::seconds(call.now).into());
     name(api, call, &mut entropy, &mut object);
     prepare(api, call, &mut object)?;
+    set_metadata(&mut object, "managedFields", entries);
     validate(call, &object)?;
     admission::validate(api, call, "CREATE", &object, &Arc::default())?;
     let key = Key::new(&call.target.namespace, metadata_text(&object, "name"));

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{Touched, body, create, find, progress, update};
 use crate::api::{Api, Call, Reply};
+use crate::managed;
 use crate::registry::{Resource, Schema};
 use crate::status::{Failure, Subject};
 use crate::webhook::Stop;
@@ -31,12 +32,15 @@ const CUSTOM: &[&str] = &[
 pub(crate) fn media(resource: &Resource) -> impl Iterator<Item = &'static str> {
     let known = if resource.is_custom() { CUSTOM } else { TYPED };
     let known = known.iter().copied();
-    known.filter(|media| !media.starts_with("application/apply-patch"))
+    known.filter(|media| *media != "application/apply-patch+cbor")
 }
 
 pub(super) fn patch(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     if let Some(progress) = progress::resumed(api, call) {
         return update::go_on(api, call, progress);
+    }
+    if call.request.media_type() == managed::APPLY {
+        return applied(api, call);
     }
     let (old, mut new) = patched(api, call)?;
     create::place(call, &mut new)?;
@@ -48,6 +52,27 @@ pub(super) fn patch(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     }
     update::check_name(call, &new)?;
     update::replace(api, call, &old, new)
+}
+
+/// Applies an object: it is created if it is not there.
+fn applied(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
+    check_media(call)?;
+    let stored = find(api, call);
+    if !call.target.subresource.is_empty() {
+        stored.as_ref().map_err(Clone::clone)?;
+    }
+    let old = stored.ok().map(|stored| call.read(stored)).transpose()?;
+    let new = managed::apply(call, old.as_ref())?;
+    let mut new = body::shape(call, new, |_, why, _| Failure::unknown(why))?;
+    create::place(call, &mut new)?;
+    update::check_name(call, &new)?;
+    match old {
+        Some(old) => update::replace(api, call, &old, new),
+        None => {
+            let value = create::insert(api, call, new)?;
+            Ok(Reply { code: 201, value })
+        }
+    }
 }
 
 /// The object as it is, and as the patch makes it.
@@ -87,7 +112,9 @@ pub(super) fn check_media(call: &Call<'_>) -> Result<(), Failure> {
     if !TYPED.contains(&media) && !call.resource.is_custom() {
         return Err(Failure::media_type_unknown());
     }
-    if !supported.contains(&media) || media.starts_with("application/apply-patch") {
+    let is_served = media != "application/apply-patch+cbor"
+        && (media != managed::APPLY || call.target.subresource != "scale");
+    if !supported.contains(&media) || !is_served {
         return Err(Failure::unsupported_media_type(supported));
     }
     Ok(())

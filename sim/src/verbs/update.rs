@@ -98,6 +98,8 @@ pub(super) fn replace(
     mut new: Value,
 ) -> Result<Reply, Stop> {
     create::namespace_exists(api, call)?;
+    let entries = managed::noted(api, call, old, &new);
+    set_metadata(&mut new, "managedFields", entries.clone());
     let touched = match admission::mutate(api, call, "UPDATE", &mut new, old) {
         Ok(Mutated::Yes) => &Touched::All,
         Ok(Mutated::No) => &call.touched,
@@ -109,7 +111,6 @@ pub(super) fn replace(
         (call.resource.traits.prepare_status)(&mut new, old);
     } else if call.target.subresource == "resize" {
         (call.resource.traits.prepare_resize)(&mut new, old);
-        managed::resized(call, old, &mut new);
     } else if call.target.subresource == "ephemeralcontainers" {
         (call.resource.traits.prepare_ephemeral)(&mut new, old);
     } else if call.target.subresource == "finalize" {
@@ -120,9 +121,11 @@ pub(super) fn replace(
         }
         (call.resource.traits.prepare_update)(&mut new, old);
     }
+    set_metadata(&mut new, "managedFields", entries);
     keep_system_fields(call, old, &mut new);
     body::default(call, &mut new, &body::within(call, touched))?;
     validate(call, old, &new)?;
+    managed::settle(old, &mut new);
     admit(api, call, old, new)
 }
 
@@ -246,12 +249,7 @@ fn keep_system_fields(call: &Call<'_>, old: &Value, new: &mut Value) {
     for name in ["generation", "creationTimestamp", "selfLink"] {
         set_metadata(new, name, get_metadata(old, name).clone());
     }
-    for name in [
-        "uid",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "managedFields",
-    ] {
+    for name in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         let always = name == "deletionTimestamp" && !get_metadata(old, name).is_null();
         if always || get_metadata(new, name).is_null() {
             set_metadata(new, name, get_metadata(old, name).clone());

@@ -29,9 +29,20 @@ pub(crate) fn pod_path(key: &Key) -> String {
     format!("/api/v1/namespaces/{}/pods/{}", key.namespace, key.name)
 }
 
+/// The program that acts as a user.
+fn program(user: &str) -> &str {
+    let name = user.strip_prefix("system:").unwrap_or(user);
+    match name.split(':').next() {
+        Some("node") => "kubelet",
+        Some("serviceaccount") => "kube-controller-manager",
+        _ => name,
+    }
+}
+
 impl Client<'_> {
     fn send(&mut self, mut request: Request) -> Option<Response> {
         self.user.clone_into(&mut request.user);
+        program(self.user).clone_into(&mut request.agent);
         self.api.submit(request, self.now)
     }
 

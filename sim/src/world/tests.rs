@@ -25,6 +25,7 @@ impl Play {
         let config = Config {
             seed: 7,
             window: 100_000,
+            ..Config::default()
         };
         Self(World::new(&config, options, start()).unwrap())
     }

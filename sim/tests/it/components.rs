@@ -13,7 +13,7 @@ fn world() -> World {
     let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
     let config = Config {
         seed: 7,
-        window: 10_000,
+        ..Config::default()
     };
     World::new(&config, &Options::default(), start).unwrap()
 }

@@ -218,7 +218,7 @@ fn what_is_absent_is_refused() {
     assert_eq!(server.post("/api/v1/namespaces/none/pods", &pod("a")).0, 404);
     let apply = Request::new(Method::Patch, &format!("{PODS}/a"), Some(&pod("a")));
     assert_eq!(
-        server.send(&apply.content_type("application/apply-patch+yaml")).0,
+        server.send(&apply.content_type("application/apply-patch+cbor")).0,
         415
     );
     server.post(PODS, &pod("a"));

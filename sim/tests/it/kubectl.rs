@@ -278,3 +278,59 @@ fn kubectl_applies_a_list_that_it_printed() {
             .contains("unknown field")
     );
 }
+
+#[test]
+#[ignore = "needs kubectl: cargo test -p kruise-sim -- --ignored"]
+fn kubectl_applies_by_the_server_after_it_applied_by_itself() {
+    let kubectl = Kubectl::start();
+    let apply = ["apply", "--server-side", "-f", "-"];
+    kubectl.run(&["apply", "-f", "-"], DEPLOYMENT);
+    // a value that it set itself is no conflict, and neither is one that it takes out
+    let changed = DEPLOYMENT
+        .replace("nginx:1", "nginx:2")
+        .replace(", env: [{name: A, value: '1'}]", "");
+    assert_eq!(
+        kubectl.run(&apply, &changed),
+        "deployment.apps/web serverside-applied\n"
+    );
+    let containers =
+        "-o=jsonpath={.spec.template.spec.containers[0].image} {.spec.template.spec.containers[0].env}";
+    assert_eq!(kubectl.run(&["get", "deploy", "web", containers], ""), "nginx:2 ");
+    let managers = "-o=jsonpath={range .metadata.managedFields[*]}{.manager}/{.operation} {end}";
+    let shown = kubectl.run(&["get", "deploy", "web", "--show-managed-fields", managers], "");
+    assert!(
+        shown.contains("kubectl/Apply") && !shown.contains("client-side"),
+        "{shown}"
+    );
+    // somebody else's value is one
+    kubectl.run(&["scale", "deploy/web", "--replicas=5"], "");
+    let refused = kubectl.refused(&apply, &changed);
+    assert!(
+        refused
+            .contains("conflict with \"kubectl\" with subresource \"scale\" using apps/v1: .spec.replicas"),
+        "{refused}"
+    );
+    kubectl.run(
+        &["apply", "--server-side", "--force-conflicts", "-f", "-"],
+        &changed,
+    );
+    assert_eq!(
+        kubectl.run(&["get", "deploy", "web", "-o=jsonpath={.spec.replicas}"], ""),
+        "2"
+    );
+    let typo = changed.replace("replicas: 2", "replica: 2");
+    let refused = kubectl.refused(&apply, &typo);
+    assert!(
+        refused.contains(".spec.replica: field not declared in schema"),
+        "{refused}"
+    );
+    // a part that another manager applies is its own
+    let part = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, labels: {tier: front}}\n";
+    let other = ["apply", "--server-side", "--field-manager=flux", "-f", "-"];
+    kubectl.run(&other, part);
+    kubectl.run(&apply, &changed);
+    let label = "-o=jsonpath={.metadata.labels.tier}";
+    assert_eq!(kubectl.run(&["get", "deploy", "web", label], ""), "front");
+    kubectl.run(&other, &part.replace(", labels: {tier: front}", ""));
+    assert_eq!(kubectl.run(&["get", "deploy", "web", label], ""), "");
+}

@@ -16,7 +16,11 @@ impl Server {
 
     pub fn with_window(window: usize) -> Self {
         let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-        let config = Config { seed: 7, window };
+        let config = Config {
+            seed: 7,
+            window,
+            ..Config::default()
+        };
         let api = Api::new(&config, now);
         Self { api, now }
     }

@@ -26,7 +26,11 @@ pub fn serve_shared() -> (tokio::runtime::Runtime, SocketAddr, Arc<http::Live>) 
         timings: Timings::fast(),
         ..Options::default()
     };
-    let world = World::new(&Config::default(), &options, Timestamp::now()).unwrap();
+    let config = Config {
+        managed_fields: true,
+        ..Config::default()
+    };
+    let world = World::new(&config, &options, Timestamp::now()).unwrap();
     let live = http::Live::new(world);
     runtime.spawn(http::serve(listener, live.clone()));
     (runtime, address, live)

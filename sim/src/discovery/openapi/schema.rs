@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use kube_schema::table::{Field, Kind, Omit, Table, TypeId};
+use kube_schema::table::{Apply, Field, Kind, Omit, Table, TypeId};
 use serde_json::{Map, Value, json};
 
 use crate::registry::{Resource, Schema};
@@ -122,6 +122,16 @@ fn member(table: &'static Table, field: &Field, wanted: &mut BTreeSet<&'static s
     }
     if let Some(key) = merge.key {
         insert(&mut schema, "x-kubernetes-patch-merge-key", key.into());
+    }
+    match &field.apply {
+        Apply::Plain => {}
+        Apply::Atomic => insert(&mut schema, "x-kubernetes-map-type", "atomic".into()),
+        Apply::Set => insert(&mut schema, "x-kubernetes-list-type", "set".into()),
+        Apply::Keys(keys) | Apply::Leaves(keys) => {
+            let keys: Vec<&str> = keys.iter().map(|(key, _)| *key).collect();
+            insert(&mut schema, "x-kubernetes-list-type", "map".into());
+            insert(&mut schema, "x-kubernetes-list-map-keys", keys.into());
+        }
     }
     schema
 }
