@@ -94,6 +94,7 @@ impl Batch {
             if let Value::Object(members) = &mut object {
                 members.insert("apiVersion".into(), wanted.as_str().into());
             }
+            (self.resource.traits.convert)(&mut object, &self.version);
             shaped(&self.resource, &self.version, object)
         };
         self.objects.into_iter().map(relabel).collect()

@@ -28,7 +28,7 @@
 //!
 //! Where it is still more permissive than a server: CEL rules of custom resources inside lists and maps, or beyond the
 //! part of the language that is known, the less exact formats (`uri`, `email`, `hostname`, …) of their fields,
-//! quotas, limit ranges and authorization are not evaluated; volumes are not matched with claims, and storage classes in
+//! quotas of what pods request, limit ranges and authorization are not evaluated; volumes are not matched with claims, and storage classes in
 //! annotations of claims do not count; `matchPolicy: Equivalent` knows the versions of one resource, not resources that
 //! moved between groups; nodes, endpoints, disruption budgets and roles are checked little beyond their metadata; logs
 //! are made of the pod's status, and do not follow; ephemeral containers that exist keep their order; `managedFields`
@@ -53,6 +53,7 @@ mod nodes;
 mod object;
 mod priority;
 mod query;
+mod quota;
 mod registry;
 mod route;
 mod scheduler;

@@ -6,6 +6,7 @@ mod deployment;
 mod jobs;
 mod node_lifecycle;
 mod orphans;
+mod quotas;
 mod replica_set;
 mod stateful_set;
 #[cfg(test)]
@@ -17,6 +18,7 @@ pub(crate) use self::deployment::Deployments;
 pub(crate) use self::jobs::Jobs;
 pub(crate) use self::node_lifecycle::NodeLifecycle;
 pub(crate) use self::orphans::Orphans;
+pub(crate) use self::quotas::Quotas;
 pub(crate) use self::replica_set::ReplicaSets;
 pub(crate) use self::stateful_set::StatefulSets;
 

@@ -2,6 +2,7 @@
 //!
 //! Plain functions on JSON; [`crate::registry`] names them in the kind's row. There are no handlers here.
 
+pub(crate) mod autoscaler;
 pub(crate) mod budget;
 pub(crate) mod cluster;
 pub(crate) mod config;

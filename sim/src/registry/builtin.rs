@@ -22,6 +22,8 @@ struct Row {
     /// The package of the Go type.
     package: &'static str,
     plural: &'static str,
+    /// The first one is that of the store.
+    versions: &'static [&'static str],
     short: &'static [&'static str],
     scope: Scope,
     subresources: &'static [Subresource],
@@ -41,6 +43,7 @@ impl Row {
             kind,
             package,
             plural,
+            versions: &["v1"],
             short: &[],
             scope: Scope::Namespaced,
             subresources: &[],
@@ -51,6 +54,11 @@ impl Row {
 
     const fn short(mut self, short: &'static [&'static str]) -> Self {
         self.short = short;
+        self
+    }
+
+    const fn versions(mut self, versions: &'static [&'static str]) -> Self {
+        self.versions = versions;
         self
     }
 
@@ -77,12 +85,14 @@ impl Row {
 
     fn resource(self) -> Option<Resource> {
         let kind = self.kind;
-        let of = Table::builtin().find(&format!("{}/v1.{kind}", self.package))?;
-        let version = Version {
-            name: "v1".into(),
-            schema: Schema::Typed(of),
-            rules: std::sync::Arc::default(),
+        let version = |name: &&str| {
+            Some(Version {
+                name: (*name).to_owned(),
+                schema: Schema::Typed(Table::builtin().find(&format!("{}/{name}.{kind}", self.package))?),
+                rules: std::sync::Arc::default(),
+            })
         };
+        let versions: Vec<Version> = self.versions.iter().map(version).collect::<Option<_>>()?;
         Some(Resource {
             id: ResourceId {
                 group: self.group.into(),
@@ -93,8 +103,8 @@ impl Row {
             short_names: self.short.iter().map(|name| (*name).to_owned()).collect(),
             categories: if self.all { vec!["all".into()] } else { Vec::new() },
             scope: self.scope,
-            versions: vec![version],
-            storage: "v1".into(),
+            storage: versions.first()?.name.clone(),
+            versions,
             conversion: Conversion::None,
             subresources: self.subresources.to_vec(),
             writes: if kind == "Namespace" {
@@ -312,6 +322,7 @@ fn config() -> Vec<Row> {
             .traits(Traits {
                 prepare_create: workload::reset_status,
                 prepare_update: cluster::keep_status,
+                without_effect: crate::quota::without_effect,
                 ..Traits::PLAIN
             }),
     ]

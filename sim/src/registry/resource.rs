@@ -200,6 +200,8 @@ pub(crate) struct Traits {
     pub(crate) fields: &'static [FieldSelector],
     /// Fills in defaults; runs on every write and after reading from a client.
     pub(crate) default: Defaults,
+    /// Turns an object of another version into one of this version, where more than `apiVersion` differs.
+    pub(crate) convert: fn(&mut Value, &str),
     /// Resets what a creation may not set.
     pub(crate) prepare_create: fn(&mut Value),
     /// Resets what an update may not change: the new object and the old.
@@ -267,6 +269,7 @@ impl Traits {
         unconditional_update: true,
         fields: &[],
         default: Defaults::None,
+        convert: |_, _| {},
         prepare_create: |_| {},
         prepare_update: |_, _| {},
         prepare_status: |_, _| {},

@@ -11,6 +11,7 @@ use crate::entropy::Entropy;
 use crate::managed;
 use crate::object::{self, at, get_metadata, metadata_text, set_metadata};
 use crate::priority;
+use crate::quota;
 use crate::registry::{Generation, Subresource};
 use crate::status::Failure;
 use crate::storage;
@@ -63,6 +64,7 @@ pub(super) fn insert(api: &mut Api, call: &Call<'_>, mut object: Value) -> Resul
     set_metadata(&mut object, "managedFields", entries);
     validate(call, &object)?;
     admission::validate(api, call, "CREATE", &object, &Arc::default())?;
+    quota::check(api, call, &object)?;
     let key = Key::new(&call.target.namespace, metadata_text(&object, "name"));
     if let Some(there) = api.store.get(&call.resource.id, &key) {
         return Err(Failure::already_exists(&call.resource.subject(), &key.name, there.head.deleting).into());

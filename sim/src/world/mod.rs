@@ -33,7 +33,7 @@ use self::retries::Retries;
 pub(crate) use self::timers::Timers;
 use crate::api::{Api, Config, Outcome};
 use crate::controllers::{
-    Budgets, Claims, Deployments, Jobs, NodeLifecycle, Orphans, ReplicaSets, StatefulSets,
+    Budgets, Claims, Deployments, Jobs, NodeLifecycle, Orphans, Quotas, ReplicaSets, StatefulSets,
 };
 use crate::entropy::Entropy;
 use crate::nodes::{Nodes, Options, StageError};
@@ -123,6 +123,7 @@ impl World {
             Box::new(Budgets::new()),
             Box::new(NodeLifecycle::new(options.events)),
             Box::new(Orphans::new(options.patience)),
+            Box::new(Quotas::new()),
             Box::new(Scheduler::new(options.events)),
         ];
         Ok(Self {

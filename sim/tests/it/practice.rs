@@ -1,5 +1,6 @@
 //! What people do on a playground: manifests that a server takes, limits that it sets, and other people's kinds.
 
+use kruise_sim::{Method, Request};
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -109,4 +110,90 @@ fn pods_of_kinds_that_are_not_served_are_left_alone() {
     server.api.tick(server.now);
     assert_eq!(server.get(&format!("{NAMESPACE}/pods/kept")).0, 200);
     assert_eq!(server.get(&format!("{NAMESPACE}/pods/gone")).0, 404);
+}
+
+#[test]
+fn a_quota_limits_how_many_objects_there_are() {
+    let mut server = Server::new();
+    let hard = json!({"pods": "1", "count/deployments.apps": "0", "requests.cpu": "1"});
+    let quota = json!({"metadata": {"name": "few"}, "spec": {"hard": hard}});
+    let request = Request::new(Method::Post, &format!("{NAMESPACE}/resourcequotas"), Some(&quota));
+    let response = server.api.handle(&request, server.now).response().unwrap();
+    assert_eq!(response.code, 201);
+    assert_eq!(
+        response.warnings,
+        ["spec.hard[requests.cpu]: only counts of objects have an effect here"]
+    );
+    let pods = format!("{NAMESPACE}/pods");
+    assert_eq!(server.post(&pods, &pod("a", &json!({}))).0, 201);
+    let (code, refused) = server.post(&pods, &pod("b", &json!({})));
+    let why =
+        "pods \"b\" is forbidden: exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1";
+    assert_eq!((code, &refused["message"]), (403, &json!(why)));
+    server.patch(
+        "merge",
+        &format!("{pods}/a/status"),
+        &json!({"status": {"phase": "Succeeded"}}),
+    );
+    assert_eq!(server.post(&pods, &pod("b", &json!({}))).0, 201);
+    let elsewhere = json!({"metadata": {"name": "other"}});
+    server.post("/api/v1/namespaces", &elsewhere);
+    assert_eq!(
+        server
+            .post("/api/v1/namespaces/other/pods", &pod("c", &json!({})))
+            .0,
+        201
+    );
+    let template =
+        json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let web = json!({"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}});
+    let (code, refused) = server.post("/apis/apps/v1/namespaces/default/deployments", &web);
+    assert!(
+        refused["message"]
+            .as_str()
+            .unwrap()
+            .contains("count/deployments.apps=1"),
+        "{code} {refused}"
+    );
+}
+
+#[test]
+fn an_autoscaler_is_stored_in_both_versions() {
+    let mut server = Server::new();
+    let path =
+        |version: &str| format!("/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers");
+    let target = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "name": "web"});
+    let older = json!({"metadata": {"name": "old"}, "spec": {"scaleTargetRef": target, "maxReplicas": 5,
+        "targetCPUUtilizationPercentage": 70}});
+    let (code, made) = server.post(&path("v1"), &older);
+    assert_eq!(
+        (code, &made["spec"]["targetCPUUtilizationPercentage"]),
+        (201, &json!(70)),
+        "{made}"
+    );
+    let (_, newer) = server.get(&format!("{}/old", path("v2")));
+    assert_eq!(
+        newer["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"],
+        70
+    );
+    let metric = json!({"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}}});
+    let newer = json!({"metadata": {"name": "new"}, "spec": {"scaleTargetRef": target, "maxReplicas": 5, "metrics": [metric]}});
+    let (code, made) = server.post(&path("v2"), &newer);
+    assert_eq!((code, &made["spec"]["minReplicas"]), (201, &json!(1)), "{made}");
+    let (_, mut older) = server.get(&format!("{}/new", path("v1")));
+    assert!(
+        older["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/metrics"].is_string(),
+        "{older}"
+    );
+    older["spec"]["maxReplicas"] = 7.into();
+    let (code, changed) = server.put(&format!("{}/new", path("v1")), &older);
+    assert_eq!(code, 200, "{changed}");
+    let (_, newer) = server.get(&format!("{}/new", path("v2")));
+    assert_eq!(
+        (&newer["spec"]["maxReplicas"], &newer["spec"]["metrics"]),
+        (&json!(7), &json!([metric]))
+    );
+    assert_eq!(newer["metadata"].get("annotations"), None);
+    let bad = json!({"metadata": {"name": "bad"}, "spec": {"scaleTargetRef": target, "minReplicas": 3, "maxReplicas": 2}});
+    assert_eq!(server.post(&path("v2"), &bad).0, 422);
 }

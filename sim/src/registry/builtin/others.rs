@@ -1,7 +1,7 @@
 //! Rows outside of the core and apps groups.
 
 use super::{Row, UPSERT};
-use crate::kinds::{budget, cluster, job, storage, webhook};
+use crate::kinds::{autoscaler, budget, cluster, job, storage, webhook};
 use crate::registry::resource::Subresource::Status;
 use crate::registry::{Defaults, Generation, MetadataRules, Traits};
 use crate::validation;
@@ -31,6 +31,17 @@ const JOB: Traits = Traits {
     prepare_update: cluster::keep_status,
     validate: job::validate,
     validate_update: job::validate_update,
+    ..Traits::PLAIN
+};
+
+const AUTOSCALER: Traits = Traits {
+    default: Defaults::Anywhere(autoscaler::default),
+    convert: autoscaler::convert,
+    prepare_create: autoscaler::prepare,
+    prepare_update: cluster::keep_status,
+    validate: autoscaler::validate,
+    validate_update: |new, _| autoscaler::validate(new),
+    without_effect: autoscaler::without_effect,
     ..Traits::PLAIN
 };
 
@@ -84,6 +95,17 @@ pub(super) fn rows() -> Vec<Row> {
             .all()
             .sub(&[Status])
             .traits(JOB),
+        Row::new(
+            "autoscaling",
+            "autoscaling",
+            "HorizontalPodAutoscaler",
+            "horizontalpodautoscalers",
+        )
+        .versions(&["v2", "v1"])
+        .short(&["hpa"])
+        .all()
+        .sub(&[Status])
+        .traits(AUTOSCALER),
         Row::new(
             "scheduling.k8s.io",
             "scheduling",

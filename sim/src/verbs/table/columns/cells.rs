@@ -232,3 +232,35 @@ pub(super) fn involved(event: &Value) -> Value {
     let object = event.get("involvedObject").unwrap_or(&Value::Null);
     format!("{}/{}", text(object, "kind").to_lowercase(), text(object, "name")).into()
 }
+
+/// What an autoscaler is for.
+pub(super) fn scaled(scaler: &Value) -> Value {
+    let text = |name: &str| {
+        let of = scaler.pointer(&format!("/spec/scaleTargetRef/{name}"));
+        of.and_then(Value::as_str).unwrap_or_default()
+    };
+    format!("{}/{}", text("kind"), text("name")).into()
+}
+
+/// What an autoscaler aims for; nothing is measured.
+pub(super) fn targets(scaler: &Value) -> Value {
+    let metrics = scaler.pointer("/spec/metrics").and_then(Value::as_array);
+    let shown: Vec<String> = metrics
+        .into_iter()
+        .flatten()
+        .filter_map(|metric| {
+            let resource = metric.get("resource")?;
+            let name = resource.get("name")?.as_str()?;
+            let target = resource.get("target")?;
+            let amount = match target.get("averageUtilization") {
+                Some(percent) => format!("{percent}%"),
+                None => target.get("averageValue")?.as_str()?.to_owned(),
+            };
+            Some(format!("{name}: <unknown>/{amount}"))
+        })
+        .collect();
+    match shown.as_slice() {
+        [] => "<unknown>/<unset>".into(),
+        shown => shown.join(", ").into(),
+    }
+}

@@ -3,7 +3,7 @@
 use super::cells::{
     access_modes, bound, claim, class_name, containers, controller, expands, gates, involved,
     job_completions, job_status, labels, node_status, pod_status, ports, ready, ready_of_replicas, restarts,
-    selector, storage_status,
+    scaled, selector, storage_status, targets,
 };
 use super::{Cell, Column, column, wide};
 
@@ -45,6 +45,15 @@ fn workloads(kind: &str) -> Option<Vec<Column>> {
             wide("Containers", Cell::Function(|object| containers(object, "name"))),
             wide("Images", Cell::Function(|object| containers(object, "image"))),
             wide("Selector", Cell::Function(selector)),
+        ],
+        "HorizontalPodAutoscaler" => vec![
+            name(),
+            column("Reference", "string", Cell::Function(scaled)),
+            column("Targets", "string", Cell::Function(targets)),
+            column("MinPods", "string", Cell::Pointer("/spec/minReplicas")),
+            column("MaxPods", "integer", Cell::Count("/spec/maxReplicas")),
+            column("Replicas", "integer", Cell::Count("/status/currentReplicas")),
+            age(),
         ],
         "StatefulSet" => vec![
             name(),
