@@ -43,6 +43,7 @@ use std::time::Instant;
 use clap::Args;
 
 use self::cluster::ZONES;
+use crate::gates::Gates;
 use crate::output;
 
 /// A cluster to try things on: an embedded Kubernetes API, simulated nodes and the manager, in one process.
@@ -82,6 +83,16 @@ pub struct Options {
     /// The log of manager and agents on standard error instead of in a file.
     #[arg(short, long)]
     verbose: bool,
+    /// Feature gates of manager and agents, as the manager takes them: `A=true,B=false`. They come on top of those that are set
+    /// anyway.
+    #[arg(
+        long,
+        value_name = "GATES",
+        default_value = "",
+        hide_default_value = true,
+        conflicts_with = "bare"
+    )]
+    feature_gates: String,
     #[command(flatten)]
     times: times::Options,
 }
@@ -89,6 +100,9 @@ pub struct Options {
 impl Options {
     /// Fails if these options make no sense together, which the parser does not see.
     fn check(&self) -> Result<(), String> {
+        if let Err(error) = Gates::parse(&self.feature_gates, "") {
+            return Err(format!("--feature-gates: {error}"));
+        }
         let zones = ZONES.len();
         if self.demo && usize::from(self.nodes) < zones {
             return Err(format!(

@@ -152,7 +152,8 @@ impl<'a> Playground<'a> {
         let live = Live::audited(world, audit);
         let server = tokio::spawn(serve(listener, live.clone()));
         let gates = if options.demo { TOUR_GATES } else { GATES };
-        let mut manager = Manager::start(api, folder, listeners, gates)?;
+        let gates = format!("{gates},{}", options.feature_gates);
+        let mut manager = Manager::start(api, folder, listeners, &gates)?;
         if let Err(error) = manager.ready().await {
             return Err(explained(error, folder));
         }
@@ -164,7 +165,7 @@ impl<'a> Playground<'a> {
                 return Err(error);
             }
         };
-        let gates = Gates::parse(gates, "");
+        let gates = Gates::parse(&gates, "");
         let agents =
             async { Agents::start(live.clone(), &kubeconfig_in(folder), &gates?, options.agents).await };
         let agents = match agents.await {
