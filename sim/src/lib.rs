@@ -51,6 +51,7 @@ mod managed;
 mod negotiate;
 mod nodes;
 mod object;
+pub mod policy;
 mod priority;
 mod query;
 mod quota;

@@ -26,6 +26,11 @@ pub(super) fn truth(node: &Node, variables: &Variables<'_>) -> Result<bool> {
     })
 }
 
+pub(super) fn value(node: &Node, variables: &Variables<'_>) -> Result<Value> {
+    let names = Vec::new();
+    Scope { variables, names }.value(node)
+}
+
 const NO_TRUTH: &str = "no such overload: not a truth value";
 
 fn overload<T>() -> Result<T> {
@@ -97,6 +102,7 @@ impl Scope<'_> {
                     (Some((_, value)), _) => value,
                     (None, "object" | "self") => self.variables.object,
                     (None, "oldObject" | "oldSelf") => self.variables.old_object,
+                    (None, "variables") => self.variables.variables,
                     (None, _) => self.variables.request,
                 }))
             }

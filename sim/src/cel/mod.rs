@@ -1,10 +1,10 @@
-//! The part of the Common Expression Language that match conditions of webhooks are written in, and rules of ours.
+//! The part of the Common Expression Language that match conditions of webhooks, and rules and policies of ours are in.
 //!
-//! Literals, the empty map, `object`, `oldObject` and `request` (in rules of definitions `self` and `oldSelf`),
-//! members, indexes, `has`, comparisons, `in`, `&&`, `||`, `!`, `?:`, the macros `exists` and `all`, and of functions
-//! `startsWith`, `endsWith`, `contains` and `size`. Anything else is refused when the expression is read, by name:
-//! nothing is ignored. As in the language, `||` and `&&` hide an error on one side if the other decides, and a member
-//! that is absent is an error.
+//! Literals, the empty map, `object`, `oldObject` and `request` (in rules of definitions `self` and `oldSelf`, in policies
+//! also `variables`), members, indexes, `has`, comparisons, `in`, `&&`, `||`, `!`, `?:`, the macros `exists` and `all`,
+//! and of functions `startsWith`, `endsWith`, `contains` and `size`. Anything else is refused when the expression is
+//! read, by name: nothing is ignored. As in the language, `||` and `&&` hide an error on one side if the other decides,
+//! and a member that is absent is an error.
 
 mod eval;
 mod lexer;
@@ -17,6 +17,8 @@ pub(crate) struct Variables<'a> {
     pub(crate) object: &'a Value,
     pub(crate) old_object: &'a Value,
     pub(crate) request: &'a Value,
+    /// The variables of a policy by name; `null` elsewhere.
+    pub(crate) variables: &'a Value,
 }
 
 /// An expression that was read.
@@ -32,6 +34,12 @@ impl Expression {
         )?))
     }
 
+    /// Reads an expression of a policy, which may name `variables`, too.
+    pub(crate) fn parse_of_policy(text: &str) -> Result<Self, String> {
+        let names = ["object", "oldObject", "request", "variables"];
+        Ok(Self(parser::parse(&lexer::tokens(text)?, &names)?))
+    }
+
     /// Reads a rule of a definition, with `self` and `oldSelf`: what is `object` and `oldObject` elsewhere.
     pub(crate) fn parse_rule(text: &str) -> Result<Self, String> {
         Ok(Self(parser::parse(&lexer::tokens(text)?, &["self", "oldSelf"])?))
@@ -41,13 +49,18 @@ impl Expression {
     pub(crate) fn holds(&self, variables: &Variables<'_>) -> Result<bool, String> {
         eval::truth(&self.0, variables)
     }
+
+    /// What it comes to.
+    pub(crate) fn value(&self, variables: &Variables<'_>) -> Result<Value, String> {
+        eval::value(&self.0, variables)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Node {
     Literal(Value),
     List(Vec<Node>),
-    /// `object`, `oldObject`, `request`, `self`, `oldSelf`, or what a macro ranges over.
+    /// `object`, `oldObject`, `request`, `variables`, `self`, `oldSelf`, or what a macro ranges over.
     Name(String),
     Member(Box<Node>, String),
     Index(Box<Node>, Box<Node>),
@@ -103,6 +116,7 @@ mod tests {
             object: &object,
             old_object: &Value::Null,
             request: &request,
+            variables: &Value::Null,
         })
     }
 
