@@ -7,11 +7,14 @@ use kruise_api::names::AGENT_NAMESPACE;
 use kruise_api::{containerrecreaterequest, nodeimage, nodepodprobe};
 use serde_json::{Value, json};
 
+use super::gates::terms;
 use super::kinds::one_is_wanted;
-use super::objects::{IMAGE, NAMESPACE, Templated, WATCHED, number, port, value};
-use super::rights::annotated;
+use super::objects::{IMAGE, NAMESPACE, Templated, WATCHED, number, port, value, wanted_policy};
+use super::rights::{annotated, of_account};
 use super::yaml::{action, each, optional, put, when};
 use crate::manifests::agent::{self, Agent};
+use crate::manifests::policy::{self, KubeVersion};
+use crate::manifests::rbac;
 
 const PLUGINS: &str = ".Values.daemon.credentialProvider.enable";
 const AWS: &str =
@@ -29,21 +32,27 @@ pub(super) fn is_installed() -> String {
     format!("and (index $gates `KruiseDaemon`) (not {WATCHED}) {wanted}")
 }
 
-/// The DaemonSet, the account and the rights.
+/// The DaemonSet, the account, the rights, and the policy that limits them.
 pub(super) fn objects() -> Vec<Templated> {
-    let condition = is_installed();
-    let mut objects = agent::rights(NAMESPACE);
-    objects.push(daemon_set());
-    if let Some(account) = objects
-        .iter_mut()
-        .find(|object| object["kind"] == "ServiceAccount")
-    {
-        annotated(account);
+    let mut account = rbac::account(agent::NAME, NAMESPACE);
+    annotated(&mut account);
+    let mut objects = vec![Templated::always(account)];
+    for role in agent::roles() {
+        let rules = role
+            .rules
+            .iter()
+            .map(|needed| (terms(&needed.conditions), needed.rule.clone()));
+        objects.extend(of_account(&role, agent::NAME, rules.collect()));
+    }
+    objects.push(Templated::always(daemon_set()));
+    let is_wanted = wanted_policy("daemon.ownNodePolicy", KubeVersion::WITH_NODES_IN_TOKENS);
+    let policy = policy::of_agents(NAMESPACE).into_iter();
+    objects.extend(policy.map(|object| Templated::with(&is_wanted, object)));
+    for one in &mut objects {
+        let own = one.condition.take().map(|own| format!(" ({own})"));
+        one.condition = Some(is_installed() + &own.unwrap_or_default());
     }
     objects
-        .into_iter()
-        .map(|object| Templated::with(&condition, object))
-        .collect()
 }
 
 fn daemon_set() -> Value {

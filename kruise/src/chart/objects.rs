@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::kinds::{self, ONLY};
 use super::yaml::{action, each, optional, put, when};
+use crate::manifests::policy::{self, KubeVersion};
 use crate::manifests::workload::{self, DEPLOYMENT, Port, Workload};
 use crate::manifests::{self, NEED_ALL_PODS, reach};
 use crate::profile::Profile;
@@ -83,8 +84,14 @@ pub(super) fn manager() -> Vec<Templated> {
     };
     let mut objects: Vec<Templated> = workload::deployment(&workload)
         .into_iter()
-        .map(|object| match object.get("kind").and_then(Value::as_str) {
-            Some("PriorityClass") => Templated::with("not .Values.manager.priorityClassName", object),
+        .map(|mut object| match object.get("kind").and_then(Value::as_str) {
+            Some("PriorityClass") => Templated::with(OWN_CLASS, object),
+            Some("ResourceQuota") => {
+                let term = "/spec/scopeSelector/matchExpressions/0";
+                let classes = format!("list ({}) | toJson", class());
+                put(&mut object, term, "values", action(&classes));
+                Templated::always(object)
+            }
             Some("PodDisruptionBudget") => {
                 Templated::with(".Values.manager.podDisruptionBudget.enabled", object)
             }
@@ -93,7 +100,26 @@ pub(super) fn manager() -> Vec<Templated> {
         .collect();
     let service = workload::service(NAMESPACE, &number("manager.webhook.port"));
     objects.push(Templated::always(service));
+    let is_wanted = wanted_policy("manager.priorityClassPolicy", KubeVersion::WITH_POLICIES);
+    let condition = format!("and ({OWN_CLASS}) {is_wanted}");
+    let policy = policy::of_priority(NAMESPACE).into_iter();
+    objects.extend(policy.map(|object| Templated::with(&condition, object)));
     objects
+}
+
+/// Holds if the chart creates the priority class of the managers.
+const OWN_CLASS: &str = "not .Values.manager.priorityClassName";
+
+/// The expression of the priority class of the managers.
+fn class() -> String {
+    format!("default `{DEPLOYMENT}` .Values.manager.priorityClassName")
+}
+
+/// The expression that holds if a policy is wanted: as a value says, or if it is null, from this version of the server on.
+pub(super) fn wanted_policy(value: &str, since: KubeVersion) -> String {
+    format!(
+        "(ternary (semverCompare `>={since}.0-0` .Capabilities.KubeVersion.Version) .Values.{value} (kindIs `invalid` .Values.{value}))"
+    )
 }
 
 fn arguments() -> Vec<Value> {
@@ -118,8 +144,7 @@ fn arguments() -> Vec<Value> {
 /// A deployment with the values that say where its pods run.
 fn placed(mut deployment: Value) -> Value {
     let pod = "/spec/template/spec";
-    let class = format!("default `{DEPLOYMENT}` .Values.manager.priorityClassName");
-    put(&mut deployment, pod, "priorityClassName", action(&class));
+    put(&mut deployment, pod, "priorityClassName", action(&class()));
     put(
         &mut deployment,
         "/spec/template/spec/containers/0",

@@ -15,7 +15,7 @@ use crate::manifests::{aggregate_roles, reach};
 use crate::profile::Profile;
 
 /// A rule with the expressions that must hold.
-type Conditional = (BTreeSet<String>, Value);
+pub(super) type Conditional = (BTreeSet<String>, Value);
 
 /// Service account, roles and their bindings.
 pub(super) fn objects() -> Vec<Templated> {
@@ -97,8 +97,13 @@ fn in_watched(role: &Role<'_>, namespace: &str, rules: Vec<Conditional>) -> Vec<
     of_role(&role, rules.collect())
 }
 
-/// A role, which exists if one of its rules does.
+/// A role of the managers, which exists if one of its rules does.
 fn of_role(role: &Role<'_>, rules: Vec<Conditional>) -> Vec<Templated> {
+    of_account(role, rbac::ACCOUNT, rules)
+}
+
+/// A role of a service account, which exists if one of its rules does.
+pub(super) fn of_account(role: &Role<'_>, account: &str, rules: Vec<Conditional>) -> Vec<Templated> {
     let common = rules.iter().map(|(terms, _)| terms.clone());
     let Some(common) = common.reduce(|one, other| one.intersection(&other).cloned().collect()) else {
         return Vec::new();
@@ -116,7 +121,7 @@ fn of_role(role: &Role<'_>, rules: Vec<Conditional>) -> Vec<Templated> {
         }
     }
     listed.extend(same.into_iter().flat_map(under));
-    let objects = rbac::role_objects(role, rbac::ACCOUNT, NAMESPACE, Value::Array(listed));
+    let objects = rbac::role_objects(role, account, NAMESPACE, Value::Array(listed));
     let objects = objects.into_iter().map(|object| Templated {
         condition: all_of(&common),
         object,

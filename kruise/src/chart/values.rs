@@ -40,6 +40,7 @@ const TEXT: &[&str] = &["string"];
 /// A number that may be written as a text.
 const NUMBER: &[&str] = &["integer", "string"];
 const OPTIONAL_NUMBER: &[&str] = &["integer", "null"];
+const OPTIONAL_BOOL: &[&str] = &["boolean", "null"];
 const OBJECT: &[&str] = &["object"];
 const LIST: &[&str] = &["array"];
 
@@ -245,6 +246,12 @@ fn of_manager() -> Vec<ChartValue> {
             "priority class of the pods; empty means one that the chart creates",
         ),
         used(
+            "manager.priorityClassPolicy",
+            Value::Null,
+            OPTIONAL_BOOL,
+            "refuse pods of other namespaces with the priority class that the chart creates; null means from Kubernetes 1.30 on",
+        ),
+        used(
             "manager.podDisruptionBudget.enabled",
             json!(true),
             BOOL,
@@ -315,6 +322,12 @@ fn of_agent() -> Vec<ChartValue> {
             json!({}),
             OBJECT,
             "which nodes have an agent; always those of Linux only",
+        ),
+        used(
+            "daemon.ownNodePolicy",
+            Value::Null,
+            OPTIONAL_BOOL,
+            "refuse writes of node agents about other nodes, and of what is not theirs; null means from Kubernetes 1.32 on",
         ),
         used(
             "daemon.affinity",

@@ -4,24 +4,19 @@
 
 use kruise_api::names::AGENT_NAMESPACE;
 use kruise_api::names::agent::{LABEL, READS_PODS};
-use kruise_api::names::containerrecreaterequest::{NODE_NAME, NODE_TYPE, VIRTUAL_KUBELET};
+use kruise_api::names::containerrecreaterequest::{NODE_TYPE, VIRTUAL_KUBELET};
 pub(crate) use kruise_api::names::nodeimage::AGENT as NAME;
 use serde_json::{Value, json};
 
-use super::rbac::{self, Place, Role};
+use super::rbac::{self, Gate, NeededRule, Place, Role};
 use super::workload::Port;
+use crate::gates::Gates;
 
 /// Where agents serve metrics and health, on the host's network.
 pub(crate) const PORT: u16 = 10221;
 
 /// The folder of a node below which container runtimes have their sockets.
 pub(crate) const SOCKET_FOLDER: &str = "/var/run";
-
-/// Name of the policy that limits agents to their own nodes.
-const POLICY: &str = "kruise-daemon-own-node";
-
-/// The claim of a service account's token that names the node of the pod which it was issued for.
-const NODE_CLAIM: &str = "authentication.kubernetes.io/node-name";
 
 /// Parameters of the DaemonSet. In a chart they are actions of its templates.
 pub(crate) struct Agent<'a> {
@@ -83,52 +78,56 @@ pub(crate) fn resources() -> Value {
     json!({"limits": {"cpu": "50m", "memory": "128Mi"}, "requests": {"cpu": "0", "memory": "0"}})
 }
 
-/// Everything that agents need; `image` is that of the manager. Empty feature gates leave the defaults.
-pub(crate) fn objects(namespace: &str, image: &str, feature_gates: &str) -> Vec<Value> {
-    let mut objects = rights(namespace);
+/// Everything that agents need with these feature gates, which are also given as text; `image` is that of the manager. An
+/// empty text leaves the defaults.
+pub(crate) fn objects(namespace: &str, image: &str, feature_gates: &str, gates: &Gates) -> Vec<Value> {
+    let mut objects = vec![rbac::account(NAME, namespace)];
+    for role in roles() {
+        let needed = role.rules.iter().filter(|needed| needed.holds(gates));
+        let rules: Vec<Value> = needed.map(|needed| needed.rule.clone()).collect();
+        if !rules.is_empty() {
+            objects.extend(rbac::role_objects(&role, NAME, namespace, rules.into()));
+        }
+    }
     objects.push(daemon_set(&Agent::new(namespace, image, feature_gates)));
     objects
 }
 
-/// The account of agents, and its rights.
-pub(crate) fn rights(namespace: &str) -> Vec<Value> {
-    let mut objects = vec![rbac::account(NAME, namespace)];
-    for role in roles() {
-        let rules = role.rules.iter().map(|needed| needed.rule.clone()).collect();
-        objects.extend(rbac::role_objects(&role, NAME, namespace, rules));
-    }
-    objects
-}
-
 /// The rights of agents: to follow what concerns their nodes and to report about it. Pull secrets are read in the namespace of
-/// their copies only.
-fn roles() -> [Role<'static>; 2] {
+/// their copies only, and only where copies are made.
+pub(crate) fn roles() -> [Role<'static>; 2] {
     let group = kruise_api::nodeimage::KIND.group;
     let follow = &["list", "watch"];
-    let node = [
-        rbac::rule(group, &["nodeimages"], follow),
-        rbac::rule(group, &["nodeimages/status"], &["patch"]),
-        rbac::rule(group, &["containerrecreaterequests"], follow),
-        rbac::rule(group, &["containerrecreaterequests/status"], &["patch"]),
-        rbac::rule(group, &["nodepodprobes"], follow),
-        rbac::rule(group, &["nodepodprobes/status"], &["patch"]),
+    // The agent patches. A daemon of OpenKruise that still runs while nodes change over, one after the other, updates.
+    let report = &["patch", "update"];
+    let probes = |rule| NeededRule::with(Gate::On("PodProbeMarkerGate"), rule);
+    let pods = |rule| NeededRule::with(Gate::On("DaemonWatchingPod"), rule);
+    let node = vec![
+        rbac::rule(group, &["nodeimages"], follow).into(),
+        rbac::rule(group, &["nodeimages/status"], report).into(),
+        rbac::rule(group, &["containerrecreaterequests"], follow).into(),
+        rbac::rule(group, &["containerrecreaterequests/status"], report).into(),
+        probes(rbac::rule(group, &["nodepodprobes"], follow)),
+        probes(rbac::rule(group, &["nodepodprobes/status"], report)),
         // A pod is read for its hooks before its containers are stopped.
-        rbac::rule("", &["pods"], &["get", "list", "watch"]),
-        rbac::rule("", &["pods/status"], &["patch"]),
-        rbac::rule("", &["events"], &["create", "patch"]),
+        rbac::rule("", &["pods"], &["get"]).into(),
+        pods(rbac::rule("", &["pods"], follow)),
+        pods(rbac::rule("", &["pods/status"], &["patch"])),
+        rbac::rule("", &["events"], &["create", "patch"]).into(),
     ];
+    let secrets = rbac::rule("", &["secrets"], &["get"]);
     [
         Role {
             name: "kruise-daemon-role",
             binding: "kruise-daemon-rolebinding",
             place: Place::Cluster,
-            rules: node.map(Into::into).into(),
+            rules: node,
         },
         Role {
             name: "kruise-daemon-secret-role",
             binding: "kruise-daemon-secret-rolebinding",
             place: Place::Namespace(AGENT_NAMESPACE),
-            rules: vec![rbac::rule("", &["secrets"], &["get"]).into()],
+            rules: vec![NeededRule::with(Gate::On("ImagePullJobGate"), secrets)],
         },
     ]
 }
@@ -192,62 +191,16 @@ pub(crate) fn daemon_set(agent: &Agent<'_>) -> Value {
     })
 }
 
-/// A policy that lets an agent write the statuses of its own NodeImage and NodePodProbe, of the pods on its node, and of the
-/// ContainerRecreateRequests for them only. Needs tokens that name the node, which API servers issue from Kubernetes 1.30 on.
-pub(crate) fn policy(namespace: &str) -> Vec<Value> {
-    let changed = |group: &str, resources: &[&str]| json!({"apiGroups": [group], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": resources});
-    let node = format!(
-        "has(request.userInfo.extra) && '{NODE_CLAIM}' in request.userInfo.extra \
-         ? request.userInfo.extra['{NODE_CLAIM}'][0] : ''"
-    );
-    let owned = format!(
-        "request.resource.resource == 'pods' ? object.spec.?nodeName.orValue('') \
-         : request.resource.resource == 'containerrecreaterequests' \
-         ? object.metadata.?labels[?'{NODE_NAME}'].orValue('') \
-         : object.metadata.name"
-    );
-    vec![
-        json!({
-            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
-            "metadata": {"name": POLICY},
-            "spec": {
-                "failurePolicy": "Fail",
-                "matchConstraints": {"resourceRules": [
-                    changed(
-                        kruise_api::nodeimage::KIND.group,
-                        &["nodeimages/status", "nodepodprobes/status", "containerrecreaterequests/status"],
-                    ),
-                    changed("", &["pods/status"]),
-                ]},
-                "matchConditions": [{
-                    "name": "agents",
-                    "expression": format!("request.userInfo.username == 'system:serviceaccount:{namespace}:{NAME}'"),
-                }],
-                "variables": [
-                    {"name": "node", "expression": node},
-                    {"name": "owner", "expression": owned},
-                ],
-                "validations": [{
-                    "expression": "variables.node != '' && variables.node == variables.owner",
-                    "messageExpression": "'the agent of node \"' + variables.node + '\" may not write about node \"' + variables.owner + '\"'",
-                    "reason": "Forbidden",
-                }],
-            },
-        }),
-        json!({
-            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
-            "metadata": {"name": POLICY},
-            "spec": {"policyName": POLICY, "validationActions": ["Deny"]},
-        }),
-    ]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn with_gates(gates: &str) -> Vec<Value> {
+        objects("ns", "image", gates, &Gates::parse(gates, "").unwrap())
+    }
+
     fn of_kind(kind: &str) -> Value {
-        let all = objects("ns", "image", "");
+        let all = with_gates("ImagePullJobGate=true");
         all.into_iter().find(|object| object["kind"] == kind).unwrap()
     }
 
@@ -286,7 +239,6 @@ mod tests {
 
     #[test]
     fn agents_read_secrets_in_one_namespace_and_write_statuses_and_events_only() {
-        let all = objects("ns", "image", "");
         let cluster = of_kind("ClusterRole");
         for rule in cluster["rules"].as_array().unwrap() {
             let resource = rule["resources"][0].as_str().unwrap();
@@ -297,17 +249,38 @@ mod tests {
             );
             assert!(!resource.contains("secrets"), "{rule}");
         }
-        for resource in ["containerrecreaterequests", "nodepodprobes"] {
-            let rules = cluster["rules"].as_array().unwrap().iter();
-            let rules = rules.filter(|rule| rule.to_string().contains(resource));
-            let verbs: Vec<&Value> = rules.map(|rule| &rule["verbs"]).collect();
-            assert_eq!(
-                verbs,
-                [&json!(["list", "watch"]), &json!(["patch"])],
-                "{resource}"
-            );
+        assert_eq!(of_kind("Role")["metadata"]["namespace"], AGENT_NAMESPACE);
+    }
+
+    #[test]
+    fn rights_of_agents_follow_the_gates_that_are_on() {
+        let rights = |gates: &str| -> String {
+            let all = with_gates(gates).into_iter();
+            let rules = all.filter_map(|object| object.get("rules").map(Value::to_string));
+            rules.collect()
+        };
+        for (gates, granted, others) in [
+            ("", vec!["nodepodprobes", "pods/status"], vec!["secrets"]),
+            ("ImagePullJobGate=true", vec!["secrets"], vec![]),
+            (
+                "PodProbeMarkerGate=false",
+                vec!["pods/status"],
+                vec!["nodepodprobes"],
+            ),
+            (
+                "DaemonWatchingPod=false",
+                vec!["nodepodprobes"],
+                vec!["pods/status"],
+            ),
+        ] {
+            let rights = rights(gates);
+            for one in granted {
+                assert!(rights.contains(one), "{gates}: {one}");
+            }
+            for one in others {
+                assert!(!rights.contains(one), "{gates}: {one}");
+            }
         }
-        let role = all.iter().find(|object| object["kind"] == "Role").unwrap();
-        assert_eq!(role["metadata"]["namespace"], AGENT_NAMESPACE);
+        assert!(!rights("DaemonWatchingPod=false").contains(r#"["pods"],"verbs":["list""#));
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 mod aggregate;
 mod client_config;
+pub(crate) mod policy;
 pub(crate) mod rbac;
 pub(crate) mod reach;
 pub(crate) mod workload;
@@ -15,6 +16,7 @@ use kruise_api::names::AGENT_NAMESPACE;
 use serde_json::{Value, json};
 
 use crate::profile::Profile;
+use policy::KubeVersion;
 use workload::Workload;
 
 pub(crate) use aggregate::roles as aggregate_roles;
@@ -70,10 +72,10 @@ pub struct Options {
     /// Print the node agent, too: its DaemonSet and its rights. It replaces that of OpenKruise.
     #[arg(long, conflicts_with = "watch_namespace")]
     agent: bool,
-    /// Print a policy, too, that lets an agent write the statuses of its own NodeImage and of the pods on its node only: for
-    /// Kubernetes 1.30 and newer.
-    #[arg(long, requires = "agent")]
-    agent_policy: bool,
+    /// Kubernetes version of the cluster, such as 1.30, for one that is older than 1.32: policies that need a newer one are left
+    /// out.
+    #[arg(long, value_name = "VERSION")]
+    kube_version: Option<KubeVersion>,
     /// Register webhooks by this URL instead of the Service: `https://HOST:PORT` as in `WEBHOOK_HOST` and `WEBHOOK_PORT`.
     #[arg(long, value_name = "URL", value_parser = client_config::base_url)]
     webhook_url: Option<String>,
@@ -118,7 +120,7 @@ pub(crate) fn of_a_manager_outside(webhook_url: &str) -> anyhow::Result<Vec<Valu
         without_crds: false,
         without_manager: true,
         agent: false,
-        agent_policy: false,
+        kube_version: None,
         webhook_url: Some(webhook_url.to_owned()),
     };
     Ok(objects(&options, &crate::gates::Gates::parse("", "")?))
@@ -173,11 +175,16 @@ fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
             (profile, watched),
         )));
     }
-    if options.agent {
-        objects.extend(agent::objects(namespace, &options.image, &options.feature_gates));
+    let is_since = |version| options.kube_version.is_none_or(|own| own >= version);
+    if !options.without_manager && is_since(KubeVersion::WITH_POLICIES) {
+        objects.extend(policy::of_priority(namespace));
     }
-    if options.agent_policy {
-        objects.extend(agent::policy(namespace));
+    if options.agent {
+        let gates_text = &options.feature_gates;
+        objects.extend(agent::objects(namespace, &options.image, gates_text, gates));
+        if is_since(KubeVersion::WITH_NODES_IN_TOKENS) {
+            objects.extend(policy::of_agents(namespace));
+        }
     }
     let all_pods = NEED_ALL_PODS.iter().any(|(gate, _)| gates.on(gate));
     let mut configurations = configurations(namespace, all_pods, profile);
@@ -212,7 +219,7 @@ mod tests {
             without_crds: false,
             without_manager: false,
             agent: false,
-            agent_policy: false,
+            kube_version: None,
             webhook_url: None,
         };
         objects(&options, &crate::gates::Gates::parse("", "").unwrap())
@@ -306,6 +313,39 @@ mod tests {
     }
 
     #[test]
+    fn policies_are_printed_for_servers_that_have_what_they_need() {
+        const BOTH: &str = "kruise-controller-manager-priority kruise-daemon-own-node";
+        let words = |flags: &str| -> Vec<String> {
+            let words = "manifests --image=example/kruise:1".split(' ');
+            words.chain(flags.split_whitespace()).map(str::to_owned).collect()
+        };
+        for (flags, printed) in [
+            ("", "kruise-controller-manager-priority"),
+            ("--agent", BOTH),
+            ("--agent --kube-version=v1.32.1-eks.4", BOTH),
+            (
+                "--agent --kube-version=1.31",
+                "kruise-controller-manager-priority",
+            ),
+            ("--agent --kube-version=1.29", ""),
+            ("--agent --without-manager", "kruise-daemon-own-node"),
+        ] {
+            let command = Options::augment_args(clap::Command::new("manifests"));
+            let options = Options::from_arg_matches(&command.get_matches_from(words(flags))).unwrap();
+            let gates = crate::gates::Gates::parse("", "").unwrap();
+            let objects = objects(&options, &gates);
+            let policies = objects
+                .iter()
+                .filter(|one| one["kind"] == "ValidatingAdmissionPolicy");
+            let names: Vec<&str> = policies
+                .filter_map(|one| one["metadata"]["name"].as_str())
+                .collect();
+            assert_eq!(names.join(" "), printed, "{flags}");
+        }
+        assert!("latest".parse::<KubeVersion>().is_err());
+    }
+
+    #[test]
     fn what_is_printed_sends_all_pods_if_a_gate_needs_them() {
         for (gates, is_narrow) in [
             ("", true),
@@ -322,7 +362,7 @@ mod tests {
                 without_crds: false,
                 without_manager: false,
                 agent: false,
-                agent_policy: false,
+                kube_version: None,
                 webhook_url: None,
             };
             let printed = objects(&options, &crate::gates::Gates::parse(gates, "").unwrap());

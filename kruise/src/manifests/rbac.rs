@@ -77,14 +77,16 @@ impl From<Value> for NeededRule {
 }
 
 impl NeededRule {
-    fn with(gate: Gate, rule: Value) -> Self {
+    /// A rule that is needed if this is so of a feature gate.
+    pub(crate) fn with(gate: Gate, rule: Value) -> Self {
         Self {
             conditions: [gate].into(),
             rule,
         }
     }
 
-    fn holds(&self, gates: &Gates) -> bool {
+    /// Whether it is needed with these feature gates.
+    pub(crate) fn holds(&self, gates: &Gates) -> bool {
         self.conditions.iter().all(|condition| condition.holds(gates))
     }
 

@@ -106,7 +106,7 @@ pub(crate) fn service(namespace: &str, port: &Value) -> Value {
            "spec": {"selector": labels(), "ports": [{"port": 443, "targetPort": port}]}})
 }
 
-/// The deployment of the manager, its disruption budget, and its priority.
+/// The deployment of the manager, its disruption budget, and its priority with the quota that goes with it.
 pub(crate) fn deployment(workload: &Workload<'_>) -> Vec<Value> {
     let labels = labels();
     let priority = json!({
@@ -114,6 +114,14 @@ pub(crate) fn deployment(workload: &Workload<'_>) -> Vec<Value> {
         // The highest value of a class that is not part of Kubernetes. Those that are cannot be used in every namespace.
         "value": 1_000_000_000,
         "description": "Managers of Kruise: while none runs, workloads stand still and webhooks fail.",
+    });
+    // Clusters that limit priorities ask for a quota where pods have one. This one allows any number of pods.
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota",
+        "metadata": {"name": DEPLOYMENT, "namespace": workload.namespace},
+        "spec": {"hard": {"pods": "1G"}, "scopeSelector": {"matchExpressions": [
+            {"scopeName": "PriorityClass", "operator": "In", "values": [DEPLOYMENT]},
+        ]}},
     });
     let budget = json!({
         "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
@@ -131,7 +139,7 @@ pub(crate) fn deployment(workload: &Workload<'_>) -> Vec<Value> {
             "template": {"metadata": {"labels": labels}, "spec": pod(workload)},
         },
     });
-    vec![priority, budget, deployment]
+    vec![priority, quota, budget, deployment]
 }
 
 /// Labels of the managers' pods, by which they are selected.
@@ -236,7 +244,7 @@ mod tests {
     #[test]
     fn the_deployment_has_what_pod_security_restricted_asks_for() {
         let installed = installed();
-        let pod = installed[2].pointer("/spec/template/spec").unwrap();
+        let pod = installed[3].pointer("/spec/template/spec").unwrap();
         for host in ["hostNetwork", "hostPID", "hostIPC"] {
             assert_eq!(pod.get(host), None);
         }
@@ -258,11 +266,14 @@ mod tests {
     #[test]
     fn managers_are_spread_and_few_are_disrupted_at_a_time() {
         let installed = installed();
-        let [priority, budget, deployment] = &installed[..] else {
+        let [priority, quota, budget, deployment] = &installed[..] else {
             panic!("{installed:?}")
         };
         let pod = deployment.pointer("/spec/template").unwrap();
-        assert_eq!(pod["spec"]["priorityClassName"], priority["metadata"]["name"]);
+        let class = &pod["spec"]["priorityClassName"];
+        assert_eq!(*class, priority["metadata"]["name"]);
+        let scope = quota.pointer("/spec/scopeSelector/matchExpressions/0/values/0");
+        assert_eq!(scope, Some(class));
         let selector = |object: &Value, at: &str| object.pointer(at).unwrap()["matchLabels"].clone();
         assert_eq!(selector(budget, "/spec/selector"), pod["metadata"]["labels"]);
         assert_eq!(budget["spec"]["maxUnavailable"], 1);

@@ -10,6 +10,7 @@
 //!   and flags of the manager that runs now.
 //! - What may not be read is reported, not left out.
 
+mod agents;
 mod cluster;
 mod definitions;
 mod managers;
@@ -107,10 +108,11 @@ pub fn run(options: &Options) -> anyhow::Result<Found> {
 async fn check(cluster: &Cluster, options: &Options) -> anyhow::Result<Report> {
     let (settings, config) = settings::check(cluster, options).await?;
     let limit = Duration::from_secs(options.timeout);
-    let (definitions, webhooks, managers, objects, plans) = tokio::try_join!(
+    let (definitions, webhooks, managers, agents, objects, plans) = tokio::try_join!(
         async { Ok(definitions::check(cluster, &options.namespace).await) },
         async { Ok(webhooks::check(cluster, &options.namespace, &config).await) },
         managers::check(cluster, options),
+        async { Ok(agents::check(cluster, &options.namespace).await) },
         objects::check(cluster, &config, &options.namespace),
         async { Ok(plans::check(cluster, config.clone(), limit).await) },
     )?;
@@ -118,7 +120,7 @@ async fn check(cluster: &Cluster, options: &Options) -> anyhow::Result<Report> {
     Ok(Report {
         pods_that_would_change: plans.pods,
         checks: [
-            vec![settings, definitions, webhooks, managers],
+            vec![settings, definitions, webhooks, managers, agents],
             objects.checks,
             vec![plans.check],
         ]

@@ -423,6 +423,8 @@ fn nodes_have_agents_unless_the_gate_the_kinds_or_the_namespace_rule_them_out() 
                 "Role kruise-daemon-secret-role",
                 "RoleBinding kruise-daemon-secret-rolebinding",
                 "ServiceAccount kruise-daemon",
+                "ValidatingAdmissionPolicy kruise-daemon-own-node",
+                "ValidatingAdmissionPolicyBinding kruise-daemon-own-node",
             ]
         } else {
             &[]

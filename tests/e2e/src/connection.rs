@@ -178,6 +178,22 @@ impl Connection {
         })
     }
 
+    /// The answer to any request: status of HTTP and body, whether it was accepted or not.
+    pub(crate) fn raw(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(&'static str, &Value)>,
+    ) -> Result<(u16, Value)> {
+        let body = body.map(|(kind, value)| (kind, to_go_json(value)));
+        let answer = self.answer(&Request {
+            method,
+            body,
+            ..Request::get(path.to_owned())
+        })?;
+        Ok((answer.status, answer.body))
+    }
+
     /// Path of an object, or of all if `name` is empty.
     fn path(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> String {
         let path = resource.path(namespace.unwrap_or(&self.namespace));

@@ -136,6 +136,16 @@ impl Kubectl {
         self.merge_patch(resource, &format!("{name}/status"), patch, DROPPED)
     }
 
+    /// Sends a request to a path of the API; returns status of HTTP and body. `sent` is the body with its content type.
+    pub fn raw(
+        &self,
+        method: &str,
+        path: &str,
+        sent: Option<(&'static str, &Value)>,
+    ) -> Result<(u16, Value)> {
+        self.connection()?.raw(method.parse()?, path, sent)
+    }
+
     /// A command that is not started yet, for one that runs until it is stopped.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let namespace = self.namespace.iter();

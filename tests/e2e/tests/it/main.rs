@@ -16,6 +16,7 @@ mod admission_kinds;
 mod admission_lookups;
 mod admission_other_kinds;
 mod advancedcronjob;
+mod agent_policy;
 mod broadcastjob;
 mod budgets;
 mod bundle;

@@ -13,11 +13,9 @@ use serde_json::{Value, json};
 
 use super::environment::{main_of, variable_of};
 use super::{OnNodes, TOOL, WEB, identity, on_nodes_alone, status_of, web_of};
-use crate::cluster::{
-    Flagged, LIMIT, audit_log, kubeconfig_of_account, kubectl as kubectl_program, text, variable,
-};
+use crate::agent_policy::grant;
+use crate::cluster::{Flagged, LIMIT, audit_log, kubeconfig_of_account, text, variable};
 use crate::in_place::reading;
-use crate::installation::manifests;
 
 /// User agents of agents start like this.
 const AGENT: &str = "kruise-daemon";
@@ -50,7 +48,7 @@ impl Agents {
     /// Grants their rights, with the policy that limits them to their nodes, and starts them.
     pub(super) fn start(on: &OnNodes) -> Self {
         let kubectl = &on.scenario.kubectl;
-        grant(kubectl);
+        grant(&on.scenario);
         let nodes = kubectl.list("nodes", "type=real").unwrap();
         let nodes: Vec<String> = nodes.iter().map(|node| text(node, "/metadata/name")).collect();
         let running = nodes.iter().map(|node| start(on, node)).collect();
@@ -66,20 +64,6 @@ impl Agents {
         .unwrap();
         &self.nodes
     }
-}
-
-/// Applies what is printed for agents, without their DaemonSet: here they run as processes beside the nodes.
-fn grant(kubectl: &Kubectl) {
-    let printed = manifests(&["--agent", "--agent-policy"]);
-    let objects = printed.split("---\n").filter(|object| {
-        let is_of_agents = object.contains("name: kruise-daemon") && !object.contains("kind: DaemonSet");
-        is_of_agents && !object.contains("kind: CustomResourceDefinition")
-    });
-    let objects: Vec<&str> = objects.collect();
-    let everywhere = Kubectl::new(kubectl_program(), kubectl.kubeconfig());
-    everywhere
-        .run_with_input(&["apply", "-f", "-"], &objects.join("---\n"))
-        .unwrap();
 }
 
 /// A kubeconfig with a token of the agents' account that is bound to the node.
@@ -231,48 +215,4 @@ fn an_agent_restarts_the_container_whose_variable_reads_a_changed_annotation_and
     );
     let now = main_of(&on).unwrap();
     assert_eq!(variable_of(now).as_deref(), Some("new"));
-}
-
-#[test]
-#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
-fn an_agent_may_write_about_its_own_node_only() {
-    let on = on_nodes_alone("nodes-agent-policy");
-    let kubectl = &on.scenario.kubectl;
-    let _flagged = Flagged::shared(kubectl.kubeconfig(), &PULLS);
-    grant(kubectl);
-    let nodes = kubectl.list("nodes", "type=real").unwrap();
-    let [own, other] = [0, 1].map(|index| text(&nodes[index], "/metadata/name"));
-    wait::until_true("the nodes have NodeImages", LIMIT, || {
-        Ok([&own, &other]
-            .iter()
-            .all(|node| kubectl.get("nodeimages", node).is_ok()))
-    })
-    .unwrap();
-    let dir = PathBuf::from(variable("KRUISE_E2E_DIR"))
-        .join("agents")
-        .join("policy");
-    let agent = kubectl.with_kubeconfig(kubeconfig(kubectl, &own, &dir));
-    // Agents may not read single objects, which other commands of kubectl do first.
-    let report = |node: &str| {
-        let line = [
-            "apply",
-            "--server-side",
-            "--force-conflicts",
-            "--subresource=status",
-            "-f",
-            "-",
-        ];
-        let report = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "NodeImage", "metadata": {"name": node},
-            "status": {"desired": 0, "succeeded": 0, "failed": 0, "pulling": 0}});
-        agent.attempt(&line, &report.to_string())
-    };
-    wait::until_true("the policy is in force", LIMIT, || {
-        let (_, refusal) = report(&other)?;
-        Ok(refusal.contains(&format!(
-            "the agent of node \"{own}\" may not write about node \"{other}\""
-        )))
-    })
-    .unwrap();
-    let (done, refusal) = report(&own).unwrap();
-    assert!(done.contains("applied"), "{refusal}");
 }
