@@ -180,6 +180,7 @@ fn server(registry: Registry, checks: Arc<Checks>) -> PlainServer {
             drain: DRAIN,
             ..Limits::default()
         },
+        ..PlainServer::default()
     }
 }
 

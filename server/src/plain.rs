@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use http::{HeaderValue, Method, Request, StatusCode, header::ALLOW};
+use futures::future::BoxFuture;
+use http::{
+    HeaderMap, HeaderValue, Method, Request, StatusCode,
+    header::{ALLOW, AUTHORIZATION, WWW_AUTHENTICATE},
+};
 use hyper::body::Incoming;
 use tokio::{net::TcpListener, sync::watch};
 
@@ -10,6 +14,7 @@ use crate::{
     health::{self, Check, Verdict},
     listen::{self, Answer, Caller, Limits, Respond, answer, text},
     pieces::Pieces,
+    tls::Tls,
 };
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -19,6 +24,22 @@ pub type Renderer = dyn Fn() -> String + Send + Sync;
 
 /// Says whether a process works, and why not.
 pub type Judge = dyn Fn() -> Verdict + Send + Sync;
+
+/// Whether a caller may read metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It may.
+    Granted,
+    /// Its token is nobody's: code 401.
+    Unknown,
+    /// It may not: code 403.
+    Forbidden,
+    /// That could not be found out: code 503.
+    Undecided,
+}
+
+/// Says whether the owner of a bearer token may read metrics.
+pub type Guard = dyn Fn(String) -> BoxFuture<'static, Access> + Send + Sync;
 
 /// Content of a path.
 #[derive(Clone)]
@@ -38,6 +59,10 @@ pub struct PlainServer {
     pub pages: BTreeMap<String, Page>,
     /// Limits of the listener.
     pub limits: Limits,
+    /// The certificate; without one the server speaks plain HTTP.
+    pub tls: Option<Arc<Tls>>,
+    /// Who may read metrics; without one everybody.
+    pub guard: Option<Arc<Guard>>,
 }
 
 impl PlainServer {
@@ -48,7 +73,7 @@ impl PlainServer {
             pages: pages
                 .map(|(path, checks)| (path.to_owned(), Page::Checks(checks)))
                 .into(),
-            limits: Limits::default(),
+            ..Self::default()
         }
     }
 
@@ -56,15 +81,48 @@ impl PlainServer {
     pub fn metrics(render: Arc<Renderer>) -> Self {
         Self {
             pages: BTreeMap::from([("/metrics".to_owned(), Page::Metrics(render))]),
-            limits: Limits::default(),
+            ..Self::default()
         }
     }
 
     /// Serves until `stop` becomes true or its sender is dropped, then lets requests in flight finish.
     pub async fn serve(self, listener: TcpListener, stop: watch::Receiver<bool>) {
-        let limits = self.limits.clone();
-        listen::run(listener, None, Arc::new(self), limits, stop).await;
+        let (limits, tls) = (self.limits.clone(), self.tls.clone());
+        listen::run(listener, tls, Arc::new(self), limits, stop).await;
     }
+
+    /// The refusal of a caller that may not read metrics.
+    async fn refusal(&self, headers: &HeaderMap) -> Option<Answer> {
+        let guard = self.guard.as_ref()?;
+        let access = match bearer(headers) {
+            Some(token) => guard(token.to_owned()).await,
+            None => Access::Unknown,
+        };
+        match access {
+            Access::Granted => None,
+            Access::Unknown => {
+                let mut answer = text(
+                    StatusCode::UNAUTHORIZED,
+                    "a bearer token is needed that the API server knows",
+                );
+                let scheme = HeaderValue::from_static("Bearer");
+                answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+                Some(answer)
+            }
+            Access::Forbidden => Some(text(StatusCode::FORBIDDEN, "the right to get /metrics is needed")),
+            Access::Undecided => Some(text(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the token could not be reviewed",
+            )),
+        }
+    }
+}
+
+/// The bearer token of a request.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
 impl Respond for PlainServer {
@@ -79,6 +137,9 @@ impl Respond for PlainServer {
         for (at, page) in &self.pages {
             match page {
                 Page::Metrics(render) if path == at => {
+                    if let Some(refusal) = self.refusal(request.headers()).await {
+                        return refusal;
+                    }
                     return answer(StatusCode::OK, OPENMETRICS, Pieces::one(render()));
                 }
                 Page::Verdict(judge) if path == at => {

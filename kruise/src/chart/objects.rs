@@ -107,6 +107,9 @@ pub(super) fn manager() -> Vec<Templated> {
     objects
 }
 
+/// Holds if metrics are served over TLS, to callers that may read them.
+pub(super) const SECURE: &str = ".Values.manager.metrics.secure";
+
 /// Holds if the chart creates the priority class of the managers.
 const OWN_CLASS: &str = "not .Values.manager.priorityClassName";
 
@@ -137,6 +140,7 @@ fn arguments() -> Vec<Value> {
             vec![json!(format!("--only={{{{ .Values.{ONLY} }}}}"))],
         ),
         when(WATCHED, vec![json!(format!("--namespace={{{{ {WATCHED} }}}}"))]),
+        when(SECURE, vec![json!("--metrics-secure")]),
         each(".Values.manager.extraArgs", vec![action("toJson .")]),
     ]
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::objects::{NAMESPACE, Templated, value};
-use super::yaml::{action, when};
+use super::objects::{NAMESPACE, SECURE, Templated, value};
+use super::yaml::{action, optional, put, when};
 use crate::manifests::workload::{DEPLOYMENT, labels};
 
 const MONITOR: &str = ".Values.serviceMonitor.enabled";
@@ -29,13 +29,27 @@ fn service() -> Value {
     })
 }
 
+/// With secure metrics, Prometheus shows its own token, and trusts the CA of the managers.
 fn monitor() -> Value {
+    let mut endpoint = json!({"port": "metrics", "interval": "{{ .Values.serviceMonitor.interval }}"});
+    let token = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+    let trust = json!({
+        "ca": {"secret": {"name": "kruise-webhook-certs", "key": "ca.crt"}},
+        "serverName": format!("kruise-webhook-service.{NAMESPACE}.svc"),
+    });
+    for (field, value) in [
+        ("scheme", json!("https")),
+        ("bearerTokenFile", json!(token)),
+        ("tlsConfig", trust),
+    ] {
+        put(&mut endpoint, "", &optional(SECURE, field), value);
+    }
     json!({
         "apiVersion": "monitoring.coreos.com/v1", "kind": "ServiceMonitor",
         "metadata": {"name": DEPLOYMENT, "namespace": NAMESPACE, "labels": value("serviceMonitor.labels")},
         "spec": {
             "selector": {"matchLabels": {"app.kubernetes.io/name": METRICS}},
-            "endpoints": [{"port": "metrics", "interval": "{{ .Values.serviceMonitor.interval }}"}],
+            "endpoints": [endpoint],
         },
     })
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::gates::{all_of, terms};
 use super::kinds::{Kinds, Needs, is_wanted, one_is_wanted};
-use super::objects::{NAMESPACE, Templated, WATCHED, value};
+use super::objects::{NAMESPACE, SECURE, Templated, WATCHED, value};
 use super::yaml::{optional, put, when};
 use crate::manifests::rbac::{self, ANY_GROUP, COPIES, NeededRule, Place, Role};
 use crate::manifests::{aggregate_roles, reach};
@@ -53,6 +53,8 @@ pub(super) fn objects() -> Vec<Templated> {
         .map(|needed| (BTreeSet::new(), needed.rule.clone()));
     objects.extend(in_watched(&events, "default", rules.collect()));
     objects.extend(aggregated());
+    let of_metrics = rbac::of_secure_metrics(NAMESPACE).into_iter();
+    objects.extend(of_metrics.map(|object| Templated::with(SECURE, object)));
     objects
 }
 

@@ -201,6 +201,13 @@ fn of_manager() -> Vec<ChartValue> {
         ),
         used("manager.metrics.port", json!(8080), NUMBER, "port of the metrics"),
         used(
+            "manager.metrics.secure",
+            json!(false),
+            BOOL,
+            "serve metrics over TLS, to callers whose token may get the URL /metrics: bind them to the ClusterRole \
+             kruise-metrics-reader",
+        ),
+        used(
             "manager.healthProbe.port",
             json!(8000),
             NUMBER,

@@ -34,6 +34,8 @@ pub struct Config {
     pub lease: Option<LeaseConfig>,
     /// Address of the metrics.
     pub metrics: Option<SocketAddr>,
+    /// Serve metrics over TLS, to callers that may read them.
+    pub metrics_secure: bool,
     /// Address of the probes.
     pub health: Option<SocketAddr>,
     /// Webhooks.
@@ -126,6 +128,7 @@ impl Config {
             namespace: set("namespace"),
             lease: lease(values, env)?,
             metrics: address("metrics-addr", values)?,
+            metrics_secure: values.get_bool("metrics-secure"),
             health: address("health-probe-addr", values)?,
             webhook: webhook(values, env)?,
             flags: values.clone(),

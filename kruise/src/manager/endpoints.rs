@@ -28,6 +28,7 @@ use tokio::{
 use crate::controllers;
 
 use super::{
+    callers,
     config::Config,
     jitter::jitter,
     process::{MatchConditions, Routes},
@@ -120,12 +121,16 @@ pub(super) async fn start(
         ],
     );
     plain(&mut tasks, sockets.health, probes, &closed);
-    let metrics = PlainServer::metrics(Arc::new(move || {
+    let mut metrics = PlainServer::metrics(Arc::new(move || {
         let mut text = String::new();
         // Writing to a string cannot fail.
         let _ = encode(&mut text, &registry);
         text
     }));
+    if config.metrics_secure {
+        metrics.tls = Some(tls.clone());
+        metrics.guard = Some(callers::guard(client.named(&agent("metrics"))));
+    }
     plain(&mut tasks, sockets.metrics, metrics, &closed);
     tasks.spawn(webhook::serve(
         sockets.webhooks,

@@ -35,6 +35,12 @@ const OWN: &[Flag] = &[
         "address of the Prometheus endpoint; 0 turns it off",
     ),
     flag(
+        "metrics-secure",
+        Kind::Bool,
+        "false",
+        "serve metrics over TLS, to callers whose token may get the URL /metrics",
+    ),
+    flag(
         "health-probe-addr",
         Kind::String,
         ":8000",

@@ -1,6 +1,7 @@
 //! `kruise manager`: flags → configuration → tasks.
 
 mod admission;
+mod callers;
 mod config;
 mod elsewhere;
 mod endpoints;

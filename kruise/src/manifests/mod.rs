@@ -72,6 +72,9 @@ pub struct Options {
     /// Print the node agent, too: its DaemonSet and its rights. It replaces that of OpenKruise.
     #[arg(long, conflicts_with = "watch_namespace")]
     agent: bool,
+    /// Serve metrics over TLS, to callers whose token may get the URL /metrics: bind them to the ClusterRole kruise-metrics-reader.
+    #[arg(long)]
+    metrics_secure: bool,
     /// Kubernetes version of the cluster, such as 1.30, for one that is older than 1.32: policies that need a newer one are left
     /// out.
     #[arg(long, value_name = "VERSION")]
@@ -120,6 +123,7 @@ pub(crate) fn of_a_manager_outside(webhook_url: &str) -> anyhow::Result<Vec<Valu
         without_crds: false,
         without_manager: true,
         agent: false,
+        metrics_secure: false,
         kube_version: None,
         webhook_url: Some(webhook_url.to_owned()),
     };
@@ -167,13 +171,13 @@ fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
     objects.extend(aggregate::roles(profile));
     objects.extend(workload::webhook_objects(namespace));
     if !options.without_manager {
-        objects.extend(workload::deployment(&Workload::new(
-            namespace,
-            &options.image,
-            options.replicas,
-            &options.feature_gates,
-            (profile, watched),
-        )));
+        let (image, gates) = (&options.image, &options.feature_gates);
+        let mut manager = Workload::new(namespace, image, options.replicas, gates, (profile, watched));
+        if options.metrics_secure {
+            manager.more_arguments.push(json!("--metrics-secure"));
+            objects.extend(rbac::of_secure_metrics(namespace));
+        }
+        objects.extend(workload::deployment(&manager));
     }
     let is_since = |version| options.kube_version.is_none_or(|own| own >= version);
     if !options.without_manager && is_since(KubeVersion::WITH_POLICIES) {
@@ -219,6 +223,7 @@ mod tests {
             without_crds: false,
             without_manager: false,
             agent: false,
+            metrics_secure: false,
             kube_version: None,
             webhook_url: None,
         };
@@ -362,6 +367,7 @@ mod tests {
                 without_crds: false,
                 without_manager: false,
                 agent: false,
+                metrics_secure: false,
                 kube_version: None,
                 webhook_url: None,
             };

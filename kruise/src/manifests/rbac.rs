@@ -221,6 +221,28 @@ pub(crate) fn role_objects(role: &Role<'_>, account: &str, namespace: &str, rule
     ]
 }
 
+/// What secure metrics need: managers ask the API server who calls and what the caller may, and whoever reads metrics is bound to
+/// the role `kruise-metrics-reader`.
+pub(crate) fn of_secure_metrics(namespace: &str) -> Vec<Value> {
+    let role = Role {
+        name: "kruise-metrics-auth-role",
+        binding: "kruise-metrics-auth-rolebinding",
+        place: Place::Cluster,
+        rules: Vec::new(),
+    };
+    let rules = json!([
+        rule("authentication.k8s.io", &["tokenreviews"], &["create"]),
+        rule("authorization.k8s.io", &["subjectaccessreviews"], &["create"]),
+    ]);
+    let mut objects = role_objects(&role, ACCOUNT, namespace, rules).to_vec();
+    objects.push(json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": "kruise-metrics-reader"},
+        "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
+    }));
+    objects
+}
+
 /// The lease may have any name, as `--leader-election-id` says. Events say who leads.
 fn lease_rules() -> Vec<NeededRule> {
     let leases = rule("coordination.k8s.io", &["leases"], &["get", "create", "update"]);

@@ -9,7 +9,13 @@ use std::{
     time::Duration,
 };
 
-use kruise_server::{health::Check, listen::Limits, plain::PlainServer, tls::Tls};
+use futures::FutureExt as _;
+use kruise_server::{
+    health::Check,
+    listen::Limits,
+    plain::{Access, PlainServer},
+    tls::Tls,
+};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -32,8 +38,13 @@ async fn listen(server: PlainServer) -> (SocketAddr, watch::Sender<bool>) {
 
 /// Status, headers and body of one request.
 async fn ask(address: SocketAddr, method: &str, path: &str) -> (u16, String, String) {
+    ask_with(address, method, path, "").await
+}
+
+/// As [`ask`], with more headers, each with the end of its line.
+async fn ask_with(address: SocketAddr, method: &str, path: &str, more: &str) -> (u16, String, String) {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    let request = format!("{method} {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+    let request = format!("{method} {path} HTTP/1.1\r\nhost: a\r\n{more}connection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut text = String::new();
     let read = stream.read_to_string(&mut text);
@@ -107,6 +118,38 @@ async fn metrics_are_rendered_for_each_request() {
     assert!(head.contains(expected), "{head}");
     assert_eq!(get(address, "/metrics").await.1, "a 1\n# EOF\n");
     assert_eq!(get(address, "/metrics/a").await.0, 404);
+}
+
+#[tokio::test]
+async fn guarded_metrics_are_for_tokens_that_may_read_them() {
+    let guard = |token: String| {
+        let access = match token.as_str() {
+            "a" => Access::Granted,
+            "b" => Access::Forbidden,
+            "c" => Access::Undecided,
+            _ => Access::Unknown,
+        };
+        async move { access }.boxed()
+    };
+    let mut server = PlainServer::metrics(Arc::new(|| "secret\n".to_owned()));
+    server.guard = Some(Arc::new(guard));
+    let (address, _stop) = listen(server).await;
+    for (header, status) in [
+        ("authorization: Bearer a\r\n", 200),
+        ("authorization: bearer a\r\n", 200),
+        ("authorization: Bearer b\r\n", 403),
+        ("authorization: Bearer c\r\n", 503),
+        ("authorization: Bearer d\r\n", 401),
+        ("authorization: Bearer \r\n", 401),
+        ("authorization: Basic a\r\n", 401),
+        ("authorization: Bearer \u{e4}\r\n", 401),
+        ("", 401),
+    ] {
+        let (found, head, body) = ask_with(address, "GET", "/metrics", header).await;
+        assert_eq!(found, status, "{header}");
+        assert_eq!(body.contains("secret"), status == 200, "{header}");
+        assert_eq!(head.contains("www-authenticate: bearer"), status == 401, "{head}");
+    }
 }
 
 #[tokio::test]

@@ -41,6 +41,7 @@ mod launch;
 mod likeness;
 mod log;
 mod lossless;
+mod metrics;
 mod migration;
 mod mistakes;
 mod nodes;
