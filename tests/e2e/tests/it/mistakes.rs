@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use kruise_e2e::audit::{AuditLog, MANAGER};
 use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, scenario, text, web};
+use crate::cluster::{LIMIT, container, scenario, text, web};
 use crate::templates::accepted;
 
 /// Single mistakes: members of the pod, or of its one container, in the place of good ones.
@@ -141,4 +142,39 @@ fn a_full_quota_holds_no_rollout() {
         &json!({"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "nginx:2"}]}}}}),
     );
     scenario.until_status(&json!({"updatedReadyReplicas": 3, "replicas": 3}));
+}
+
+/// How many templates the server was asked about since the last call.
+fn asked(log: &mut AuditLog) -> usize {
+    let entries = log.read_new(MANAGER).unwrap();
+    let is_ask = |entry: &&kruise_e2e::audit::Entry| entry.verb == "create" && entry.resource == "podtemplates";
+    entries.iter().filter(is_ask).count()
+}
+
+#[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
+fn a_new_template_costs_one_request_a_refused_one_two_and_the_same_one_none() {
+    let scenario = scenario("asked");
+    let (kubectl, mut log) = (&scenario.kubectl, scenario.audit_log());
+    kubectl.apply(&web(1)).unwrap();
+    scenario.until_status("web", &json!({"readyReplicas": 1}));
+    assert_eq!(asked(&mut log), 1, "a new set");
+    scenario.patch(&json!({"spec": {"replicas": 2}}));
+    scenario.until_status("web", &json!({"readyReplicas": 2}));
+    assert_eq!(asked(&mut log), 0, "the same template");
+    scenario.patch(&container("nginx:2", "b"));
+    scenario.until_status("web", &json!({"updatedReadyReplicas": 2}));
+    assert_eq!(asked(&mut log), 1, "another template");
+    let bogus = r#"{"spec": {"template": {"spec": {"dnsPolicy": "Bogus"}}}}"#;
+    let patch = ["patch", "clonesets.apps.kruise.io", "web", "--type=merge", "-p", bogus];
+    let refused = kubectl.refused(&patch, "").unwrap();
+    assert!(refused.contains("spec.template.spec.dnsPolicy"), "{refused}");
+    wait::until_true("the log has both", LIMIT, {
+        let mut sum = 0;
+        move || {
+            sum += asked(&mut log);
+            Ok(sum == 2)
+        }
+    })
+    .unwrap();
 }
