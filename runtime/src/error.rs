@@ -55,6 +55,9 @@ pub enum ApiError {
     /// The response does not follow the API; the request itself succeeded.
     #[error("undecodable answer: {0}")]
     Malformed(String),
+    /// The answer is larger than a reader takes.
+    #[error("the answer is larger than {0} bytes")]
+    TooLarge(usize),
     /// The request could not be built; a retry does not help.
     #[error("invalid request: {0}")]
     Invalid(String),
@@ -93,7 +96,11 @@ impl ApiError {
     pub fn status(&self) -> Option<&Status> {
         match self {
             Self::Refused(status) => Some(status),
-            Self::Timeout(_) | Self::Transport(_) | Self::Malformed(_) | Self::Invalid(_) => None,
+            Self::Timeout(_)
+            | Self::Transport(_)
+            | Self::Malformed(_)
+            | Self::TooLarge(_)
+            | Self::Invalid(_) => None,
         }
     }
 
@@ -142,7 +149,7 @@ impl ApiError {
     pub fn may_have_happened(&self) -> bool {
         match self {
             Self::Refused(status) => status.code >= 500,
-            Self::Timeout(_) | Self::Transport(_) | Self::Malformed(_) => true,
+            Self::Timeout(_) | Self::Transport(_) | Self::Malformed(_) | Self::TooLarge(_) => true,
             Self::Invalid(_) => false,
         }
     }
@@ -152,7 +159,7 @@ impl ApiError {
         match self {
             Self::Refused(status) => status.code == 429 || status.code >= 500,
             Self::Timeout(_) | Self::Transport(_) => true,
-            Self::Malformed(_) | Self::Invalid(_) => false,
+            Self::Malformed(_) | Self::TooLarge(_) | Self::Invalid(_) => false,
         }
     }
 
@@ -161,7 +168,7 @@ impl ApiError {
         match self {
             Self::Refused(status) => Failure::from_status(status.code, &status.reason, status.retry_after),
             Self::Timeout(_) | Self::Transport(_) => Failure::Transport,
-            Self::Malformed(_) | Self::Invalid(_) => Failure::Malformed,
+            Self::Malformed(_) | Self::TooLarge(_) | Self::Invalid(_) => Failure::Malformed,
         }
     }
 }

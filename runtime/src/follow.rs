@@ -1,7 +1,7 @@
 //! Keeps an informer up to date: performs the effects of a reflector.
 //!
 //! Guarantees: the handler receives deltas in the order of the informer. One list page is decoded at a time, straight into
-//! `T`. The future ends as soon as `stop` is true or its sender is dropped, also during a request.
+//! `T`. A page that is too large is requested again with fewer objects. The future ends as soon as `stop` is true or its sender is dropped, also during a request.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -18,6 +18,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use tokio::{sync::Notify, time::Instant};
 
 use crate::client::{Form, WatchLines};
+use crate::page_size::PageSize;
 use crate::{ApiError, Client};
 
 /// Longest time without data from a server that streams a list.
@@ -130,6 +131,7 @@ struct Follower<'a> {
     watch: Option<(WatchLines, Instant)>,
     /// Whether the next list is streamed.
     streams: bool,
+    page_size: PageSize,
 }
 
 /// Performs effects in order. Returns the result of the last one as the next input, if it has one.
@@ -207,6 +209,7 @@ impl<'a> Follower<'a> {
             scope,
             watch: None,
             streams: scope.first == FirstList::Streamed && !is_injected(Bug::StaleListTrusted),
+            page_size: PageSize::default(),
         }
     }
 
@@ -285,12 +288,42 @@ impl<'a> Follower<'a> {
         }
     }
 
+    /// A page of a list, with as many objects as fit.
     async fn list<T: DeserializeOwned>(
         &mut self,
         at: Option<Version>,
         continue_token: Option<&str>,
-        limit: Option<u32>,
+        wanted: Option<u32>,
     ) -> Input<T> {
+        loop {
+            let limit = self.page_size.limit(wanted);
+            let query = self.page_query(at, continue_token, limit);
+            match self.client.page(&query, self.scope.form).await {
+                Ok(page) => {
+                    let decoded = wire::decode_page(&page, &mut self.skipped());
+                    if let Ok(Input::Page { items, .. }) = &decoded {
+                        self.page_size.fitted(items.len(), page.len());
+                    }
+                    return decoded.unwrap_or_else(|error| malformed(&self.scope.path, &error));
+                }
+                Err(ApiError::TooLarge(_)) if self.page_size.shrink(limit) => {}
+                Err(error @ ApiError::TooLarge(_)) => {
+                    tracing::error!(
+                        path = self.scope.path,
+                        %error,
+                        "a single object is too large to be read, and the list cannot go on without it: delete it or make it smaller"
+                    );
+                    return Input::Failed(error.to_failure());
+                }
+                Err(error) => {
+                    tracing::warn!(path = self.scope.path, %error, "list failed");
+                    return Input::Failed(error.to_failure());
+                }
+            }
+        }
+    }
+
+    fn page_query(&self, at: Option<Version>, continue_token: Option<&str>, limit: Option<u32>) -> String {
         let mut query = self.scope.query();
         if is_injected(Bug::StaleListTrusted) {
             query.push_str("&resourceVersion=0");
@@ -303,14 +336,7 @@ impl<'a> Follower<'a> {
         if let Some(token) = continue_token {
             let _ = write!(query, "&continue={}", segment(token));
         }
-        match self.client.get_bytes(&query, self.scope.form).await {
-            Ok(body) => wire::decode_page(&body, &mut self.skipped())
-                .unwrap_or_else(|error| malformed(&self.scope.path, &error)),
-            Err(error) => {
-                tracing::warn!(path = self.scope.path, %error, "list failed");
-                Input::Failed(error.to_failure())
-            }
-        }
+        query
     }
 
     /// Logs and counts objects that cannot be read because of their depth.
@@ -488,6 +514,65 @@ mod tests {
         let following = follow(&client, &scope, &informer, &refresh, drop, || 0, stop);
         assert!(timeout(Duration::from_secs(200), following).await.is_err());
         assert!(requests.load(Ordering::SeqCst) > 5);
+    }
+
+    /// Follows nodes of these sizes in bytes. Returns the limits of all list requests within a minute, and how many nodes are
+    /// cached then.
+    async fn paged(sizes: &'static [usize]) -> (Vec<usize>, usize) {
+        let limits = std::sync::Arc::<std::sync::Mutex<Vec<usize>>>::default();
+        let seen = limits.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let query = request.uri().query().unwrap_or_default().to_owned();
+            let of = |name: &str| {
+                let value = query.split('&').find_map(|pair| pair.strip_prefix(name));
+                value.map_or(0, |value| value.parse::<usize>().unwrap())
+            };
+            let body = if query.contains("watch=true") {
+                endless()
+            } else {
+                let (start, limit) = (of("continue="), of("limit="));
+                seen.lock().unwrap().push(limit);
+                let end = sizes.len().min(start + limit);
+                let node = |at: usize| {
+                    let notes = "n".repeat(sizes[at]);
+                    serde_json::json!({"metadata": {"name": format!("n{at}"), "uid": format!("u{at}"),
+                        "resourceVersion": "5", "annotations": {"notes": notes}}})
+                };
+                let next = if end < sizes.len() {
+                    end.to_string()
+                } else {
+                    String::new()
+                };
+                let page = serde_json::json!({"metadata": {"resourceVersion": "7", "continue": next},
+                    "items": (start..end).map(node).collect::<Vec<_>>()});
+                Full::new(Bytes::from(page.to_string())).boxed_unsync()
+            };
+            async move { Ok::<_, std::io::Error>(Response::new(body)) }
+        });
+        let settings = Settings::of_a_test(Duration::from_secs(30));
+        let client = Client::new(kube_client::Client::new(service, "default"), settings);
+        let scope = Scope::new("/api/v1/nodes", None);
+        let informer = SharedInformer::<NodeView>::new([]);
+        let (_keep, stop) = tokio::sync::watch::channel(false);
+        let refresh = Notify::new();
+        let following = follow(&client, &scope, &informer, &refresh, drop, || 0, stop);
+        assert!(timeout(Duration::from_mins(1), following).await.is_err());
+        let limits = limits.lock().unwrap().clone();
+        (limits, informer.snapshot().len())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_that_is_too_large_is_requested_again_with_fewer_objects() {
+        let (limits, cached) = paged(&[2_000_000; 9]).await;
+        // Three of them are three quarters of what fits.
+        assert_eq!(limits, [500, 125, 31, 7, 1, 2, 3, 3]);
+        assert_eq!(cached, 9);
+        let (limits, cached) = paged(&[10, 9 << 20]).await;
+        assert_eq!(
+            (limits[..7].to_vec(), cached),
+            (vec![500, 125, 31, 7, 1, 2, 1], 0)
+        );
+        assert!(limits.len() > 8, "it is tried again: {limits:?}");
     }
 
     /// Follows nodes whose first list is streamed, on a server that answers such a watch with this code and these lines,

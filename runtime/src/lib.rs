@@ -17,6 +17,7 @@ pub mod follow;
 pub mod freshness;
 pub mod lease;
 pub mod metrics;
+mod page_size;
 mod served;
 pub mod shutdown;
 pub mod worker;

@@ -14,7 +14,9 @@ pub(super) fn no_node() -> EventNote {
 }
 
 pub(super) fn missing_secret(name: &str) -> EventNote {
-    let message = format!("pull secret {name} does not exist; nodes pull without it");
+    let message = format!(
+        "pull secret {name} does not exist, or holds no credentials of images; nodes pull without it"
+    );
     EventNote::new(&PULL_SECRET_MISSING, message)
 }
 

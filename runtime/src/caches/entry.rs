@@ -101,10 +101,17 @@ impl<T: Held> Entry for Typed<T> {
             Reach::Cluster => None,
             Reach::Own => Some(following.own_namespace),
         };
-        let selector = Some(self.id.selector).filter(|selector| !selector.is_empty());
+        let selectors = [
+            ("labelSelector", self.id.selector),
+            ("fieldSelector", self.id.fields),
+        ];
+        let selectors = selectors.into_iter().filter(|(_, selector)| !selector.is_empty());
+        let selectors: Vec<String> = selectors
+            .map(|(name, selector)| format!("{name}={}", segment(selector)))
+            .collect();
         Some(Scope {
             path: following.served.collection(self.id.resource, namespace).ok()?,
-            selector: selector.map(|selector| format!("labelSelector={}", segment(selector))),
+            selector: (!selectors.is_empty()).then(|| selectors.join("&")),
             form: self.id.form,
             first: if self.id.is_streamed {
                 FirstList::Streamed

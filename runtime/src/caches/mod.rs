@@ -55,6 +55,8 @@ pub struct CacheId<T: 'static> {
     pub reach: Reach,
     /// Label selector, unencoded, such as `app=web`; empty for all objects.
     pub selector: &'static str,
+    /// Field selector, unencoded, such as `type!=Opaque`; empty for all objects.
+    pub fields: &'static str,
     /// How much of each object the server sends.
     pub form: Form,
     /// Indexes in addition to the one by uid, which every cache has, and to those of its readers ([`Caches::indexed`]).
@@ -84,6 +86,7 @@ impl<T> CacheId<T> {
             resource,
             reach: Reach::Watched,
             selector: "",
+            fields: "",
             form: Form::Whole,
             indexes: &[],
             before: &[],
@@ -116,6 +119,12 @@ impl<T> CacheId<T> {
     #[must_use]
     pub const fn selected(self, selector: &'static str) -> Self {
         Self { selector, ..self }
+    }
+
+    /// With a field selector.
+    #[must_use]
+    pub const fn with_fields(self, fields: &'static str) -> Self {
+        Self { fields, ..self }
     }
 
     /// Of the metadata only: the server does not send the rest, such as the data of Secrets.

@@ -5,6 +5,7 @@
 
 mod config;
 mod limit;
+mod page;
 mod skew;
 #[cfg(test)]
 mod tests;
@@ -16,16 +17,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use go_compat::json::html_safe;
 use http::{HeaderMap, Method, Request, header};
-use http_body_util::BodyExt;
 use jiff::Timestamp;
 use kube_client::client::Body;
 use serde::de::DeserializeOwned;
 
 pub use config::{ConnectError, Source, connect};
+pub use page::{PAGE_BYTES, Page};
 pub use watch::WatchLines;
 
 use crate::{ApiError, Clock};
 use limit::RateLimit;
+use page::LargePages;
 use skew::Skew;
 
 /// Times a request is repeated after 429.
@@ -66,6 +68,15 @@ impl Form {
             Self::Metadata => METADATA_OF_ONE,
         }
     }
+}
+
+/// How large an answer may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Size {
+    /// As large as what is asked for: one object, or a list that a person asks for.
+    Any,
+    /// At most [`PAGE_BYTES`].
+    Page,
 }
 
 /// Receives the result of every request, for `rest_client_requests_total`.
@@ -124,6 +135,8 @@ pub struct Client {
     rate: Option<Arc<RateLimit>>,
     /// Clients of one server share it.
     skew: Arc<Skew>,
+    /// Clients of one server share it.
+    large_pages: LargePages,
 }
 
 impl Client {
@@ -137,6 +150,7 @@ impl Client {
             settings: Arc::new(settings),
             rate,
             skew: Arc::default(),
+            large_pages: LargePages::default(),
         }
     }
 
@@ -150,6 +164,7 @@ impl Client {
         };
         Self {
             skew: Arc::clone(&self.skew),
+            large_pages: self.large_pages.clone(),
             ..Self::new(self.inner.clone(), settings)
         }
     }
@@ -171,7 +186,7 @@ impl Client {
 
     /// GET, decoded.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
-        decode(&self.send(Method::GET, path, JSON, None).await?)
+        decode(&self.send(Method::GET, path, JSON, None, Size::Any).await?)
     }
 
     /// GET of a list, of which the server sends only the metadata of its items.
@@ -179,9 +194,16 @@ impl Client {
         decode(&self.get_bytes(path, Form::Metadata).await?)
     }
 
-    /// GET of a list, undecoded: for list pages.
+    /// GET of a list, undecoded.
     pub async fn get_bytes(&self, path: &str, form: Form) -> Result<Bytes, ApiError> {
-        self.send(Method::GET, path, form.of_lists(), None).await
+        let list = self.send(Method::GET, path, form.of_lists(), None, Size::Any);
+        Ok(list.await?.into_bytes())
+    }
+
+    /// GET of a page of a list, undecoded. [`ApiError::TooLarge`] if it is larger than [`PAGE_BYTES`].
+    pub async fn page(&self, path: &str, form: Form) -> Result<Page, ApiError> {
+        self.send(Method::GET, path, form.of_lists(), None, Size::Page)
+            .await
     }
 
     /// POST.
@@ -240,7 +262,7 @@ impl Client {
         // API servers keep the data of revisions as it was spelled, spell it like Go whenever they patch the object, and refuse a
         // patch if that differs: data must not change.
         let body = Some((content_type, html_safe(body).into()));
-        decode(&self.send(method, path, JSON, body).await?)
+        decode(&self.send(method, path, JSON, body, Size::Any).await?)
     }
 
     async fn send(
@@ -249,15 +271,16 @@ impl Client {
         path: &str,
         accept: &'static str,
         body: Option<(&'static str, Bytes)>,
-    ) -> Result<Bytes, ApiError> {
+        size: Size,
+    ) -> Result<Page, ApiError> {
         for _ in 0..REPEATS {
-            let result = self.send_once(&method, path, accept, body.clone()).await;
+            let result = self.send_once(&method, path, accept, body.clone(), size).await;
             let Some(wait) = result.as_ref().err().and_then(ApiError::too_many_requests) else {
                 return result;
             };
             tokio::time::sleep(wait.min(LONGEST_WAIT)).await;
         }
-        self.send_once(&method, path, accept, body).await
+        self.send_once(&method, path, accept, body, size).await
     }
 
     async fn send_once(
@@ -266,7 +289,8 @@ impl Client {
         path: &str,
         accept: &'static str,
         body: Option<(&'static str, Bytes)>,
-    ) -> Result<Bytes, ApiError> {
+        size: Size,
+    ) -> Result<Page, ApiError> {
         let limit = self.settings.timeout;
         if let Some(rate) = &self.rate {
             rate.acquire().await;
@@ -274,19 +298,12 @@ impl Client {
         let exchange = async {
             let response = self.exchange(method, path, accept, body).await?;
             let (head, body) = response.into_parts();
-            let collected = body
-                .collect()
-                .await
-                .map_err(|error| ApiError::Transport(error.to_string()))?;
-            let bytes = collected.to_bytes();
+            let answer = self.large_pages.read(body, size).await?;
             if head.status.is_success() {
-                return Ok(bytes);
+                return Ok(answer);
             }
-            Err(ApiError::refused(
-                head.status.as_u16(),
-                &bytes,
-                retry_after(&head.headers),
-            ))
+            let wait = retry_after(&head.headers);
+            Err(ApiError::refused(head.status.as_u16(), &answer, wait))
         };
         tokio::time::timeout(limit, exchange).await.unwrap_or_else(|_| {
             self.observe(method, "<error>");

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tower::service_fn;
 
-use super::{Client, Form, Settings};
+use super::{Client, Form, PAGE_BYTES, Settings};
 use crate::ApiError;
 
 /// Requested duration of the watches.
@@ -124,6 +124,48 @@ fn endless_client(code: u16, line: &'static str, pause: Duration) -> Client {
         Ok::<_, std::io::Error>(response.body(StreamBody::new(frames)).unwrap())
     });
     Client::new(kube_client::Client::new(service, "default"), settings())
+}
+
+#[tokio::test]
+async fn a_page_or_a_line_of_a_watch_that_is_too_large_is_an_error_before_it_is_read_to_its_end() {
+    let piece: &str = Box::leak(" ".repeat(1 << 20).into_boxed_str());
+    let client = endless_client(200, piece, Duration::ZERO);
+    let too_large = Err(ApiError::TooLarge(PAGE_BYTES));
+    let page = client.page("/api/v1/pods?limit=500", Form::Whole).await;
+    assert_eq!(page.map(|_| ()), too_large);
+    let mut watch = client
+        .watch("/api/v1/pods?watch=true", Form::Whole, LASTING)
+        .await
+        .unwrap();
+    assert_eq!(watch.next().await.map(|_| ()), too_large);
+}
+
+#[tokio::test]
+async fn only_a_few_large_pages_are_in_memory_at_a_time_and_small_ones_do_not_wait() {
+    let (client, _) = client_of(|_| answer(200, " "));
+    let (large, _) = client_of(|_| Response::new(Body::from(vec![b' '; 2 << 20])));
+    let large = Client {
+        large_pages: client.large_pages.clone(),
+        ..large
+    };
+    let mut held = Vec::new();
+    for _ in 0..4 {
+        held.push(large.page("/api/v1/pods", Form::Whole).await.unwrap());
+    }
+    let waiting = large
+        .named("kruise-manager/test")
+        .page("/api/v1/pods", Form::Whole)
+        .await;
+    assert_eq!(
+        waiting.map(|_| ()),
+        Err(ApiError::Timeout(Duration::from_millis(200)))
+    );
+    assert_eq!(client.page("/api/v1/pods", Form::Whole).await.unwrap().len(), 1);
+    drop(held.pop());
+    assert_eq!(
+        large.page("/api/v1/pods", Form::Whole).await.unwrap().len(),
+        2 << 20
+    );
 }
 
 #[tokio::test(start_paused = true)]

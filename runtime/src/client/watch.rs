@@ -2,7 +2,8 @@
 //!
 //! A broken connection without a close cannot be distinguished from a watch without events. So a watch without data for
 //! longer than the interval of bookmarks, or open for longer than its requested duration, ends with
-//! [`ApiError::Timeout`]. It may have been intact; the caller opens a new one.
+//! [`ApiError::Timeout`]. It may have been intact; the caller opens a new one. A line that is larger than a page may be
+//! ends it with [`ApiError::TooLarge`].
 
 use std::io::BufRead;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use http_body_util::BodyExt;
 use kube_client::client::Body;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{Client, Form, retry_after};
+use super::{Client, Form, PAGE_BYTES, retry_after};
 use crate::ApiError;
 
 /// Longest time without data. Servers send a bookmark about once a minute, but do not guarantee it.
@@ -74,6 +75,9 @@ impl WatchLines {
                     continue;
                 }
                 return Ok(Some(line));
+            }
+            if self.buffer.len() > PAGE_BYTES {
+                return Err(ApiError::TooLarge(PAGE_BYTES));
             }
             self.searched = self.buffer.len();
             let started = Instant::now();
