@@ -12,7 +12,7 @@ use std::fmt;
 
 use serde::{
     Deserialize, Deserializer as _,
-    de::{IgnoredAny, SeqAccess, Visitor},
+    de::{Error as _, IgnoredAny, SeqAccess, Visitor},
 };
 use serde_json::{Value, json, value::RawValue};
 
@@ -24,36 +24,53 @@ const OBJECT_LIMIT: usize = 8 << 20;
 /// As much of a list as is converted at a time, in bytes, if no object is longer.
 const PART: usize = 960 << 10;
 
+/// The longest member beside the objects, in bytes. It is copied into the answer.
+const TEXT_LIMIT: usize = 1 << 10;
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Review {
-    kind: String,
-    api_version: Option<String>,
+    kind: Text,
+    api_version: Option<Text>,
     request: Request,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Request {
-    uid: String,
+    uid: Text,
     #[serde(rename = "desiredAPIVersion")]
-    desired: String,
+    desired: Text,
     objects: Option<Parts>,
+}
+
+/// A short text: one that is as long as the body can be is not copied.
+struct Text(String);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <&'de RawValue>::deserialize(deserializer)?.get();
+        if text.len() > TEXT_LIMIT {
+            return Err(D::Error::custom("a text is too long"));
+        }
+        serde_json::from_str(text).map(Self).map_err(D::Error::custom)
+    }
 }
 
 /// From the body of a ConversionReview to the body of its answer, which is in pieces. An error is the sender's: HTTP 400.
 pub fn convert(body: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
     let review: Review = serde_json::from_slice(&body).map_err(refusal)?;
-    if review.kind != "ConversionReview" {
+    if review.kind.0 != "ConversionReview" {
         return Err(Error::Conversion);
     }
     let request = review.request;
-    let version = review.api_version.as_deref().unwrap_or("apiextensions.k8s.io/v1");
+    let version = review.api_version.as_ref();
+    let version = version.map_or("apiextensions.k8s.io/v1", |version| &*version.0);
     let head = json!({"kind": "ConversionReview", "apiVersion": version}).to_string();
-    let uid = Value::from(request.uid);
+    let uid = Value::from(request.uid.0);
     let head = format!("{},\"response\":{{\"uid\":{uid}", head.trim_end_matches('}'));
     let parts = request.objects.unwrap_or_default();
-    Ok(match parts.convert(body, &request.desired) {
+    Ok(match parts.convert(body, &request.desired.0) {
         Ok(mut pieces) => {
             pieces.insert(0, format!("{head},\"convertedObjects\":[").into());
             pieces.push(b"],\"result\":{\"status\":\"Success\"}}}".to_vec());
@@ -350,8 +367,11 @@ mod tests {
             r#"{"kind":"AdmissionReview"}"#,
             r#"{"kind":"ConversionReview"}"#,
             r#"{"kind":"ConversionReview","request":{"uid":"u"}}"#,
+            r#"{"kind":1,"request":{"uid":"u","desiredAPIVersion":"v1"}}"#,
         ] {
             assert!(matches!(convert(body.into()), Err(Error::Conversion)), "{body}");
         }
+        let long = json!({"kind": "ConversionReview", "request": {"uid": "u".repeat(TEXT_LIMIT), "desiredAPIVersion": "v1"}});
+        assert!(matches!(convert(long.to_string().into()), Err(Error::Conversion)));
     }
 }

@@ -58,6 +58,8 @@ pub struct Limits {
     pub reviews: usize,
     /// As [`Limits::reviews`], for conversions.
     pub conversions: usize,
+    /// Bytes that what is read of bodies may take together: reviews, and objects that are being converted.
+    pub trees: usize,
     /// Time until the client has taken an answer; then the connection is cut off.
     pub answer: Duration,
     /// Time without a request in flight after which a connection is closed.
@@ -66,8 +68,18 @@ pub struct Limits {
     pub drain: Duration,
 }
 
+/// Memory of a process without a limit: as the printed deployment and the chart give it.
+const MEMORY: usize = 512 << 20;
+
 impl Default for Limits {
     fn default() -> Self {
+        Self::within(MEMORY)
+    }
+}
+
+impl Limits {
+    /// For a process with this much memory: half of it is for requests.
+    pub fn within(memory: usize) -> Self {
         Self {
             connections: 512,
             handshake: Duration::from_secs(5),
@@ -75,8 +87,9 @@ impl Default for Limits {
             body: Duration::from_secs(30),
             // Half of what an API server waits for a review.
             room: Duration::from_secs(5),
-            reviews: 64 << 20,
-            conversions: 256 << 20,
+            reviews: memory / 16,
+            conversions: memory / 4,
+            trees: memory / 16 * 3,
             answer: Duration::from_secs(30),
             idle: Duration::from_secs(90),
             drain: Duration::from_secs(30),

@@ -1,7 +1,8 @@
 //! The TLS server that the API server calls.
 //!
 //! Whatever arrives, the caller gets an HTTP answer or a closed connection: a body that is no review is 400, a good
-//! review is always answered as a review, and a handler that panics denies its one request.
+//! review is always answered as a review, and a handler that panics denies its one request. What would take more memory
+//! than there is for requests is refused before it is read: its body, or the tree of what the body says.
 
 use std::{
     collections::BTreeMap,
@@ -18,6 +19,7 @@ use http::{
 };
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
+use kube_schema::weight;
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle, time::timeout};
 
 use crate::{
@@ -32,6 +34,8 @@ use crate::{
 const MEBIBYTE: usize = 1 << 20;
 const REVIEW_LIMIT: usize = 8 * MEBIBYTE;
 const CONVERSION_LIMIT: usize = 256 * MEBIBYTE;
+/// What an object of a ConversionReview is nested in: the list, the request and the review.
+const OBJECT_DEPTH: usize = 3;
 /// Memory of a request and its connection's part of it, beside body and answer.
 const OVERHEAD: usize = 4 << 10;
 const JSON: &str = "application/json";
@@ -55,7 +59,7 @@ impl From<Response> for Decision {
 }
 
 /// Converts the body of a ConversionReview to the body of its answer, in pieces; an error is the text of an HTTP 400.
-/// The converter owns the body, so that it can free the parts it has read.
+/// The converter owns the body, so that it can free the parts it has read; it reads one object at a time.
 pub type Converter = dyn Fn(Vec<u8>) -> Result<Vec<Vec<u8>>, String> + Send + Sync;
 
 /// Handler of a route.
@@ -63,7 +67,8 @@ pub type Converter = dyn Fn(Vec<u8>) -> Result<Vec<Vec<u8>>, String> + Send + Sy
 pub enum Handler {
     /// Admission; bodies up to 8 MiB.
     Review(Arc<Reviewer>),
-    /// Conversion, on a thread of its own because lists are large; bodies up to 256 MiB.
+    /// Conversion, on a thread of its own because lists are large; bodies up to 256 MiB, or four fifths of
+    /// [`Limits::conversions`].
     Convert(Arc<Converter>),
 }
 
@@ -80,6 +85,8 @@ pub struct WebhookServer {
     pub reviews: Bodies,
     /// Bodies and answers of conversions in flight: apart, so that large lists do not keep admission waiting.
     pub conversions: Bodies,
+    /// What is read of bodies.
+    pub trees: Bodies,
 }
 
 /// Serves until `stop` becomes true or its sender is dropped, then lets requests in flight finish.
@@ -137,6 +144,11 @@ impl WebhookServer {
             Handler::Review(_) => (REVIEW_LIMIT, &self.reviews, self.limits.reviews),
             Handler::Convert(_) => (CONVERSION_LIMIT, &self.conversions, self.limits.conversions),
         };
+        let (patience, peer) = (self.limits.room, caller.peer);
+        let limit = match handler {
+            Handler::Review(_) => limit.min(together),
+            Handler::Convert(_) => limit.min(together / 5 * 4),
+        };
         let length = length(request.headers()).unwrap_or(limit);
         if length > limit {
             return Err(too_large(limit));
@@ -151,21 +163,31 @@ impl WebhookServer {
         let body = request.into_body();
         let held = match handler {
             Handler::Review(_) => length,
-            // The answer is as large, and is made before the body is freed.
-            Handler::Convert(_) => 2 * length,
+            // The answer grows while the body is freed, and may be larger.
+            Handler::Convert(_) => length + length / 4,
         };
         let amount = together.min(held + OVERHEAD);
-        let room = bodies.room(together, caller.peer, amount, self.limits.room).await;
+        let room = bodies.room(together, peer, amount, patience).await;
         let room = room.ok_or_else(busy)?;
         let body = tokio::select! {
             body = self.read(body, length, limit) => body?,
             () = room.gone() => return Err(busy()),
         };
         let room = room.complete().ok_or_else(busy)?;
-        let (mut answer, room) = match handler {
-            Handler::Review(decide) => (self.review(decide.as_ref(), body, caller.peer).await, room),
-            Handler::Convert(convert) => self.convert(convert.clone(), body, room).await?,
+        let heavy = match handler {
+            Handler::Review(_) => weight::of(&body),
+            Handler::Convert(_) => weight::heaviest(&body, OBJECT_DEPTH),
         };
+        if heavy > self.limits.trees {
+            return Err(too_heavy(self.limits.trees));
+        }
+        let tree = self.trees.room(self.limits.trees, peer, heavy, patience).await;
+        let tree = tree.and_then(Room::complete).ok_or_else(busy)?;
+        let (mut answer, (room, tree)) = match handler {
+            Handler::Review(decide) => (self.review(decide.as_ref(), body, peer).await, (room, tree)),
+            Handler::Convert(convert) => self.convert(convert.clone(), body, (room, tree)).await?,
+        };
+        drop(tree);
         let size = answer.body().size() + OVERHEAD;
         let room = room.answered(together, caller, size);
         answer.body_mut().keep(room.ok_or_else(busy)?);
@@ -232,12 +254,12 @@ impl WebhookServer {
         &self,
         convert: Arc<Converter>,
         body: Vec<u8>,
-        room: Room,
-    ) -> Result<(Answer, Room), Answer> {
+        rooms: (Room, Room),
+    ) -> Result<(Answer, (Room, Room)), Answer> {
         // The thread continues when the client disconnects, so the memory counts until it ends. It does not begin then.
-        let work = move || (convert(body), room);
+        let work = move || (convert(body), rooms);
         match Task(tokio::task::spawn_blocking(work)).await {
-            Some((Ok(pieces), room)) => Ok((answer(StatusCode::OK, JSON, Pieces::of(pieces)), room)),
+            Some((Ok(pieces), rooms)) => Ok((answer(StatusCode::OK, JSON, Pieces::of(pieces)), rooms)),
             Some((Err(message), _)) => Err(text(StatusCode::BAD_REQUEST, message)),
             None => {
                 self.metrics.panicked();
@@ -275,6 +297,13 @@ fn too_large(limit: usize) -> Answer {
     text(
         StatusCode::PAYLOAD_TOO_LARGE,
         format!("body exceeds {limit} bytes"),
+    )
+}
+
+fn too_heavy(limit: usize) -> Answer {
+    text(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        format!("what the body holds would take more than {limit} bytes of memory"),
     )
 }
 

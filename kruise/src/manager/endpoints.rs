@@ -11,6 +11,7 @@ use kruise_server::{
     changes::Changes,
     configuration::{Call, Endpoint},
     health::Check,
+    listen::Limits,
     plain::PlainServer,
     renewal,
     tls::Tls,
@@ -31,6 +32,7 @@ use super::{
     callers,
     config::Config,
     jitter::jitter,
+    memory,
     process::{MatchConditions, Routes},
     registrar::Registrar,
     registration::agent,
@@ -82,6 +84,17 @@ impl Phases {
     }
 }
 
+/// What requests may take of the memory of the process.
+fn limits() -> Limits {
+    let wanted = std::env::var("GOMEMLIMIT").unwrap_or_default();
+    let Some(memory) = memory::limit(&|path| std::fs::read_to_string(path).ok(), &wanted) else {
+        return Limits::default();
+    };
+    let mebibytes = memory >> 20;
+    tracing::info!(mebibytes, "half of the memory limit is for requests to webhooks");
+    Limits::within(memory)
+}
+
 /// Starts all servers. Returns once the webhooks are registered and served, or the manager is to end.
 pub(super) async fn start(
     config: &Config,
@@ -101,6 +114,7 @@ pub(super) async fn start(
     let progress = Progress::default();
     let server = Arc::new(WebhookServer {
         routes: webhooks.routes,
+        limits: limits(),
         ..WebhookServer::default()
     });
     tls.register(&mut registry);

@@ -8,6 +8,7 @@ mod endpoints;
 mod flags;
 mod jitter;
 mod logging;
+mod memory;
 mod narrow;
 #[cfg(test)]
 pub(crate) mod played;

@@ -38,6 +38,8 @@ mod life;
 mod managers;
 #[cfg(all(feature = "playground", target_os = "linux"))]
 mod measurements;
+#[cfg(all(feature = "playground", target_os = "linux"))]
+mod memory;
 mod migrate;
 #[cfg(feature = "playground")]
 mod older;

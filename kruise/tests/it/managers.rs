@@ -235,6 +235,8 @@ fn spawn(folder: &Folder, flags: &[String], (host, webhooks): (Option<&str>, Soc
         .env_clear()
         .env("HOME", folder.path())
         .env("POD_NAMESPACE", SYSTEM)
+        // Whatever the machine has.
+        .env("GOMEMLIMIT", "512MiB")
         .envs(host.map(|host| ("WEBHOOK_HOST", host)))
         .env("WEBHOOK_PORT", webhooks.port().to_string())
         .env("WEBHOOK_CERT_DIR", folder.certificates())

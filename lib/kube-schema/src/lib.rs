@@ -8,7 +8,8 @@
 //! * [`defaults`] fills in what the API server would fill into a pod template;
 //! * [`validate`] finds what the API server would surely refuse;
 //! * [`TypeMismatch`] is a value whose type is not that of its field;
-//! * [`metadata_patch`] is the difference of two templates' metadata.
+//! * [`metadata_patch`] is the difference of two templates' metadata;
+//! * [`weight`] says how much memory a text takes as a tree.
 //!
 //! Everything works on [`serde_json::Value`]; apart from [`typed`], which does what Go does, fields newer than this
 //! crate survive.
@@ -23,6 +24,7 @@ pub mod structural;
 pub mod table;
 pub mod typed;
 pub mod validate;
+pub mod weight;
 
 pub use metadata::metadata_patch;
 pub use mismatch::TypeMismatch;

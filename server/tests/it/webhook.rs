@@ -154,6 +154,34 @@ async fn a_body_over_the_limit_is_refused_announced_or_not() {
 }
 
 #[tokio::test]
+async fn a_body_that_would_take_too_much_memory_once_it_is_read_is_refused_before() {
+    let server = start(server(Limits {
+        trees: 1 << 20,
+        ..Limits::default()
+    }))
+    .await;
+    let mut client = Client::connect(server.address, Version::Http2).await;
+    let list = |count: usize| vec![json!({"": 0}); count];
+    let request =
+        |count: usize| json!({"uid": "u", "object": {"metadata": {"name": "a"}, "list": list(count)}});
+    let review = |count| {
+        json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request(count)})
+            .to_string()
+    };
+    let (status, text) = client.post("/deny", review(2000)).await;
+    assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE, "{text}");
+    assert_eq!(client.post("/deny", review(500)).await.0, StatusCode::OK);
+    // Of a list to convert, one object counts.
+    let lists = |count, of| json!({"request": {"objects": vec![list(of); count]}}).to_string();
+    assert_eq!(
+        client.post("/convert", lists(1, 2000)).await.0,
+        StatusCode::PAYLOAD_TOO_LARGE
+    );
+    assert_eq!(client.post("/convert", lists(4, 500)).await.0, StatusCode::OK);
+    assert_eq!(server.handlers.trees.used(), 0);
+}
+
+#[tokio::test]
 async fn bodies_that_do_not_fit_together_are_refused_after_a_while() {
     let server = start(server(Limits {
         reviews: 8 << 20,

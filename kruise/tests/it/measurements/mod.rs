@@ -2,6 +2,5 @@
 //! test disturbs them.
 
 mod conversion;
-mod memory;
 mod playground;
 mod restarts;
