@@ -1,11 +1,11 @@
 //! What scenarios of all subjects are made of: faults, and the additional steps of brief ones.
 
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     random::{Purpose, Random},
     resource::Resource,
-    scenario::{Action, LastingFault, Loss, PodAction, Scenario, Step, SuddenFault},
+    scenario::{Action, LastingFault, Loss, PodAction, Scenario, Step, SuddenFault, stored},
 };
 
 /// Longest pause between two edits, in milliseconds.
@@ -22,11 +22,7 @@ pub fn begin(seed: u64, subject: &str, start: &impl Serialize, random: &mut Rand
         failing: None,
         brief,
         managers: if random.percent(35) { 2 } else { 1 },
-        subjects: [(
-            subject.to_owned(),
-            serde_json::to_value(start).unwrap_or_default(),
-        )]
-        .into(),
+        subjects: [(subject.to_owned(), stored(start))].into(),
         steps: Vec::new(),
     }
 }
@@ -116,6 +112,32 @@ pub fn finish(
     scenario.steps.sort_by_key(|step| step.at);
     if scenario.brief {
         add_steps(scenario, watched, edit, resumes);
+    }
+}
+
+/// As [`finish`], of a scenario in which users edit one subject: how edits are drawn, and which of them end a pause.
+pub fn finish_edits<E: Serialize + DeserializeOwned>(
+    scenario: &mut Scenario,
+    watched: &[Resource],
+    subject: &str,
+    mut edit: impl FnMut(&mut Random) -> E,
+    is_release: impl Fn(&E) -> bool,
+) {
+    let resumes = |what: &Action| what.edit_of(subject).is_some_and(|edit| is_release(&edit));
+    finish(
+        scenario,
+        watched,
+        |random| Action::edit(subject, &edit(random)),
+        resumes,
+    );
+}
+
+/// A pause between two edits: short with this probability in percent.
+pub fn pause(random: &mut Random, short: u8) -> u64 {
+    if random.percent(short) {
+        random.between(50, 6_000)
+    } else {
+        random.between(6_000, PAUSE)
     }
 }
 

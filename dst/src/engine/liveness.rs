@@ -141,7 +141,7 @@ fn compare(
     };
     let compared = Compared {
         seed,
-        is_paced_by_users: subjects.named(seed.of)?.is_paced_by_users(),
+        is_paced_by_users: subjects.named(seed.of)?.is_paced_by_users,
         calm,
         unreliable: settling,
         failed: unreliable.counters.fired.values().sum(),

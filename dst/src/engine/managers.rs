@@ -12,7 +12,7 @@ use super::{
     network::link::{self, PATIENCE},
     process::{Process, ProcessId},
     random::{Purpose, Random},
-    subject::Users,
+    subject::UsersOfPlay,
 };
 
 /// Flags of managers, where it is not measured how long things take. The lease is longer than by default only to save requests that show nothing; its deadline is
@@ -27,7 +27,7 @@ const LINE: &[&str] = &[
 const NO_FILE: &str = "--protection-log-path=/dev/null";
 
 /// Starts a manager in a slot again and again, for ever.
-pub async fn supervise(cluster: Arc<Cluster>, users: Users, config: Arc<Config>) {
+pub async fn supervise(cluster: Arc<Cluster>, users: UsersOfPlay, config: Arc<Config>) {
     let mut random = Random::new(cluster.look(|state| state.random.draw()), Purpose::RESTARTS);
     loop {
         let id = cluster.look(|state| {
@@ -54,7 +54,7 @@ pub fn config(gates: &[&str], measured: bool) -> anyhow::Result<Arc<Config>> {
 }
 
 /// Runs one process until it ends or dies.
-async fn run(cluster: &Arc<Cluster>, id: ProcessId, users: &Users, config: Arc<Config>) {
+async fn run(cluster: &Arc<Cluster>, id: ProcessId, users: &UsersOfPlay, config: Arc<Config>) {
     let (stop, stopped) = watch::channel(false);
     let mut death = cluster.look(|state| {
         state.stops.insert(id, stop);

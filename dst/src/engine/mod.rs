@@ -33,6 +33,7 @@ pub mod panics;
 pub mod play;
 pub mod process;
 pub mod random;
+pub mod registration;
 pub mod report;
 pub mod resource;
 pub mod runtimes;

@@ -22,7 +22,7 @@ use super::{
     panics,
     report::{Counters, Trace, WRITES},
     scenario::{Action, Edit, Scenario, Step, SuddenFault},
-    subject::{Subjects, Users},
+    subject::{Subjects, UsersOfPlay},
     user,
     verdict::{Judged, Violation},
 };
@@ -80,7 +80,7 @@ struct Play<'a> {
     subjects: Subjects,
     scenario: &'a Scenario,
     cluster: Arc<Cluster>,
-    users: Users,
+    users: UsersOfPlay,
 }
 
 /// Plays a scenario once, and judges it.
@@ -123,7 +123,8 @@ pub fn replay(subjects: Subjects, scenario: &Scenario, keep: Keep, judged: Judge
 pub fn altered(subjects: Subjects, scenario: &Scenario, seed: u64) -> anyhow::Result<BTreeSet<&'static str>> {
     #[cfg(feature = "injected-bugs")]
     kruise_plan_kit::injected::inject(None);
-    runtime()?.block_on(async {
+    Violation::collect();
+    let found = runtime()?.block_on(async {
         let alterations = Alterations::of(seed);
         let play = Play::new(subjects, scenario, Keep::Hash, Judged::Yes, Some(alterations))?;
         play.begin().await?;
@@ -139,7 +140,10 @@ pub fn altered(subjects: Subjects, scenario: &Scenario, seed: u64) -> anyhow::Re
         sleep(ALTERED).await;
         let found = play.cluster.look(|state| state.alterations.take());
         anyhow::Ok(found.map(|alterations| alterations.found).unwrap_or_default())
-    })
+    });
+    let mut all = Violation::collected();
+    all.append(&mut found?);
+    Ok(all)
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
@@ -167,10 +171,14 @@ impl<'a> Play<'a> {
         let mut oracles = Vec::new();
         for name in scenario.subjects.keys() {
             let subject = subjects.named(name)?;
-            let (user, judge) = subject.begin(scenario)?;
-            definitions.extend(subject.definitions());
-            users.insert(subject.name(), user);
-            oracles.push((subject.component(), judge));
+            let (user, judge) = (subject.begin)(scenario)?;
+            let manifests = subject
+                .definitions
+                .iter()
+                .map(|kind| kind.manifest("kruise-system"));
+            definitions.extend(manifests);
+            users.insert(subject.name, user);
+            oracles.push((subject.component, judge));
         }
         let cluster = Cluster::new(Setup {
             seed: scenario.seed,

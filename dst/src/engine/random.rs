@@ -59,6 +59,30 @@ impl Random {
         of.get(at as usize)
     }
 
+    /// Something with this probability in percent, otherwise what stands for nothing.
+    pub fn maybe<T: Default>(&mut self, percent: u8, draw: impl FnOnce(&mut Self) -> T) -> T {
+        if self.percent(percent) {
+            draw(self)
+        } else {
+            T::default()
+        }
+    }
+
+    /// The first with this probability in percent, otherwise the second.
+    pub fn either<T>(&mut self, percent: u8, first: T, second: T) -> T {
+        if self.percent(percent) { first } else { second }
+    }
+
+    /// A number up to 255, both ends included.
+    pub fn small(&mut self, low: u64, high: u64) -> u8 {
+        self.between(low, high) as u8
+    }
+
+    /// One of them.
+    pub fn one<T: Copy, const N: usize>(&mut self, of: [T; N]) -> T {
+        of[(self.draw() % N as u64) as usize]
+    }
+
     /// One of some texts.
     pub fn text(&mut self, of: &[&str]) -> String {
         self.pick(of).copied().unwrap_or_default().to_owned()

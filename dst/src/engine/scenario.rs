@@ -136,6 +136,11 @@ pub enum SuddenFault {
     Compact,
 }
 
+/// As case files hold it.
+pub fn stored(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
 impl PodAction {
     /// Its name in reports.
     pub fn name(&self) -> &'static str {
@@ -170,6 +175,38 @@ impl Scenario {
         }
     }
 
+    /// A clean scenario of one subject: what it starts with, and its edits.
+    pub fn of_edits<E: Serialize>(
+        subject: &str,
+        start: &impl Serialize,
+        edits: impl IntoIterator<Item = (u64, E)>,
+    ) -> Self {
+        let steps = edits
+            .into_iter()
+            .map(|(at, edit)| (at, Action::edit(subject, &edit)));
+        Self::clean([(subject, stored(start))], steps)
+    }
+
+    /// Something happens.
+    pub fn push(&mut self, at: u64, what: Action) {
+        self.steps.push(Step { at, what });
+    }
+
+    /// A user edits the objects of a subject.
+    pub fn edit(&mut self, at: u64, subject: &str, edit: &impl Serialize) {
+        self.push(at, Action::edit(subject, edit));
+    }
+
+    /// When the last step happens; not before `least`.
+    pub fn end(&self, least: u64) -> u64 {
+        self.steps.iter().map(|step| step.at).fold(least, u64::max)
+    }
+
+    /// Adds a subject, and what it starts with.
+    pub fn add(&mut self, subject: &str, start: &impl Serialize) {
+        self.subjects.insert(subject.to_owned(), stored(start));
+    }
+
     /// What a subject starts with.
     pub fn start<S: DeserializeOwned>(&self, subject: &str) -> anyhow::Result<S> {
         let start = self.subjects.get(subject).unwrap_or(&Value::Null);
@@ -195,8 +232,13 @@ impl Action {
     pub fn edit(subject: &str, change: &impl Serialize) -> Self {
         Self::Edit(Edit {
             subject: subject.to_owned(),
-            change: serde_json::to_value(change).unwrap_or_default(),
+            change: stored(change),
         })
+    }
+
+    /// Is it an edit of this subject of which that is true?
+    pub fn says<E: DeserializeOwned>(&self, subject: &str, said: impl Fn(&E) -> bool) -> bool {
+        self.edit_of(subject).is_some_and(|edit| said(&edit))
     }
 
     /// The edit, if it is one of this subject and can be read.

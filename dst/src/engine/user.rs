@@ -50,12 +50,27 @@ const STRIP_PAUSE: Duration = Duration::from_millis(400);
 /// Creates an object. One of its name may be there for a while: it ends slowly, or has a finalizer that a manager removes.
 pub async fn create_once_free(cluster: &Arc<Cluster>, path: &str, object: &Value) -> bool {
     for _ in 0..CREATIONS {
-        if insist(cluster, Request::new(Method::Post, path, Some(object))).await {
+        if create(cluster, path, object).await {
             return true;
         }
         sleep(CREATION_PAUSE).await;
     }
     false
+}
+
+/// Creates an object. False if it is refused.
+pub async fn create(cluster: &Arc<Cluster>, path: &str, object: &Value) -> bool {
+    insist(cluster, Request::new(Method::Post, path, Some(object))).await
+}
+
+/// Deletes an object. False if it is refused.
+pub async fn delete(cluster: &Arc<Cluster>, path: &str) -> bool {
+    insist(cluster, Request::new(Method::Delete, path, None)).await
+}
+
+/// Deletes an object with options. False if it is refused.
+pub async fn delete_as(cluster: &Arc<Cluster>, path: &str, options: &Value) -> bool {
+    insist(cluster, Request::new(Method::Delete, path, Some(options))).await
 }
 
 /// Patches an object with a merge patch. False if it is refused.

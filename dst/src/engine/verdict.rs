@@ -1,5 +1,12 @@
 //! What oracles find.
 
+use std::{cell::RefCell, collections::BTreeSet};
+
+thread_local! {
+    /// The oracles that failed in the play on this thread, if all are collected.
+    static COLLECTED: RefCell<Option<BTreeSet<&'static str>>> = const { RefCell::new(None) };
+}
+
 /// Something that must not happen, happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
@@ -7,6 +14,39 @@ pub struct Violation {
     pub oracle: &'static str,
     /// What it saw.
     pub what: String,
+}
+
+impl Violation {
+    /// From now on all violations in plays on this thread are collected, and not only the first of each write.
+    pub fn collect() {
+        COLLECTED.replace(Some(BTreeSet::new()));
+    }
+
+    /// The oracles that failed since [`Violation::collect`]. Nothing more is collected.
+    pub fn collected() -> BTreeSet<&'static str> {
+        COLLECTED.take().unwrap_or_default()
+    }
+
+    /// Are violations collected?
+    pub fn are_collected() -> bool {
+        COLLECTED.with_borrow(Option::is_some)
+    }
+
+    /// Itself; nothing if it was collected, so that further rules are looked at.
+    pub fn unless_collected(self) -> Option<Self> {
+        COLLECTED.with_borrow_mut(|collected| match collected {
+            Some(collected) => {
+                collected.insert(self.oracle);
+                None
+            }
+            None => Some(self),
+        })
+    }
+
+    /// What an oracle found.
+    pub fn of(oracle: &'static str, what: String) -> Option<Self> {
+        Some(Self { oracle, what })
+    }
 }
 
 /// Whether oracles judge what managers do.

@@ -4,20 +4,8 @@
 //! It releases a held pod by removing the hook's mark, and puts the mark back when the pod was changed or is no longer held.
 //! It polls, after random pauses.
 
-use std::{sync::Arc, time::Duration};
-
-use kruise_sim::{Method, Request};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use tokio::time::sleep;
-
-use super::labels::{STATE, UPDATE_HOOK};
-use crate::engine::{
-    cluster::{Cluster, State},
-    object::Object,
-    random::{Purpose, Random},
-    resource::{MERGE, PODS},
-};
+use crate::rules::labels::UPDATE_HOOK;
+use crate::rules::prelude::*;
 
 /// When the hook before updates is answered.
 const ANSWERS: Purpose = Purpose(5);
@@ -38,6 +26,13 @@ pub enum Mark {
     Label,
     /// A finalizer.
     Finalizer,
+}
+
+impl Mark {
+    /// One of them.
+    pub fn any(random: &mut Random) -> Self {
+        random.either(50, Self::Label, Self::Finalizer)
+    }
 }
 
 /// The hooks of a workload.
@@ -139,8 +134,7 @@ fn has(pod: &Object, mark: Mark, [label, finalizer]: [&str; 2]) -> bool {
 }
 
 fn finalizers(pod: &Object) -> impl Iterator<Item = &str> {
-    let all = pod.value()["metadata"]["finalizers"].as_array();
-    all.into_iter().flatten().filter_map(Value::as_str)
+    items(&pod.value()["metadata"]["finalizers"]).filter_map(Value::as_str)
 }
 
 /// The patch that puts a mark on a pod, or removes it.
@@ -162,7 +156,7 @@ fn marked(pod: &Object, mark: Mark, [label, finalizer]: [&str; 2], on: bool) -> 
 fn handlers<'a>(pod: &'a Object, hook: &'a Value) -> impl Iterator<Item = bool> + 'a {
     let labels = hook["labelsHandler"].as_object().into_iter().flatten();
     let labels = labels.map(|(key, value)| pod.label(key) == value);
-    let finalizers = hook["finalizersHandler"].as_array().into_iter().flatten();
+    let finalizers = items(&hook["finalizersHandler"]);
     let on_pod = &pod.value()["metadata"]["finalizers"];
     let finalizers =
         finalizers.map(move |wanted| on_pod.as_array().is_some_and(|list| list.contains(wanted)));

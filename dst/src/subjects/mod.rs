@@ -7,26 +7,18 @@ pub mod containerrecreaterequest;
 pub mod daemonset;
 pub mod deployment;
 pub mod ephemeraljob;
-pub mod fit;
 pub mod hooks;
 pub mod imagepulljob;
-pub mod knowledge;
-pub mod labels;
-pub mod moments;
 pub mod node_agents;
 pub mod nodes;
 pub mod persistentpodstate;
-pub mod pod_writes;
 pub mod podprobemarker;
 pub mod podunavailablebudget;
-pub mod registration;
 pub mod resourcedistribution;
 pub mod restart;
-pub mod settled;
 pub mod sidecarset;
 pub mod sidecarterminator;
 pub mod statefulset;
-pub mod template;
 pub mod uniteddeployment;
 pub mod workloadspread;
 
@@ -34,24 +26,24 @@ use crate::engine::subject::Subjects;
 
 /// All subjects.
 pub const ALL: Subjects = Subjects(&[
-    &cloneset::CloneSet,
-    &deployment::Deployment,
-    &podunavailablebudget::PodUnavailableBudget,
-    &statefulset::StatefulSet,
-    &sidecarset::SidecarSet,
-    &daemonset::DaemonSet,
-    &broadcastjob::BroadcastJob,
-    &advancedcronjob::AdvancedCronJob,
-    &ephemeraljob::EphemeralJob,
-    &imagepulljob::ImagePullJob,
-    &resourcedistribution::ResourceDistribution,
-    &persistentpodstate::PersistentPodState,
-    &podprobemarker::PodProbeMarker,
-    &containerrecreaterequest::ContainerRecreateRequest,
-    &workloadspread::WorkloadSpread,
-    &uniteddeployment::UnitedDeployment,
-    &sidecarterminator::SidecarTerminator,
-    &restart::Restart,
+    &cloneset::SUBJECT,
+    &deployment::SUBJECT,
+    &podunavailablebudget::SUBJECT,
+    &statefulset::SUBJECT,
+    &sidecarset::SUBJECT,
+    &daemonset::SUBJECT,
+    &broadcastjob::SUBJECT,
+    &advancedcronjob::SUBJECT,
+    &ephemeraljob::SUBJECT,
+    &imagepulljob::SUBJECT,
+    &resourcedistribution::SUBJECT,
+    &persistentpodstate::SUBJECT,
+    &podprobemarker::SUBJECT,
+    &containerrecreaterequest::SUBJECT,
+    &workloadspread::SUBJECT,
+    &uniteddeployment::SUBJECT,
+    &sidecarterminator::SUBJECT,
+    &restart::SUBJECT,
 ]);
 
 /// The subject whose scenarios show an injected bug.

@@ -1,12 +1,10 @@
 //! What happens to the agents of nodes, and to their container runtimes.
 
-use std::{sync::Arc, time::Duration};
-
 use kruise_sim::runtime::Fault;
-use serde::{Deserialize, Serialize};
 
-use super::nodes::node_name;
-use crate::engine::{agents, cluster::Cluster, random::Random};
+use crate::engine::agents;
+use crate::rules::prelude::*;
+use crate::subjects::nodes::node_name;
 
 /// What happens to the agent of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]

@@ -1,20 +1,8 @@
 //! Nodes that change, below kinds that run a pod on each of them.
 
-use std::{collections::BTreeMap, sync::Arc};
-
-use kruise_sim::{Method, Request};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use crate::engine::{
-    boot,
-    cluster::Cluster,
-    oracles::{Mirror, Object, PODS, Violation, Write},
-    process::ProcessId,
-    random::Random,
-    resource::NODES,
-    user::{self, insist},
-};
+use crate::engine::boot;
+use crate::rules::belief::created;
+use crate::rules::prelude::*;
 
 const NODES_PATH: &str = "/api/v1/nodes";
 /// Label of nodes: `a` or `b`.
@@ -85,11 +73,8 @@ pub async fn prepare(cluster: &Arc<Cluster>, nodes: u8) {
 pub async fn edit(cluster: &Arc<Cluster>, number: u8, edit: &NodeEdit) -> bool {
     let path = format!("{NODES_PATH}/{}", node_name(number));
     match edit {
-        NodeEdit::Join => {
-            let request = Request::new(Method::Post, NODES_PATH, Some(&node(number)));
-            insist(cluster, request).await
-        }
-        NodeEdit::Leave => insist(cluster, Request::new(Method::Delete, &path, None)).await,
+        NodeEdit::Join => user::create(cluster, NODES_PATH, &node(number)).await,
+        NodeEdit::Leave => user::delete(cluster, &path).await,
         NodeEdit::Pool(pool) => {
             user::patch(cluster, &path, &json!({"metadata": {"labels": {POOL: pool}}})).await
         }
@@ -117,8 +102,7 @@ pub async fn edit(cluster: &Arc<Cluster>, number: u8, edit: &NodeEdit) -> bool {
 fn tainted(cluster: &Arc<Cluster>, number: u8, effect: &str) -> Option<Vec<Value>> {
     cluster.look(|state| {
         let node = state.mirror.of(NODES).named(&node_name(number))?;
-        let taints = node.value()["spec"]["taints"].as_array();
-        let others = taints.into_iter().flatten().filter(|one| one["key"] != TAINT);
+        let others = items(&node.value()["spec"]["taints"]).filter(|one| one["key"] != TAINT);
         let added = (!effect.is_empty()).then(|| taint(effect));
         Some(others.cloned().chain(added).collect())
     })
@@ -165,15 +149,6 @@ pub fn pinned(spec: &Value) -> Option<&str> {
     }
 }
 
-/// The pod that a write created.
-pub fn created<'m>(write: &Write<'_>, mirror: &'m Mirror) -> Option<&'m Object> {
-    if write.resource != "pods" || write.method != Method::Post || !write.name.is_empty() {
-        return None;
-    }
-    let versions = mirror.of(PODS).changed_at(write.marks.of(PODS))?;
-    versions.last().map(|object| &**object)
-}
-
 /// The node of each name of a pod that was requested.
 pub type Names = BTreeMap<String, String>;
 
@@ -185,13 +160,9 @@ pub fn judge_names(write: &Write<'_>, names: &mut Names) -> Option<Violation> {
         .entry(name.to_owned())
         .or_insert_with(|| node.to_owned())
         .clone();
-    (known != node).then(|| Violation {
-        oracle: "a name is for one node",
-        what: format!(
-            "{} requests {name} for {node}, and it was for {known}",
-            write.process
-        ),
-    })
+    never!(write, "a name is for one node",
+        known != node => "requests {name} for {node}, and it was for {known}");
+    None
 }
 
 /// The newest pod of each owner on each node: who created it, its name, and its first version.
@@ -202,14 +173,13 @@ pub type Newest = BTreeMap<(String, String), (ProcessId, String, u64)>;
 pub fn judge_succession(write: &Write<'_>, mirror: &Mirror, newest: &mut Newest) -> Option<Violation> {
     let new = created(write, mirror)?;
     let key = (new.owner().to_owned(), pinned(&new.value()["spec"])?.to_owned());
-    let before = newest.insert(key, (write.process, new.name.to_string(), new.version));
+let before = newest.insert(key, (write.process, new.name.to_string(), new.version));
     let sent = &write.sent;
     let is_known = |version| version <= sent.shown.of(PODS) && version <= sent.floors.of(PODS);
     let is_same = before.is_some_and(|(process, name, version)| {
         process == write.process && *name == *new.name && is_known(version)
     });
-    is_same.then(|| Violation {
-        oracle: "a successor has a name of its own",
-        what: format!("{} created {} after a pod of that name", write.process, new.name),
-    })
+    never!(write, "a successor has a name of its own",
+        is_same => "created {} after a pod of that name", new.name);
+    None
 }

@@ -149,7 +149,7 @@ fn no_more_pods_are_restarted_than_may_be_out_of_service_and_a_failure_is_the_la
 #[test]
 fn a_crash_after_a_write_here_and_there_is_survived() {
     let mut clean = 0;
-    for (name, scenario) in ALL.0.iter().flat_map(|one| one.clean_scenarios()) {
+    for (name, scenario) in ALL.0.iter().flat_map(|one| (one.clean)()) {
         let enumerated = enumerate::run(ALL, &scenario, 17, 2).unwrap();
         assert!(enumerated.writes > 30, "{name}: {}", enumerated.writes);
         assert!(

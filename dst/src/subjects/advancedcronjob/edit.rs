@@ -1,6 +1,6 @@
 //! What users do to an AdvancedCronJob and its jobs, and what becomes of clocks.
 
-use serde::{Deserialize, Serialize};
+use crate::rules::prelude::*;
 
 /// Something that a user does.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]

@@ -1,15 +1,8 @@
 //! Scenarios with an AdvancedCronJob.
 
-use super::{
-    edit::Edit,
-    start::{CRON_JOBS, JOBS, NAME, Start},
-};
-use crate::engine::{
-    generate::{PAUSE, add_crashes, add_faults, begin, faults, finish},
-    random::{Purpose, Random},
-    resource::{PODS, Resource},
-    scenario::{Action, Scenario, Step},
-};
+use super::edit::Edit;
+use super::start::{CRON_JOBS, JOBS, NAME, Start};
+use crate::rules::prelude::*;
 
 /// Resources whose watches faults hit.
 const WATCHED: &[Resource] = &[CRON_JOBS, CRON_JOBS, JOBS, JOBS, JOBS, PODS];
@@ -31,32 +24,16 @@ pub fn generate(seed: u64) -> Scenario {
     add_faults(&mut scenario, random, WATCHED, count, end);
     // A manager that ends between a job and its record.
     add_crashes(&mut scenario, random, end);
-    finish(
-        &mut scenario,
-        WATCHED,
-        |random| action(&edit(random)),
-        |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
-    );
+    finish_edits(&mut scenario, WATCHED, NAME, edit, Edit::is_release);
     scenario
-}
-
-fn action(edit: &Edit) -> Action {
-    Action::edit(NAME, edit)
 }
 
 /// Adds what users do; when the last of it happens.
 fn edits(scenario: &mut Scenario, random: &mut Random) -> u64 {
     let mut at = FIRST;
-    let mut add = |at, edit: &Edit| {
-        let what = action(edit);
-        scenario.steps.push(Step { at, what });
-    };
+    let mut add = |at, edit: &Edit| scenario.edit(at, NAME, edit);
     for _ in 0..random.between(10, 14) {
-        at += if random.percent(35) {
-            random.between(50, 6_000)
-        } else {
-            random.between(6_000, PAUSE)
-        };
+        at += pause(random, 35);
         add(at, &edit(random));
     }
     // A schedule that goes on has no end.
@@ -69,7 +46,7 @@ fn start(random: &mut Random) -> Start {
     Start {
         schedule: schedule(random),
         policy: policy(random),
-        seconds: *random.pick(&[1, 3, 3, 12, 35]).unwrap_or(&1),
+        seconds: random.one([1, 3, 3, 12, 35]),
         fails: random.percent(25),
         limits: limits(random),
         deadline: deadline(random),
@@ -93,7 +70,7 @@ fn policy(random: &mut Random) -> String {
 }
 
 fn limits(random: &mut Random) -> (u8, u8) {
-    (random.between(0, 3) as u8, random.between(0, 2) as u8)
+    (random.small(0, 3), random.small(0, 2))
 }
 
 fn deadline(random: &mut Random) -> Option<u32> {
@@ -111,7 +88,7 @@ fn edit(random: &mut Random) -> Edit {
             Edit::Limits(well, badly)
         }
         74..80 => Edit::Deadline(deadline(random)),
-        80..92 => Edit::Delete(random.between(0, 9) as u8),
+        80..92 => Edit::Delete(random.small(0, 9)),
         // Forwards by up to a day, or back by up to ten minutes.
         _ if random.percent(60) => Edit::Skew(random.between(1, 86_400) as i64),
         _ => Edit::Skew(-(random.between(1, 600) as i64)),

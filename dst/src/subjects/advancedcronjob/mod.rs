@@ -6,53 +6,22 @@ mod oracles;
 mod start;
 mod user;
 
+use crate::rules::prelude::*;
 use edit::Edit;
 use oracles::CronOracles;
-use serde::Deserialize;
-use serde_json::Value;
 use start::{CONTROLLER, CRON_JOBS, JOBS, NAME, Start};
 use user::CronUser;
 
-use crate::engine::{
-    oracles::Oracles,
-    resource::{PODS, Resource},
-    scenario::{Action, Scenario},
-    subject::{Subject, User},
-};
-
 /// AdvancedCronJobs.
-pub struct AdvancedCronJob;
-
-impl Subject for AdvancedCronJob {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn component(&self) -> Option<&'static str> {
-        Some(CONTROLLER)
-    }
-
-    fn definitions(&self) -> Vec<Value> {
-        vec![kruise_api::advancedcronjob::KIND.manifest("kruise-system")]
-    }
-
-    fn resources(&self) -> &'static [Resource] {
-        &[CRON_JOBS, JOBS, PODS]
-    }
-
-    fn scenario(&self, seed: u64) -> Option<Scenario> {
-        Some(generate::generate(seed))
-    }
-
-    fn clean_scenarios(&self) -> Vec<(&'static str, Scenario)> {
-        vec![("AdvancedCronJob", clean())]
-    }
-
-    fn is_release(&self, change: &Value) -> bool {
-        Edit::deserialize(change).is_ok_and(|edit| edit.is_release())
-    }
-
-    fn begin(&self, scenario: &Scenario) -> anyhow::Result<(Box<dyn User>, Box<dyn Oracles>)> {
+pub static SUBJECT: Subject = Subject {
+    name: NAME,
+    component: Some(CONTROLLER),
+    definitions: &[&kruise_api::advancedcronjob::KIND],
+    resources: &[CRON_JOBS, JOBS, PODS],
+    scenario: Some(generate::generate),
+    clean: || vec![("AdvancedCronJob", clean())],
+    is_release: |change| says(change, Edit::is_release),
+    begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
         let skews = scenario
             .steps
@@ -66,9 +35,10 @@ impl Subject for AdvancedCronJob {
             start: start.clone(),
             ahead,
         };
-        Ok((Box::new(user), Box::new(CronOracles::new(ahead))))
-    }
-}
+        begun(user, CronOracles::new(ahead))
+    },
+    ..Subject::PLAIN
+};
 
 /// Jobs are created every ten seconds while the policy and the history change, and nothing fails.
 fn clean() -> Scenario {
@@ -87,7 +57,5 @@ fn clean() -> Scenario {
         (190_000, Edit::Policy("Allow".into())),
         (230_000, Edit::Paused(true)),
     ];
-    let steps = edits.map(|(at, edit)| (at, Action::edit(NAME, &edit)));
-    let start = serde_json::to_value(start).unwrap_or_default();
-    Scenario::clean([(NAME, start)], steps)
+    Scenario::of_edits(NAME, &start, edits)
 }

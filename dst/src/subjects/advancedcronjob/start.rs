@@ -1,11 +1,7 @@
 //! An AdvancedCronJob as users create it.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use crate::engine::resource::Resource;
-
 pub use crate::engine::resource::JOBS;
+use crate::rules::prelude::*;
 
 /// Name of the subject.
 pub const NAME: &str = "advancedcronjob";

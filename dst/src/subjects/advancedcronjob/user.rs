@@ -1,23 +1,8 @@
 //! Users of an AdvancedCronJob.
 
-use std::{sync::Arc, time::Duration};
-
-use futures::{FutureExt, future::BoxFuture};
-use kruise_sim::{Method, Request};
-use serde::Deserialize;
-use serde_json::{Value, json};
-use tokio::time::sleep;
-
-use super::{
-    edit::Edit,
-    start::{CRON_JOBS, JOBS, Start, manifest},
-};
-use crate::engine::{
-    cluster::Cluster,
-    subject::User,
-    user::{self, insist},
-    verdict::Violation,
-};
+use super::edit::Edit;
+use super::start::{CRON_JOBS, JOBS, Start, manifest};
+use crate::rules::prelude::*;
 
 const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/advancedcronjobs";
 /// The same objects in the version that is converted.
@@ -34,69 +19,59 @@ pub struct CronUser {
     pub ahead: i64,
 }
 
-impl User for CronUser {
-    fn create<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
+impl Users for CronUser {
+    type Edit = Edit;
+    const HAS_TRIAL: bool = true;
+
+    async fn create(&self, cluster: &Arc<Cluster>) {
         // Until a manager answers for it.
-        let request = Request::new(Method::Post, PATH, Some(&manifest(&self.start)));
-        insist(cluster, request).map(|_| ()).boxed()
+        user::create(cluster, PATH, &manifest(&self.start)).await;
     }
 
-    fn edit<'a>(
-        &'a self,
-        cluster: &'a Arc<Cluster>,
-        change: &'a Value,
-    ) -> BoxFuture<'a, anyhow::Result<bool>> {
-        async move {
-            let edit = Edit::deserialize(change)?;
-            let (path, spec) = match &edit {
-                Edit::Schedule(text) => (PATH, json!({"schedule": text})),
-                Edit::Policy(policy) => (PATH, json!({"concurrencyPolicy": policy})),
-                Edit::Paused(paused) => (PATH, json!({"paused": paused})),
-                Edit::Limits(well, badly) => (
-                    OLDER,
-                    json!({"successfulJobsHistoryLimit": well, "failedJobsHistoryLimit": badly}),
-                ),
-                Edit::Deadline(seconds) => (OLDER, json!({"startingDeadlineSeconds": seconds})),
-                Edit::Delete(place) => return Ok(delete(cluster, *place).await),
-                Edit::Skew(seconds) => {
-                    cluster.look(|state| state.skew = *seconds);
-                    return Ok(true);
-                }
-            };
-            Ok(user::patch(cluster, &format!("{path}/tick"), &json!({"spec": spec})).await)
-        }
-        .boxed()
+    async fn edit(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
+        let (path, spec) = match edit {
+            Edit::Schedule(text) => (PATH, json!({"schedule": text})),
+            Edit::Policy(policy) => (PATH, json!({"concurrencyPolicy": policy})),
+            Edit::Paused(paused) => (PATH, json!({"paused": paused})),
+            Edit::Limits(well, badly) => (
+                OLDER,
+                json!({"successfulJobsHistoryLimit": well, "failedJobsHistoryLimit": badly}),
+            ),
+            Edit::Deadline(seconds) => (OLDER, json!({"startingDeadlineSeconds": seconds})),
+            Edit::Delete(place) => return delete(cluster, *place).await,
+            Edit::Skew(seconds) => {
+                cluster.look(|state| state.skew = *seconds);
+                return true;
+            }
+        };
+        user::patch(cluster, &format!("{path}/tick"), &json!({"spec": spec})).await
     }
 
     /// A schedule that goes on creates a job within seconds. One whose manager is on a slower machine than another one was
     /// waits until the clock there has caught up.
-    fn probe<'a>(&'a self, cluster: &'a Arc<Cluster>) -> Option<BoxFuture<'a, Option<Violation>>> {
-        Some(
-            async move {
-                let is_behind = cluster.look(|state| {
-                    let skew = state.leader().and_then(|leader| state.skews.get(&leader).copied());
-                    skew.is_none_or(|skew| skew < self.ahead)
-                });
-                if is_behind {
-                    return None;
-                }
-                let before = made(cluster);
-                let go = json!({"spec": {"paused": false, "schedule": "@every 10s", "concurrencyPolicy": "Allow",
+    async fn probe(&self, cluster: &Arc<Cluster>) -> Option<Violation> {
+        let is_behind = cluster.look(|state| {
+            let skew = state
+                .leader()
+                .and_then(|leader| state.skews.get(&leader).copied());
+            skew.is_none_or(|skew| skew < self.ahead)
+        });
+        if is_behind {
+            return None;
+        }
+        let before = made(cluster);
+        let go = json!({"spec": {"paused": false, "schedule": "@every 10s", "concurrencyPolicy": "Allow",
                     "startingDeadlineSeconds": null}});
-                if !user::patch(cluster, &format!("{PATH}/tick"), &go).await {
-                    return None;
-                }
-                sleep(PROMPTLY).await;
-                let after = made(cluster);
-                let stop = json!({"spec": {"paused": true}});
-                user::patch(cluster, &format!("{PATH}/tick"), &stop).await;
-                (after == before).then(|| Violation {
-                    oracle: "the latest due activation has a job",
-                    what: format!("no job in {PROMPTLY:?}, after {before}"),
-                })
-            }
-            .boxed(),
-        )
+        if !user::patch(cluster, &format!("{PATH}/tick"), &go).await {
+            return None;
+        }
+        sleep(PROMPTLY).await;
+        let after = made(cluster);
+        let stop = json!({"spec": {"paused": true}});
+        user::patch(cluster, &format!("{PATH}/tick"), &stop).await;
+        never!(Violation::of, "the latest due activation has a job",
+            after == before => "no job in {PROMPTLY:?}, after {before}");
+        None
     }
 }
 
@@ -114,5 +89,5 @@ async fn delete(cluster: &Arc<Cluster>, place: u8) -> bool {
     let Some(job) = job else { return false };
     let options = json!({"propagationPolicy": "Background"});
     let path = format!("{JOBS_PATH}/{}", job.name);
-    insist(cluster, Request::new(Method::Delete, &path, Some(&options))).await
+    user::delete_as(cluster, &path, &options).await
 }

@@ -1,12 +1,7 @@
 //! Scenarios with a BroadcastJob.
 
 use super::start::{Edit, JOBS, NAME, Start};
-use crate::engine::{
-    generate::{add_faults, begin, finish},
-    random::{Purpose, Random},
-    resource::{NODES, PODS, Resource},
-    scenario::{Action, Scenario, Step},
-};
+use crate::rules::prelude::*;
 use crate::subjects::nodes::{self, NodeEdit};
 
 /// Resources whose watches faults hit.
@@ -31,26 +26,14 @@ pub fn generate(seed: u64) -> Scenario {
     let end = edits(&mut scenario, random);
     let count = random.between(10, 20);
     add_faults(&mut scenario, random, WATCHED, count, end);
-    finish(
-        &mut scenario,
-        WATCHED,
-        |random| action(&edit(random)),
-        |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
-    );
+    finish_edits(&mut scenario, WATCHED, NAME, edit, Edit::is_release);
     scenario
-}
-
-fn action(edit: &Edit) -> Action {
-    Action::edit(NAME, edit)
 }
 
 /// Adds what users do; when the last of it happens.
 fn edits(scenario: &mut Scenario, random: &mut Random) -> u64 {
     let mut at = FIRST;
-    let mut add = |at, edit: &Edit| {
-        let what = action(edit);
-        scenario.steps.push(Step { at, what });
-    };
+    let mut add = |at, edit: &Edit| scenario.edit(at, NAME, edit);
     for number in 0..random.between(12, 18) {
         at += random.between(300, PAUSE);
         // A job that has ended does little more.
@@ -63,7 +46,7 @@ fn edits(scenario: &mut Scenario, random: &mut Random) -> u64 {
     }
     // Nodes that lose their readiness have it again later.
     for _ in 0..random.between(0, 2) {
-        let node = random.between(1, NUMBERS) as u8;
+        let node = random.small(1, NUMBERS);
         let from = random.between(2_000, at);
         let status = random.text(&["False", "Unknown"]);
         add(from, &Edit::Node(node, NodeEdit::Ready(status)));
@@ -78,34 +61,20 @@ fn edits(scenario: &mut Scenario, random: &mut Random) -> u64 {
 fn start(random: &mut Random) -> Start {
     let never = random.percent(25);
     Start {
-        nodes: random.between(5, 9) as u8,
-        parallelism: if random.percent(60) {
-            parallelism(random)
-        } else {
-            String::new()
-        },
+        nodes: random.small(5, 9),
+        parallelism: random.maybe(60, |random| parallelism(random)),
         never,
         policy: policy(random),
-        deadline: if random.percent(25) {
-            random.between(5, 60) as u32
-        } else {
-            0
-        },
-        ttl: if random.percent(25) {
-            random.between(0, 20) as i32
-        } else {
-            -1
-        },
-        pool: if random.percent(15) {
-            nodes::any_pool(random)
-        } else {
-            String::new()
-        },
-        restarts: if random.percent(35) {
-            random.between(0, 2) as i32
-        } else {
-            -1
-        },
+        deadline: random.maybe(25, |random| random.between(5, 60) as u32),
+        ttl: random
+            .percent(25)
+            .then(|| random.between(0, 20) as i32)
+            .unwrap_or(-1),
+        pool: random.maybe(15, |random| nodes::any_pool(random)),
+        restarts: random
+            .percent(35)
+            .then(|| random.between(0, 2) as i32)
+            .unwrap_or(-1),
     }
 }
 
@@ -127,6 +96,6 @@ fn edit(random: &mut Random) -> Edit {
         // Forwards by up to five minutes, or back by up to two: a deadline that a fast clock began ends before all is calm.
         54..58 => Edit::Skew(random.between(1, 300) as i64),
         58..62 => Edit::Skew(-(random.between(1, 120) as i64)),
-        _ => Edit::Node(random.between(1, NUMBERS) as u8, nodes::random(random)),
+        _ => Edit::Node(random.small(1, NUMBERS), nodes::random(random)),
     }
 }

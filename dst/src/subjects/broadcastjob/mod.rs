@@ -5,56 +5,26 @@ mod oracles;
 mod start;
 mod user;
 
-use serde::Deserialize;
-use serde_json::Value;
+use crate::rules::prelude::*;
+use crate::subjects::nodes::NodeEdit;
 use start::{CONTROLLER, Edit, JOBS, NAME, Start};
 
-use crate::engine::{
-    oracles::Oracles,
-    resource::{NODES, PODS, Resource},
-    scenario::{Action, Scenario},
-    subject::{Subject, User},
-};
-use crate::subjects::nodes::NodeEdit;
-
 /// BroadcastJobs.
-pub struct BroadcastJob;
-
-impl Subject for BroadcastJob {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn component(&self) -> Option<&'static str> {
-        Some(CONTROLLER)
-    }
-
-    fn definitions(&self) -> Vec<Value> {
-        vec![kruise_api::broadcastjob::KIND.manifest("kruise-system")]
-    }
-
-    fn resources(&self) -> &'static [Resource] {
-        &[JOBS, PODS, NODES]
-    }
-
-    fn scenario(&self, seed: u64) -> Option<Scenario> {
-        Some(generate::generate(seed))
-    }
-
-    fn clean_scenarios(&self) -> Vec<(&'static str, Scenario)> {
-        vec![("BroadcastJob", clean())]
-    }
-
-    fn is_release(&self, change: &Value) -> bool {
-        Edit::deserialize(change).is_ok_and(|edit| edit.is_release())
-    }
-
-    fn begin(&self, scenario: &Scenario) -> anyhow::Result<(Box<dyn User>, Box<dyn Oracles>)> {
+pub static SUBJECT: Subject = Subject {
+    name: NAME,
+    component: Some(CONTROLLER),
+    definitions: &[&kruise_api::broadcastjob::KIND],
+    resources: &[JOBS, PODS, NODES],
+    scenario: Some(generate::generate),
+    clean: || vec![("BroadcastJob", clean())],
+    is_release: |change| says(change, Edit::is_release),
+    begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
         let user = user::BroadcastJobUser { start: start.clone() };
-        Ok((Box::new(user), Box::new(oracles::BroadcastJobOracles::new(start))))
-    }
-}
+        begun(user, oracles::BroadcastJobOracles::new(start))
+    },
+    ..Subject::PLAIN
+};
 
 /// A BroadcastJob runs on some nodes at a time, is paused by a failure, goes on, and runs again, while nodes change and nothing
 /// fails.
@@ -75,7 +45,5 @@ fn clean() -> Scenario {
         (72_000, Edit::Node(4, NodeEdit::Leave)),
         (74_000, Edit::Node(3, NodeEdit::Cordon(true))),
     ];
-    let steps = edits.map(|(at, edit)| (at, Action::edit(NAME, &edit)));
-    let start = serde_json::to_value(start).unwrap_or_default();
-    Scenario::clean([(NAME, start)], steps)
+    Scenario::of_edits(NAME, &start, edits)
 }

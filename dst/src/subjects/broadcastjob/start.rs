@@ -1,9 +1,6 @@
 //! A BroadcastJob as users create it, and the nodes below it.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use crate::engine::{resource::Resource, user::int_or_string};
+use crate::rules::prelude::*;
 use crate::subjects::nodes::{NodeEdit, POOL};
 
 /// Name of the subject.

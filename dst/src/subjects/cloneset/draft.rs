@@ -1,10 +1,8 @@
 //! A scenario that is being drawn.
 
-use super::{edit::Edit, start::Start};
-use crate::engine::{
-    resource::Resource,
-    scenario::{Action, Scenario, Step},
-};
+use super::edit::Edit;
+use super::start::Start;
+use crate::rules::prelude::*;
 
 /// Name of the subject.
 pub const NAME: &str = "cloneset";

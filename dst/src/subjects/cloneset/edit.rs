@@ -1,8 +1,7 @@
 //! How users edit a CloneSet.
 
-use serde::{Deserialize, Serialize};
-
 use super::start::Policy;
+use crate::rules::prelude::*;
 
 /// A user's edit of a CloneSet, or of a Deployment in its place.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]

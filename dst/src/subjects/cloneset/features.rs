@@ -1,18 +1,11 @@
 //! What only some scenarios have. Each is drawn from numbers of its own and changes nothing else of a scenario, so that a
 //! seed means what it meant before.
 
-use super::{
-    draft::Draft,
-    edit::Edit,
-    start::{Policy, PreDelete},
-};
-use crate::{
-    engine::{
-        random::{Purpose, Random},
-        scenario::{Action, PodAction, Step},
-    },
-    subjects::hooks::Mark,
-};
+use super::draft::Draft;
+use super::edit::Edit;
+use super::start::{Policy, PreDelete};
+use crate::rules::prelude::*;
+use crate::subjects::hooks::Mark;
 
 /// Hooks before deletions and before pods become available.
 const HOOKS: Purpose = Purpose(21);
@@ -93,30 +86,24 @@ fn resources(draft: &mut Draft) {
     }
     if random.percent(40) {
         let at = random.between(2_000, 60_000);
-        let what = Action::NodeCrowded(random.between(5_000, 40_000));
-        draft.scenario.steps.push(Step { at, what });
+        draft
+            .scenario
+            .push(at, Action::NodeCrowded(random.between(5_000, 40_000)));
     }
 }
 
 /// Hooks before pods are deleted, and before they become available.
 fn hooks(draft: &mut Draft) {
     let mut random = Random::new(draft.scenario.seed, HOOKS);
-    let mark = |random: &mut Random| {
-        if random.percent(50) {
-            Mark::Label
-        } else {
-            Mark::Finalizer
-        }
-    };
     if random.percent(20) {
         draft.start.pre_delete = Some(PreDelete {
-            mark: mark(&mut random),
+            mark: Mark::any(&mut random),
             not_ready: random.percent(50),
             excluded: random.percent(30),
         });
     }
     if random.percent(12) {
-        draft.start.pre_normal = Some(mark(&mut random));
+        draft.start.pre_normal = Some(Mark::any(&mut random));
     }
 }
 
@@ -211,8 +198,9 @@ fn releases(draft: &mut Draft) {
 fn marks(draft: &mut Draft, random: &mut Random) {
     for _ in 0..4 {
         let at = random.between(1_000, 60_000);
-        let what = Action::Pod(PodAction::Annotate(random.between(0, 9) as u8));
-        draft.scenario.steps.push(Step { at, what });
+        draft
+            .scenario
+            .push(at, Action::Pod(PodAction::Annotate(random.small(0, 9))));
     }
 }
 
@@ -221,8 +209,9 @@ fn strips(draft: &mut Draft) {
     let mut random = Random::new(draft.scenario.seed, STRIPS);
     if draft.start.grace > 0 && random.percent(40) {
         let at = random.between(2_000, 40_000);
-        let what = Action::Pod(PodAction::Strip(random.between(5_000, 40_000)));
-        draft.scenario.steps.push(Step { at, what });
+        draft
+            .scenario
+            .push(at, Action::Pod(PodAction::Strip(random.between(5_000, 40_000))));
     }
 }
 

@@ -1,19 +1,10 @@
 //! A scenario for every seed.
 
-use std::collections::BTreeMap;
-
-use super::{
-    draft::{CLONESETS, Draft, NAME},
-    edit::Edit,
-    features,
-    start::{Claims, Policy, Start},
-};
-use crate::engine::{
-    generate::{PAUSE, add_steps, condense, fault},
-    random::{Purpose, Random},
-    resource::{CLAIMS, PODS, REVISIONS, Resource},
-    scenario::{Action, Scenario, Step},
-};
+use super::draft::{CLONESETS, Draft, NAME};
+use super::edit::Edit;
+use super::features;
+use super::start::{Claims, Policy, Start};
+use crate::rules::prelude::*;
 
 /// Resources whose watches faults hit.
 pub const WATCHED: &[Resource] = &[PODS, PODS, CLONESETS, REVISIONS, CLAIMS];
@@ -66,57 +57,36 @@ pub fn draft(seed: u64) -> Draft {
     let mut random = Random::new(seed, SCENARIO);
     let random = &mut random;
     let start = start(seed, random);
-    let mut steps = Vec::new();
-    let mut at = FIRST;
     // One in twenty is played to its end; the others end once they count.
     let brief = !random.percent(5);
+    let mut scenario = Scenario {
+        brief,
+        ..Scenario::clean([], [])
+    };
+    scenario.seed = seed;
     let edits = if brief {
         random.between(11, 14)
     } else {
         random.between(6, 8)
     };
-    let mut image = 1;
+    let (mut at, mut image) = (FIRST, 1);
     for number in 0..edits {
-        at += if random.percent(30) {
-            random.between(50, 6_000)
-        } else {
-            random.between(6_000, PAUSE)
-        };
+        at += pause(random, 30);
         let edit = if number == 0 || number + 1 == edits {
             image += 1;
             Edit::Image(image)
         } else {
             edit(random, &start, &mut image)
         };
-        let what = Action::edit(NAME, &edit);
-        steps.push(Step { at, what });
+        scenario.edit(at, NAME, &edit);
     }
     // A rollout that is paused at the end would show little.
-    steps.push(Step {
-        at: at + 1,
-        what: Action::edit(NAME, &Edit::Paused(false)),
-    });
+    scenario.edit(at + 1, NAME, &Edit::Paused(false));
     let end = at + random.between(5_000, 30_000);
-    let faults = if brief {
-        random.between(15, 26)
-    } else {
-        random.between(8, 14)
-    };
-    for _ in 0..faults {
-        let at = random.between(0, end);
-        let what = fault(random, WATCHED);
-        steps.push(Step { at, what });
-    }
-    steps.sort_by_key(|step| step.at);
-    let scenario = Scenario {
-        seed,
-        bug: None,
-        failing: None,
-        brief,
-        managers: if random.percent(35) { 2 } else { 1 },
-        subjects: BTreeMap::new(),
-        steps,
-    };
+    let count = faults(&scenario, random);
+    add_faults(&mut scenario, random, WATCHED, count, end);
+    scenario.steps.sort_by_key(|step| step.at);
+    scenario.managers = if random.percent(35) { 2 } else { 1 };
     Draft { scenario, start }
 }
 
@@ -128,12 +98,8 @@ fn start(seed: u64, random: &mut Random) -> Start {
         max_unavailable: random.text(&["1", "2", "20%", "40%"]),
         max_surge: surge.to_owned(),
         partition: random.text(&["0", "0", "0", "2", "40%"]),
-        min_ready_seconds: if random.percent(20) { 3 } else { 0 },
-        scale_max_unavailable: if random.percent(15) {
-            "3".into()
-        } else {
-            String::new()
-        },
+        min_ready_seconds: random.maybe(20, |_| 3),
+        scale_max_unavailable: random.maybe(15, |_| "3".into()),
         grace: grace(seed, policy),
         claims: match random.between(0, 9) {
             0..3 => Some(Claims::Reused),
@@ -190,8 +156,8 @@ pub fn edit(random: &mut Random, start: &Start, image: &mut u32) -> Edit {
         67..75 => Edit::Partition(random.text(&["0", "1", "3", "50%"])),
         75..80 => Edit::MaxUnavailable(random.text(&["1", "2", "3", "30%"])),
         80..83 => Edit::Paused(random.percent(50)),
-        83..88 => Edit::PodsToDelete(vec![random.between(0, 9) as u8], random.percent(40)),
-        88..94 => Edit::MarkPod(random.between(0, 9) as u8),
+        83..88 => Edit::PodsToDelete(vec![random.small(0, 9)], random.percent(40)),
+        88..94 => Edit::MarkPod(random.small(0, 9)),
         94..97 if start.policy != Policy::InPlaceOnly => Edit::MaxSurge(random.text(&["0", "1", "2"])),
         _ if start.policy != Policy::InPlaceOnly => Edit::Policy(policy(random, "1")),
         _ => Edit::Scale(random.between(5, 10) as u32),

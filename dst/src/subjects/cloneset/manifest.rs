@@ -1,9 +1,8 @@
 //! CloneSets as JSON.
 
-use serde_json::{Value, json};
-
 use super::start::{Claims, Policy, Start};
-use crate::engine::user::{OWN, int_or_string};
+use crate::engine::user::OWN;
+use crate::rules::prelude::*;
 use crate::subjects::hooks;
 
 /// `podUpdatePolicy`.

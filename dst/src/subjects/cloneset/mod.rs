@@ -9,68 +9,36 @@ mod oracles;
 pub mod start;
 mod user;
 
+use crate::rules::prelude::*;
 use draft::{CLONESETS, NAME};
 use edit::Edit;
-use kruise_api::cloneset::crd;
-use serde::Deserialize;
-use serde_json::Value;
 use start::{Claims, Policy, Start};
 
-use crate::engine::{
-    oracles::Oracles,
-    resource::{CLAIMS, NODES, PODS, REVISIONS, Resource},
-    scenario::{Action, Scenario},
-    subject::{Subject, User},
-};
-
 /// CloneSets.
-pub struct CloneSet;
-
-impl Subject for CloneSet {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn component(&self) -> Option<&'static str> {
-        Some("cloneset-controller")
-    }
-
-    fn definitions(&self) -> Vec<Value> {
-        vec![crd::manifest("kruise-system")]
-    }
-
-    fn resources(&self) -> &'static [Resource] {
-        &[CLONESETS, PODS, REVISIONS, NODES, CLAIMS]
-    }
-
-    fn is_always_watched(&self) -> bool {
-        true
-    }
-
-    fn scenario(&self, seed: u64) -> Option<Scenario> {
-        Some(generate::generate(seed))
-    }
-
-    fn clean_scenarios(&self) -> Vec<(&'static str, Scenario)> {
+pub static SUBJECT: Subject = Subject {
+    name: NAME,
+    component: Some("cloneset-controller"),
+    definitions: &[&kruise_api::cloneset::crd::KIND],
+    resources: &[CLONESETS, PODS, REVISIONS, NODES, CLAIMS],
+    is_always_watched: true,
+    scenario: Some(generate::generate),
+    clean: || {
         vec![
             ("InPlaceIfPossible", clean(Policy::InPlaceIfPossible)),
             ("ReCreate", clean(Policy::ReCreate)),
         ]
-    }
-
-    fn is_release(&self, change: &Value) -> bool {
-        Edit::deserialize(change).is_ok_and(|edit| edit.is_release())
-    }
-
-    fn begin(&self, scenario: &Scenario) -> anyhow::Result<(Box<dyn User>, Box<dyn Oracles>)> {
+    },
+    is_release: |change| says(change, Edit::is_release),
+    begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
         let user = user::CloneSetUser {
             seed: scenario.seed,
             start: start.clone(),
         };
-        Ok((Box::new(user), Box::new(oracles::CloneSetOracles::new(start))))
-    }
-}
+        begun(user, oracles::CloneSetOracles::new(start))
+    },
+    ..Subject::PLAIN
+};
 
 /// A CloneSet is created, updated, scaled and rolled back, and nothing fails.
 fn clean(policy: Policy) -> Scenario {
@@ -88,7 +56,5 @@ fn clean(policy: Policy) -> Scenario {
         (90_000, Edit::Image(1)),
         (110_000, Edit::Scale(5)),
     ];
-    let steps = edits.map(|(at, edit)| (at, Action::edit(NAME, &edit)));
-    let start = serde_json::to_value(start).unwrap_or_default();
-    Scenario::clean([(NAME, start)], steps)
+    Scenario::of_edits(NAME, &start, edits)
 }

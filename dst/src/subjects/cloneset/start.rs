@@ -1,9 +1,6 @@
 //! A CloneSet as users create it.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
-
+use crate::rules::prelude::*;
 use crate::subjects::hooks::{Hooks, Mark};
 
 /// A CloneSet when it is created.

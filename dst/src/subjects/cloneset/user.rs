@@ -1,26 +1,10 @@
 //! What users do to a CloneSet.
 
-use std::sync::Arc;
-
-use futures::{FutureExt, future::BoxFuture};
-use kruise_sim::{Method, Request};
-use serde::Deserialize;
-use serde_json::{Value, json};
-
-use super::{
-    draft::CLONESETS,
-    edit::Edit,
-    manifest::{amounts, claim_templates, policy, rolling_update, set},
-    start::Start,
-};
-use crate::engine::{
-    cluster::{Cluster, State},
-    mirror::Mirror,
-    object::Object,
-    subject::User,
-    user::{self, insist, int_or_string},
-    verdict::Violation,
-};
+use super::draft::CLONESETS;
+use super::edit::Edit;
+use super::manifest::{amounts, claim_templates, policy, rolling_update, set};
+use super::start::Start;
+use crate::rules::prelude::*;
 
 const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/clonesets";
 /// The same CloneSets in the version that is converted.
@@ -36,7 +20,9 @@ pub struct CloneSetUser {
     pub start: Start,
 }
 
-impl User for CloneSetUser {
+impl Users for CloneSetUser {
+    type Edit = Edit;
+
     fn gates(&self) -> Vec<&'static str> {
         let rollback = self.start.rolls_back.then_some("CloneSetPartitionRollback");
         ["InPlaceWorkloadVerticalScaling"]
@@ -49,18 +35,13 @@ impl User for CloneSetUser {
         self.start.hooks().attend(cluster, self.seed);
     }
 
-    fn create<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
+    async fn create(&self, cluster: &Arc<Cluster>) {
         // Until a manager answers for it.
-        let request = Request::new(Method::Post, PATH, Some(&set(&self.start)));
-        insist(cluster, request).map(|_| ()).boxed()
+        user::create(cluster, PATH, &set(&self.start)).await;
     }
 
-    fn edit<'a>(
-        &'a self,
-        cluster: &'a Arc<Cluster>,
-        change: &'a Value,
-    ) -> BoxFuture<'a, anyhow::Result<bool>> {
-        async move { Ok(edit(cluster, &self.start, &Edit::deserialize(change)?).await) }.boxed()
+    async fn edit(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
+        self::edit(cluster, &self.start, edit).await
     }
 }
 

@@ -1,12 +1,7 @@
 //! Scenarios with ContainerRecreateRequests.
 
 use super::start::{Edit, NAME, REQUESTS, Recreate, Start};
-use crate::engine::{
-    generate::{add_crashes, add_faults, begin, finish},
-    random::{Purpose, Random},
-    resource::{PODS, Resource},
-    scenario::{Action, Scenario, Step},
-};
+use crate::rules::prelude::*;
 use crate::subjects::node_agents::{self, AgentEdit};
 
 /// Resources whose watches faults hit.
@@ -27,9 +22,9 @@ pub fn generate(seed: u64) -> Scenario {
     let mut random = Random::new(seed, SCENARIO);
     let random = &mut random;
     let start = Start {
-        pods: random.between(5, 8) as u8,
-        ungated: random.between(0, 2) as u8,
-        dying: *random.pick(&[0, 20, 50]).unwrap_or(&0),
+        pods: random.small(5, 8),
+        ungated: random.small(0, 2),
+        dying: random.one([0, 20, 50]),
     };
     let pods = start.pods;
     let mut scenario = begin(seed, NAME, &start, random);
@@ -38,26 +33,20 @@ pub fn generate(seed: u64) -> Scenario {
     add_faults(&mut scenario, random, WATCHED, count, end);
     // A manager that ends between finalizer, pod and condition.
     add_crashes(&mut scenario, random, end);
-    finish(
+    finish_edits(
         &mut scenario,
         WATCHED,
-        |random| action(&edit(random, pods)),
-        |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
+        NAME,
+        |random| edit(random, pods),
+        Edit::is_release,
     );
     scenario
-}
-
-fn action(edit: &Edit) -> Action {
-    Action::edit(NAME, edit)
 }
 
 /// Adds what users do; when the last of it happens.
 fn edits(scenario: &mut Scenario, random: &mut Random, pods: u8) -> u64 {
     let mut at = FIRST;
-    let mut add = |at, edit: &Edit| {
-        let what = action(edit);
-        scenario.steps.push(Step { at, what });
-    };
+    let mut add = |at, edit: &Edit| scenario.edit(at, NAME, edit);
     for _ in 0..random.between(16, 26) {
         at += random.between(200, PAUSE);
         add(at, &edit(random, pods));
@@ -75,24 +64,20 @@ fn recreate(random: &mut Random) -> Recreate {
         all: random.percent(50),
         ordered: random.percent(40),
         force: random.percent(40),
-        grace: random.percent(50).then(|| random.between(0, 5) as u8),
-        started: if random.percent(25) {
-            random.between(1, 4) as u8
-        } else {
-            0
-        },
-        unready: random.percent(60).then(|| random.between(0, 6) as u8),
-        deadline: random.percent(25).then(|| random.between(3, 40) as u8),
-        ttl: random.percent(60).then(|| random.between(0, 20) as u8),
+        grace: random.percent(50).then(|| random.small(0, 5)),
+        started: random.maybe(25, |random| random.small(1, 4)),
+        unready: random.percent(60).then(|| random.small(0, 6)),
+        deadline: random.percent(25).then(|| random.small(3, 40)),
+        ttl: random.percent(60).then(|| random.small(0, 20)),
     }
 }
 
 fn edit(random: &mut Random, pods: u8) -> Edit {
-    let pod = random.between(0, u64::from(pods) - 1) as u8;
-    let node = random.between(1, u64::from(NODES)) as u8;
+    let pod = random.small(0, u64::from(pods) - 1);
+    let node = random.small(1, u64::from(NODES));
     match random.between(0, 99) {
         0..58 => Edit::Request(pod, recreate(random)),
-        58..66 => Edit::Delete(random.between(0, 20) as u8),
+        58..66 => Edit::Delete(random.small(0, 20)),
         66..76 => Edit::Pod(pod),
         other => Edit::Agent(node, node_agents::drawn(other - 76, random)),
     }

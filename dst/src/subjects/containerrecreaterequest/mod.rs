@@ -7,64 +7,31 @@ pub mod request;
 pub mod start;
 mod user;
 
+use crate::rules::prelude::*;
+use crate::subjects::node_agents::{AgentEdit, RuntimeFault};
 pub use oracles::Stops;
-use serde::Deserialize;
-use serde_json::Value;
 pub use start::REQUESTS;
 use start::{CONTROLLER, Edit, NAME, Recreate, Start};
 
-use super::node_agents::{AgentEdit, RuntimeFault};
-use crate::engine::{
-    oracles::Oracles,
-    resource::{NODES, PODS, Resource},
-    scenario::{Action, Scenario},
-    subject::{Subject, User},
-};
-
 /// ContainerRecreateRequests.
-pub struct ContainerRecreateRequest;
-
-impl Subject for ContainerRecreateRequest {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn component(&self) -> Option<&'static str> {
-        Some(CONTROLLER)
-    }
-
-    fn definitions(&self) -> Vec<Value> {
-        vec![kruise_api::containerrecreaterequest::KIND.manifest("kruise-system")]
-    }
-
-    fn resources(&self) -> &'static [Resource] {
-        &[REQUESTS, PODS, NODES]
-    }
-
-    fn scenario(&self, seed: u64) -> Option<Scenario> {
-        Some(generate::generate(seed))
-    }
-
-    fn clean_scenarios(&self) -> Vec<(&'static str, Scenario)> {
-        vec![("ContainerRecreateRequest", clean())]
-    }
-
-    /// A manager waits for agents, which die and come back at times of their own.
-    fn is_paced_by_users(&self) -> bool {
-        true
-    }
-
-    fn is_release(&self, change: &Value) -> bool {
-        Edit::deserialize(change).is_ok_and(|edit| edit.is_release())
-    }
-
-    fn begin(&self, scenario: &Scenario) -> anyhow::Result<(Box<dyn User>, Box<dyn Oracles>)> {
+pub static SUBJECT: Subject = Subject {
+    name: NAME,
+    component: Some(CONTROLLER),
+    definitions: &[&kruise_api::containerrecreaterequest::KIND],
+    resources: &[REQUESTS, PODS, NODES],
+    // A manager waits for agents, which die and come back at times of their own.
+    is_paced_by_users: true,
+    scenario: Some(generate::generate),
+    clean: || vec![("ContainerRecreateRequest", clean())],
+    is_release: |change| says(change, Edit::is_release),
+    begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
         let user = user::ContainerRecreateRequestUser { start };
         let oracles = oracles::ContainerRecreateRequestOracles::default();
-        Ok((Box::new(user), Box::new(oracles)))
-    }
-}
+        begun(user, oracles)
+    },
+    ..Subject::PLAIN
+};
 
 /// Requests one beside the other and one after the other, with grace periods and an agent that is away, while nothing fails.
 fn clean() -> Scenario {

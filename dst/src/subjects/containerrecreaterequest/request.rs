@@ -1,6 +1,6 @@
 //! What a request says of itself.
 
-use crate::engine::object::Object;
+use crate::rules::prelude::*;
 
 /// Label of a request: the uid of its pod.
 pub const POD_UID: &str = "crr.apps.kruise.io/pod-uid";

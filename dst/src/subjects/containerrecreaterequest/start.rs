@@ -1,9 +1,6 @@
 //! Pods, and the requests that users create for them.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use crate::engine::resource::Resource;
+use crate::rules::prelude::*;
 use crate::subjects::node_agents::AgentEdit;
 
 /// Name of the subject.

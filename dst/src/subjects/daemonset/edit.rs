@@ -1,8 +1,7 @@
 //! How users edit a DaemonSet and its nodes.
 
-use serde::{Deserialize, Serialize};
-
 use super::start::Strategy;
+use crate::rules::prelude::*;
 use crate::subjects::nodes::NodeEdit;
 
 /// A user's edit of a DaemonSet, or of a node.

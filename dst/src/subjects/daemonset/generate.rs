@@ -1,15 +1,8 @@
 //! Scenarios with a DaemonSet.
 
-use super::{
-    edit::Edit,
-    start::{DAEMONSETS, NAME, Start, Strategy},
-};
-use crate::engine::{
-    generate::{PAUSE, add_faults, begin, faults, finish},
-    random::{Purpose, Random},
-    resource::{NODES, PODS, REVISIONS, Resource},
-    scenario::{Action, Scenario, Step},
-};
+use super::edit::Edit;
+use super::start::{DAEMONSETS, NAME, Start, Strategy};
+use crate::rules::prelude::*;
 use crate::subjects::hooks::Mark;
 use crate::subjects::nodes::{NodeEdit, any_pool as pool, random as node_edit};
 
@@ -34,33 +27,23 @@ pub fn generate(seed: u64) -> Scenario {
     let end = edits(&mut scenario, random, &mut image);
     let count = faults(&scenario, random);
     add_faults(&mut scenario, random, WATCHED, count, end);
-    finish(
+    finish_edits(
         &mut scenario,
         WATCHED,
-        |random| action(&edit(random, &mut image)),
-        |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
+        NAME,
+        |random| edit(random, &mut image),
+        Edit::is_release,
     );
     scenario
-}
-
-fn action(edit: &Edit) -> Action {
-    Action::edit(NAME, edit)
 }
 
 /// Adds what users do; when the last of it happens.
 fn edits(scenario: &mut Scenario, random: &mut Random, image: &mut u32) -> u64 {
     let mut at = FIRST;
-    let mut add = |at, edit: &Edit| {
-        let what = action(edit);
-        scenario.steps.push(Step { at, what });
-    };
+    let mut add = |at, edit: &Edit| scenario.edit(at, NAME, edit);
     let count = random.between(10, 14);
     for number in 0..count {
-        at += if random.percent(35) {
-            random.between(50, 6_000)
-        } else {
-            random.between(6_000, PAUSE)
-        };
+        at += pause(random, 35);
         if number == 0 || number + 1 == count {
             *image += 1;
             add(at, &Edit::Image(*image));
@@ -70,7 +53,7 @@ fn edits(scenario: &mut Scenario, random: &mut Random, image: &mut u32) -> u64 {
     }
     // Nodes that lose their readiness have it again later.
     for _ in 0..random.between(0, 2) {
-        let node = random.between(1, NUMBERS) as u8;
+        let node = random.small(1, NUMBERS);
         let from = random.between(2_000, at);
         let status = random.text(&["False", "Unknown", "Unknown"]);
         add(from, &Edit::Node(node, NodeEdit::Ready(status)));
@@ -89,41 +72,17 @@ fn edits(scenario: &mut Scenario, random: &mut Random, image: &mut u32) -> u64 {
 
 fn start(random: &mut Random) -> Start {
     let strategy = strategy(random);
-    let mark = if random.percent(50) {
-        Mark::Label
-    } else {
-        Mark::Finalizer
-    };
-    let partition = if random.percent(35) {
-        partition(random)
-    } else {
-        String::new()
-    };
+    let mark = Mark::any(random);
+    let partition = random.maybe(35, |random| partition(random));
     Start {
-        nodes: random.between(5, 9) as u8,
+        nodes: random.small(5, 9),
         strategy,
         partitioned_scaling: !partition.is_empty() && random.percent(40),
         partition,
-        selector: if random.percent(15) {
-            pool(random)
-        } else {
-            String::new()
-        },
-        burst: if random.percent(35) {
-            burst(random)
-        } else {
-            String::new()
-        },
-        min_ready_seconds: if random.percent(25) {
-            random.between(1, 5) as u32
-        } else {
-            0
-        },
-        pool: if random.percent(15) {
-            pool(random)
-        } else {
-            String::new()
-        },
+        selector: random.maybe(15, |random| pool(random)),
+        burst: random.maybe(35, |random| burst(random)),
+        min_ready_seconds: random.maybe(25, |random| random.between(1, 5) as u32),
+        pool: random.maybe(15, |random| pool(random)),
         pre_delete: random.percent(25).then_some((mark, random.percent(50))),
         prunes: random.percent(30),
     }
@@ -176,6 +135,6 @@ fn edit(random: &mut Random, image: &mut u32) -> Edit {
             pool(random)
         }),
         65..68 => Edit::Tolerate(random.percent(50)),
-        _ => Edit::Node(random.between(1, NUMBERS) as u8, node_edit(random)),
+        _ => Edit::Node(random.small(1, NUMBERS), node_edit(random)),
     }
 }

@@ -1,9 +1,7 @@
 //! DaemonSets as JSON.
 
-use serde_json::{Value, json};
-
 use super::start::{HISTORY, Start, Strategy};
-use crate::engine::user::int_or_string;
+use crate::rules::prelude::*;
 use crate::subjects::hooks;
 use crate::subjects::nodes::pool;
 

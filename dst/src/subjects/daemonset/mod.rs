@@ -7,55 +7,26 @@ mod oracles;
 mod start;
 mod user;
 
+use crate::rules::prelude::*;
+use crate::subjects::nodes::NodeEdit;
 use edit::Edit;
-use serde::Deserialize;
-use serde_json::Value;
 use start::{CONTROLLER, DAEMONSETS, NAME, Start, Strategy};
 
-use crate::engine::{
-    oracles::Oracles,
-    resource::{NODES, PODS, REVISIONS, Resource},
-    scenario::{Action, Scenario},
-    subject::{Subject, User},
-};
-use crate::subjects::nodes::NodeEdit;
-
 /// DaemonSets.
-pub struct DaemonSet;
-
-impl Subject for DaemonSet {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn component(&self) -> Option<&'static str> {
-        Some(CONTROLLER)
-    }
-
-    fn definitions(&self) -> Vec<Value> {
-        vec![kruise_api::daemonset::KIND.manifest("kruise-system")]
-    }
-
-    fn resources(&self) -> &'static [Resource] {
-        &[DAEMONSETS, PODS, REVISIONS, NODES]
-    }
-
-    fn scenario(&self, seed: u64) -> Option<Scenario> {
-        Some(generate::generate(seed))
-    }
-
-    fn clean_scenarios(&self) -> Vec<(&'static str, Scenario)> {
+pub static SUBJECT: Subject = Subject {
+    name: NAME,
+    component: Some(CONTROLLER),
+    definitions: &[&kruise_api::daemonset::KIND],
+    resources: &[DAEMONSETS, PODS, REVISIONS, NODES],
+    scenario: Some(generate::generate),
+    clean: || {
         vec![
             ("DaemonSet in place", clean(Strategy::InPlace("2".into()))),
             ("DaemonSet with surge", clean(Strategy::Surge("2".into()))),
         ]
-    }
-
-    fn is_release(&self, change: &Value) -> bool {
-        Edit::deserialize(change).is_ok_and(|edit| edit.is_release())
-    }
-
-    fn begin(&self, scenario: &Scenario) -> anyhow::Result<(Box<dyn User>, Box<dyn Oracles>)> {
+    },
+    is_release: |change| says(change, Edit::is_release),
+    begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
         let user = user::DaemonSetUser {
             seed: scenario.seed,
@@ -66,12 +37,10 @@ impl Subject for DaemonSet {
                 let edit = step.what.edit_of(NAME);
                 matches!(edit, Some(Edit::Strategy(Strategy::Surge(_))))
             });
-        Ok((
-            Box::new(user),
-            Box::new(oracles::DaemonSetOracles::new(start, surges)),
-        ))
-    }
-}
+        begun(user, oracles::DaemonSetOracles::new(start, surges))
+    },
+    ..Subject::PLAIN
+};
 
 /// A DaemonSet is created, updated and rolled back while nodes join, leave and are tainted, and nothing fails.
 fn clean(strategy: Strategy) -> Scenario {
@@ -92,7 +61,5 @@ fn clean(strategy: Strategy) -> Scenario {
         (190_000, Edit::Node(4, NodeEdit::Taint(String::new()))),
         (210_000, Edit::Image(1)),
     ];
-    let steps = edits.map(|(at, edit)| (at, Action::edit(NAME, &edit)));
-    let start = serde_json::to_value(start).unwrap_or_default();
-    Scenario::clean([(NAME, start)], steps)
+    Scenario::of_edits(NAME, &start, edits)
 }

@@ -1,8 +1,6 @@
 //! A DaemonSet as users create it, and the nodes below it.
 
-use serde::{Deserialize, Serialize};
-
-use crate::engine::resource::Resource;
+use crate::rules::prelude::*;
 use crate::subjects::hooks::{Hooks, Mark};
 
 /// Name of the subject.

@@ -1,22 +1,9 @@
 //! What users do to a DaemonSet and to nodes.
 
-use std::sync::Arc;
-
-use futures::{FutureExt, future::BoxFuture};
-use kruise_sim::{Method, Request};
-use serde::Deserialize;
-use serde_json::{Value, json};
-
-use super::{
-    edit::Edit,
-    manifest::{rolling_update, selector, set, strategy},
-    start::{DAEMONSETS, Start},
-};
-use crate::engine::{
-    cluster::Cluster,
-    subject::User,
-    user::{self, insist, int_or_string},
-};
+use super::edit::Edit;
+use super::manifest::{rolling_update, selector, set, strategy};
+use super::start::{DAEMONSETS, Start};
+use crate::rules::prelude::*;
 use crate::subjects::nodes::{self, TAINT, pool};
 
 const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/daemonsets";
@@ -31,7 +18,9 @@ pub struct DaemonSetUser {
     pub start: Start,
 }
 
-impl User for DaemonSetUser {
+impl Users for DaemonSetUser {
+    type Edit = Edit;
+
     fn gates(&self) -> Vec<&'static str> {
         self.start.gates()
     }
@@ -40,32 +29,20 @@ impl User for DaemonSetUser {
         self.start.hooks().attend(cluster, self.seed);
     }
 
-    fn prepare<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
-        async move {
-            nodes::prepare(cluster, self.start.nodes).await;
-        }
-        .boxed()
+    async fn prepare(&self, cluster: &Arc<Cluster>) {
+        nodes::prepare(cluster, self.start.nodes).await;
     }
 
-    fn create<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
+    async fn create(&self, cluster: &Arc<Cluster>) {
         // Until a manager answers for it.
-        let request = Request::new(Method::Post, PATH, Some(&set(&self.start)));
-        insist(cluster, request).map(|_| ()).boxed()
+        user::create(cluster, PATH, &set(&self.start)).await;
     }
 
-    fn edit<'a>(
-        &'a self,
-        cluster: &'a Arc<Cluster>,
-        change: &'a Value,
-    ) -> BoxFuture<'a, anyhow::Result<bool>> {
-        async move {
-            let edit = Edit::deserialize(change)?;
-            Ok(match &edit {
-                Edit::Node(number, edit) => nodes::edit(cluster, *number, edit).await,
-                edit => edit_set(cluster, &self.start, edit).await,
-            })
+    async fn edit(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
+        match edit {
+            Edit::Node(number, edit) => nodes::edit(cluster, *number, edit).await,
+            edit => edit_set(cluster, &self.start, edit).await,
         }
-        .boxed()
     }
 }
 

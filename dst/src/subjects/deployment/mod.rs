@@ -1,28 +1,11 @@
 //! A Deployment in the place of a CloneSet: a workload that the manager does not control, for subjects that act on the pods
 //! of any workload.
 
-use std::sync::Arc;
-
-use futures::{FutureExt, future::BoxFuture};
-use jiff::Timestamp;
-use kruise_api::cloneset::crd;
-use kruise_sim::{Method, Request};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::{
-    cloneset::{
-        draft::{CLONESETS, Draft, NAME as CLONESET},
-        edit::Edit,
-        manifest::amounts,
-    },
-    pod_writes,
-};
-use crate::engine::cluster::Cluster;
-use crate::engine::oracles::{Counters, Mirror, Object, Oracles, PODS, Resource, Violation, Write};
-use crate::engine::scenario::{Action, Scenario};
-use crate::engine::subject::{Subject, User};
-use crate::engine::user::{insist, int_or_string};
+use crate::rules::pod_writes;
+use crate::rules::prelude::*;
+use crate::subjects::cloneset::draft::{CLONESETS, Draft, NAME as CLONESET};
+use crate::subjects::cloneset::edit::Edit;
+use crate::subjects::cloneset::manifest::amounts;
 
 /// Name of the subject.
 pub const NAME: &str = "deployment";
@@ -65,66 +48,35 @@ pub fn instead(draft: Draft, label: &str, resources: bool) -> Scenario {
 }
 
 /// Deployments.
-pub struct Deployment;
-
-impl Subject for Deployment {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn component(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// That of CloneSets: their controller runs, and has nothing to do.
-    fn definitions(&self) -> Vec<Value> {
-        vec![crd::manifest("kruise-system")]
-    }
-
-    fn resources(&self) -> &'static [Resource] {
-        &[PODS]
-    }
-
-    fn is_always_watched(&self) -> bool {
-        true
-    }
-
-    /// None by itself: it is there for others.
-    fn scenario(&self, _: u64) -> Option<Scenario> {
-        None
-    }
-
-    fn is_release(&self, change: &Value) -> bool {
-        Edit::deserialize(change).is_ok_and(|edit| edit.is_release())
-    }
-
-    fn begin(&self, scenario: &Scenario) -> anyhow::Result<(Box<dyn User>, Box<dyn Oracles>)> {
+pub static SUBJECT: Subject = Subject {
+    name: NAME,
+    // That of CloneSets: their controller runs, and has nothing to do.
+    definitions: &[&kruise_api::cloneset::crd::KIND],
+    resources: &[PODS],
+    is_always_watched: true,
+    is_release: |change| says(change, Edit::is_release),
+    begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
-        Ok((
-            Box::new(DeploymentUser(start.clone())),
-            Box::new(DeploymentOracles(start)),
-        ))
-    }
-}
+        begun(DeploymentUser(start.clone()), DeploymentOracles(start))
+    },
+    ..Subject::PLAIN
+};
 
 struct DeploymentUser(Start);
 
-impl User for DeploymentUser {
+impl Users for DeploymentUser {
+    type Edit = Edit;
+
     fn gates(&self) -> Vec<&'static str> {
         vec!["InPlaceWorkloadVerticalScaling"]
     }
 
-    fn create<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
-        let request = Request::new(Method::Post, PATH, Some(&manifest(&self.0)));
-        insist(cluster, request).map(|_| ()).boxed()
+    async fn create(&self, cluster: &Arc<Cluster>) {
+        user::create(cluster, PATH, &manifest(&self.0)).await;
     }
 
-    fn edit<'a>(
-        &'a self,
-        cluster: &'a Arc<Cluster>,
-        change: &'a Value,
-    ) -> BoxFuture<'a, anyhow::Result<bool>> {
-        async move { Ok(edit(cluster, &Edit::deserialize(change)?).await) }.boxed()
+    async fn edit(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
+        self::edit(cluster, edit).await
     }
 }
 
@@ -206,15 +158,10 @@ fn rolled_out(deployment: &Value, mirror: &Mirror) -> Result<(), String> {
     let is_ours =
         |pod: &&Arc<Object>| pod.label("app") == "web" && !pod.owner().is_empty() && pod.is_active();
     let pods: Vec<_> = pods.now().filter(is_ours).collect();
-    if pods.len() != wanted {
-        return Err(format!("{} pods of the deployment, not {wanted}", pods.len()));
-    }
+    wrong!(pods.len() != wanted => "{} pods of the deployment, not {wanted}", pods.len());
     let updated = deployment["status"]["updatedReplicas"].as_u64().unwrap_or(0) as usize;
-    if updated != wanted && deployment["spec"]["paused"] != true {
-        return Err(format!(
-            "{updated} of {wanted} pods have the template of the deployment"
-        ));
-    }
+    wrong!(updated != wanted && deployment["spec"]["paused"] != true
+        => "{updated} of {wanted} pods have the template of the deployment");
     let late = pods.iter().find(|pod| pod.state("Ready") != "True");
     late.map_or(Ok(()), |pod| {
         Err(format!(

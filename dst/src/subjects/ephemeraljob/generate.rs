@@ -1,12 +1,7 @@
 //! Scenarios with an EphemeralJob.
 
 use super::start::{Edit, JOBS, NAME, Start};
-use crate::engine::{
-    generate::{add_crashes, add_faults, begin, finish},
-    random::{Purpose, Random},
-    resource::{PODS, Resource},
-    scenario::{Action, Scenario, Step},
-};
+use crate::rules::prelude::*;
 
 /// Resources whose watches faults hit.
 const WATCHED: &[Resource] = &[PODS, PODS, JOBS];
@@ -30,26 +25,14 @@ pub fn generate(seed: u64) -> Scenario {
     add_faults(&mut scenario, random, WATCHED, count, end);
     // A manager that ends between containers and the status.
     add_crashes(&mut scenario, random, end);
-    finish(
-        &mut scenario,
-        WATCHED,
-        |random| action(&edit(random)),
-        |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
-    );
+    finish_edits(&mut scenario, WATCHED, NAME, edit, Edit::is_release);
     scenario
-}
-
-fn action(edit: &Edit) -> Action {
-    Action::edit(NAME, edit)
 }
 
 /// Adds what users do; when the last of it happens.
 fn edits(scenario: &mut Scenario, random: &mut Random) -> u64 {
     let mut at = FIRST;
-    let mut add = |at, edit: &Edit| {
-        let what = action(edit);
-        scenario.steps.push(Step { at, what });
-    };
+    let mut add = |at, edit: &Edit| scenario.edit(at, NAME, edit);
     for number in 0..random.between(12, 18) {
         at += random.between(300, PAUSE);
         // A job that has ended does nothing more.
@@ -67,10 +50,10 @@ fn edits(scenario: &mut Scenario, random: &mut Random) -> u64 {
 
 fn start(random: &mut Random) -> Start {
     Start {
-        pods: random.between(5, 9) as u8,
+        pods: random.small(5, 9),
         replicas: replicas(random),
-        parallelism: random.between(1, 4) as u8,
-        seconds: *random.pick(&[1, 3, 5, 12]).unwrap_or(&1),
+        parallelism: random.small(1, 4),
+        seconds: random.one([1, 3, 5, 12]),
         deadline: random.percent(25).then(|| random.between(5, 60) as u32),
         ttl: random.percent(25).then(|| random.between(0, 20) as u32),
         held: random.percent(30),
@@ -78,14 +61,14 @@ fn start(random: &mut Random) -> Start {
 }
 
 fn replicas(random: &mut Random) -> Option<u8> {
-    random.percent(40).then(|| random.between(1, 8) as u8)
+    random.percent(40).then(|| random.small(1, 8))
 }
 
 fn edit(random: &mut Random) -> Edit {
     match random.between(0, 99) {
         0..20 => Edit::Again,
         20..40 => Edit::Pod,
-        40..55 => Edit::Parallelism(random.between(1, 4) as u8),
+        40..55 => Edit::Parallelism(random.small(1, 4)),
         55..70 => Edit::Replicas(replicas(random)),
         70..80 => Edit::Paused(random.percent(50)),
         _ => Edit::Fails(random.percent(60)),

@@ -5,55 +5,25 @@ mod oracles;
 mod start;
 mod user;
 
-use serde::Deserialize;
-use serde_json::Value;
+use crate::rules::prelude::*;
 use start::{CONTROLLER, Edit, JOBS, NAME, Start};
 
-use crate::engine::{
-    oracles::Oracles,
-    resource::{PODS, Resource},
-    scenario::{Action, Scenario},
-    subject::{Subject, User},
-};
-
 /// EphemeralJobs.
-pub struct EphemeralJob;
-
-impl Subject for EphemeralJob {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn component(&self) -> Option<&'static str> {
-        Some(CONTROLLER)
-    }
-
-    fn definitions(&self) -> Vec<Value> {
-        vec![kruise_api::ephemeraljob::KIND.manifest("kruise-system")]
-    }
-
-    fn resources(&self) -> &'static [Resource] {
-        &[JOBS, PODS]
-    }
-
-    fn scenario(&self, seed: u64) -> Option<Scenario> {
-        Some(generate::generate(seed))
-    }
-
-    fn clean_scenarios(&self) -> Vec<(&'static str, Scenario)> {
-        vec![("EphemeralJob", clean())]
-    }
-
-    fn is_release(&self, change: &Value) -> bool {
-        Edit::deserialize(change).is_ok_and(|edit| edit.is_release())
-    }
-
-    fn begin(&self, scenario: &Scenario) -> anyhow::Result<(Box<dyn User>, Box<dyn Oracles>)> {
+pub static SUBJECT: Subject = Subject {
+    name: NAME,
+    component: Some(CONTROLLER),
+    definitions: &[&kruise_api::ephemeraljob::KIND],
+    resources: &[JOBS, PODS],
+    scenario: Some(generate::generate),
+    clean: || vec![("EphemeralJob", clean())],
+    is_release: |change| says(change, Edit::is_release),
+    begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
         let user = user::EphemeralJobUser { start };
-        Ok((Box::new(user), Box::new(oracles::EphemeralJobOracles)))
-    }
-}
+        begun(user, oracles::EphemeralJobOracles)
+    },
+    ..Subject::PLAIN
+};
 
 /// Four jobs one after the other, with results that are mixed, a pause and pods that join, while nothing fails.
 fn clean() -> Scenario {
@@ -75,7 +45,5 @@ fn clean() -> Scenario {
         (111_000, Edit::Again),
         (150_000, Edit::Again),
     ];
-    let steps = edits.map(|(at, edit)| (at, Action::edit(NAME, &edit)));
-    let start = serde_json::to_value(start).unwrap_or_default();
-    Scenario::clean([(NAME, start)], steps)
+    Scenario::of_edits(NAME, &start, edits)
 }

@@ -1,9 +1,6 @@
 //! An EphemeralJob as users create it, and the pods that it selects.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use crate::engine::resource::Resource;
+use crate::rules::prelude::*;
 
 /// Name of the subject.
 pub const NAME: &str = "ephemeraljob";

@@ -1,12 +1,7 @@
 //! Scenarios with ImagePullJobs.
 
 use super::start::{Edit, JOBS, Job, MISSING, MOST_NODES, NAME, NODE_IMAGES, SECRETS, Start};
-use crate::engine::{
-    generate::{add_crashes, add_faults, begin, finish},
-    random::{Purpose, Random},
-    resource::{NODES, Resource},
-    scenario::{Action, Scenario, Step},
-};
+use crate::rules::prelude::*;
 use crate::subjects::nodes::NodeEdit;
 
 /// Resources whose watches faults hit.
@@ -32,31 +27,25 @@ pub fn generate(seed: u64) -> Scenario {
     add_faults(&mut scenario, random, WATCHED, count, end);
     // A manager that ends between the copy of a secret and the nodes, and between two nodes.
     add_crashes(&mut scenario, random, end);
-    finish(
+    finish_edits(
         &mut scenario,
         WATCHED,
-        |random| action(&edit(random, nodes)),
-        |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
+        NAME,
+        |random| edit(random, nodes),
+        Edit::is_release,
     );
     scenario
-}
-
-fn action(edit: &Edit) -> Action {
-    Action::edit(NAME, edit)
 }
 
 /// Adds what users do; when the last of it happens.
 fn edits(scenario: &mut Scenario, random: &mut Random, nodes: u8) -> u64 {
     let mut at = FIRST;
-    let mut add = |at, edit: &Edit| {
-        let what = action(edit);
-        scenario.steps.push(Step { at, what });
-    };
+    let mut add = |at, edit: &Edit| scenario.edit(at, NAME, edit);
     for number in 0..random.between(12, 18) {
         at += random.between(300, PAUSE);
         // A job that has ended does nothing more.
         let what = if number % 3 == 2 {
-            Edit::Again(random.between(0, 1) as u8)
+            Edit::Again(random.small(0, 1))
         } else {
             edit(random, nodes)
         };
@@ -77,30 +66,30 @@ fn edits(scenario: &mut Scenario, random: &mut Random, nodes: u8) -> u64 {
 
 fn start(random: &mut Random) -> Start {
     Start {
-        nodes: random.between(4, u64::from(MOST_NODES)) as u8,
+        nodes: random.small(4, u64::from(MOST_NODES)),
         jobs: [job(random), job(random)],
-        seconds: *random.pick(&[1, 3, 8]).unwrap_or(&1),
+        seconds: random.one([1, 3, 8]),
     }
 }
 
 fn job(random: &mut Random) -> Job {
     Job {
-        image: *random.pick(&[0, 0, 0, 1, 1, 1, MISSING]).unwrap_or(&0),
-        parallelism: random.between(1, 4) as u8,
+        image: random.one([0, 0, 0, 1, 1, 1, MISSING]),
+        parallelism: random.small(1, 4),
         never: random.percent(30),
         secret: random.percent(60),
         deadline: random.percent(20).then(|| random.between(30, 90) as u32),
-        ttl: *random.pick(&[0, 5, 20, 60]).unwrap_or(&0),
+        ttl: random.one([0, 5, 20, 60]),
     }
 }
 
 fn edit(random: &mut Random, nodes: u8) -> Edit {
-    let place = random.between(0, 1) as u8;
-    let node = random.between(1, u64::from(nodes)) as u8;
+    let place = random.small(0, 1);
+    let node = random.small(1, u64::from(nodes));
     match random.between(0, 99) {
         0..20 => Edit::Again(place),
         20..28 => Edit::Delete(place),
-        28..44 => Edit::Parallelism(place, random.between(0, 4) as u8),
+        28..44 => Edit::Parallelism(place, random.small(0, 4)),
         44..54 => Edit::Silent(node, random.percent(60)),
         54..60 => Edit::Dies(node),
         60..66 => Edit::Disk(node, random.percent(60)),

@@ -6,56 +6,25 @@ mod oracles;
 mod start;
 mod user;
 
-use serde::Deserialize;
-use serde_json::Value;
+use crate::rules::prelude::*;
 use start::{CONTROLLER, Edit, JOBS, NAME, NODE_IMAGES, SECRETS, Start};
 
-use crate::engine::{
-    oracles::Oracles,
-    resource::{NODES, PODS, Resource},
-    scenario::{Action, Scenario},
-    subject::{Subject, User},
-};
-
 /// ImagePullJobs, with the NodeImages that they fill.
-pub struct ImagePullJob;
-
-impl Subject for ImagePullJob {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn component(&self) -> Option<&'static str> {
-        Some(CONTROLLER)
-    }
-
-    fn definitions(&self) -> Vec<Value> {
-        let kinds = [&kruise_api::imagepulljob::KIND, &kruise_api::nodeimage::KIND];
-        kinds.map(|kind| kind.manifest("kruise-system")).into()
-    }
-
-    fn resources(&self) -> &'static [Resource] {
-        &[NODE_IMAGES, JOBS, SECRETS, NODES, PODS]
-    }
-
-    fn scenario(&self, seed: u64) -> Option<Scenario> {
-        Some(generate::generate(seed))
-    }
-
-    fn clean_scenarios(&self) -> Vec<(&'static str, Scenario)> {
-        vec![("ImagePullJob", clean())]
-    }
-
-    fn is_release(&self, change: &Value) -> bool {
-        Edit::deserialize(change).is_ok_and(|edit| edit.is_release())
-    }
-
-    fn begin(&self, scenario: &Scenario) -> anyhow::Result<(Box<dyn User>, Box<dyn Oracles>)> {
+pub static SUBJECT: Subject = Subject {
+    name: NAME,
+    component: Some(CONTROLLER),
+    definitions: &[&kruise_api::imagepulljob::KIND, &kruise_api::nodeimage::KIND],
+    resources: &[NODE_IMAGES, JOBS, SECRETS, NODES, PODS],
+    scenario: Some(generate::generate),
+    clean: || vec![("ImagePullJob", clean())],
+    is_release: |change| says(change, Edit::is_release),
+    begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
         let user = user::ImagePullJobUser { start };
-        Ok((Box::new(user), Box::new(oracles::ImagePullJobOracles::default())))
-    }
-}
+        begun(user, oracles::ImagePullJobOracles::default())
+    },
+    ..Subject::PLAIN
+};
 
 /// Jobs for the same image one beside the other, with a secret, a pause and a silent agent, while nothing fails.
 fn clean() -> Scenario {
@@ -76,7 +45,5 @@ fn clean() -> Scenario {
         (96_000, Edit::Disk(2, true)),
         (140_000, Edit::Disk(2, false)),
     ];
-    let steps = edits.map(|(at, edit)| (at, Action::edit(NAME, &edit)));
-    let start = serde_json::to_value(start).unwrap_or_default();
-    Scenario::clean([(NAME, start)], steps)
+    Scenario::of_edits(NAME, &start, edits)
 }

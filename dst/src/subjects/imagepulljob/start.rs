@@ -1,11 +1,10 @@
 //! ImagePullJobs as users create them.
 
-use base64::{Engine, engine::general_purpose::STANDARD};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use kruise_sim::runtime::{Options, Registries, RemoteImage};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
-use crate::engine::resource::Resource;
+use crate::rules::prelude::*;
 use crate::subjects::nodes::NodeEdit;
 
 /// Name of the subject.

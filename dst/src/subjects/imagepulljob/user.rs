@@ -1,25 +1,12 @@
 //! What users do to ImagePullJobs, their secret and nodes.
 
-use std::{sync::Arc, time::Duration};
-
-use futures::{FutureExt, future::BoxFuture};
-use kruise_sim::{
-    Method, Request,
-    runtime::{Fault, Trouble},
-};
-use serde::Deserialize;
-use serde_json::{Value, json};
-use tokio::time::sleep;
+use kruise_sim::runtime::{Fault, Trouble};
 
 use super::start::{
     AGENTS, Edit, FOREIGN, MOST_NODES, NODE_IMAGES, SECRET, SECRETS, Start, credentials, fill, name, secret,
 };
-use crate::engine::{
-    agents,
-    cluster::Cluster,
-    subject::User,
-    user::{self, insist},
-};
+use crate::engine::agents;
+use crate::rules::prelude::*;
 use crate::subjects::nodes;
 
 const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/imagepulljobs";
@@ -38,7 +25,9 @@ pub struct ImagePullJobUser {
     pub start: Start,
 }
 
-impl User for ImagePullJobUser {
+impl Users for ImagePullJobUser {
+    type Edit = Edit;
+
     fn gates(&self) -> Vec<&'static str> {
         vec!["ImagePullJobGate"]
     }
@@ -49,89 +38,66 @@ impl User for ImagePullJobUser {
         tokio::spawn(add_foreign(cluster.clone()));
     }
 
-    fn prepare<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
-        async move {
-            let seconds = self.start.seconds;
-            cluster.with(|state| {
-                state
-                    .world
-                    .change_registries(|registries| fill(registries, seconds));
-            });
-            let namespace = json!({"metadata": {"name": AGENTS}});
-            insist(
-                cluster,
-                Request::new(Method::Post, "/api/v1/namespaces", Some(&namespace)),
-            )
-            .await;
-            insist(
-                cluster,
-                Request::new(Method::Post, SECRETS_PATH, Some(&secret(0))),
-            )
-            .await;
-            nodes::prepare(cluster, self.start.nodes).await;
-        }
-        .boxed()
+    async fn prepare(&self, cluster: &Arc<Cluster>) {
+        let seconds = self.start.seconds;
+        cluster.with(|state| {
+            state
+                .world
+                .change_registries(|registries| fill(registries, seconds));
+        });
+        let namespace = json!({"metadata": {"name": AGENTS}});
+        user::create(cluster, "/api/v1/namespaces", &namespace).await;
+        user::create(cluster, SECRETS_PATH, &secret(0)).await;
+        nodes::prepare(cluster, self.start.nodes).await;
     }
 
-    fn create<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
-        async move {
-            for place in [0, 1] {
-                // Until a manager answers for it.
-                self.create_job(cluster, place).await;
+    async fn create(&self, cluster: &Arc<Cluster>) {
+        for place in [0, 1] {
+            // Until a manager answers for it.
+            self.create_job(cluster, place).await;
+        }
+    }
+
+    async fn edit(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
+        let path = |place: u8| format!("{PATH}/{}", name(place));
+        match edit.clone() {
+            Edit::Node(number, edit) => nodes::edit(cluster, number, &edit).await,
+            Edit::Delete(place) => user::delete(cluster, &path(place)).await,
+            Edit::Again(place) => {
+                // It may be gone already.
+                user::delete(cluster, &path(place)).await;
+                self.create_job(cluster, place).await
+            }
+            Edit::Parallelism(place, parallelism) => {
+                let patch = json!({"spec": {"parallelism": parallelism}});
+                user::patch(cluster, &path(place), &patch).await
+            }
+            Edit::Silent(number, silent) => {
+                let name = nodes::node_name(number);
+                if silent {
+                    agents::leave(cluster, &name);
+                } else {
+                    agents::come_back(cluster, &name);
+                }
+                let value = if silent { json!("yes") } else { Value::Null };
+                let patch = json!({"metadata": {"labels": {(SILENT): value}}});
+                let node = format!("/api/v1/nodes/{name}");
+                user::patch(cluster, &node, &patch).await
+            }
+            Edit::Dies(number) => agents::die(cluster, &nodes::node_name(number)),
+            Edit::Disk(number, is_full) => {
+                let bytes = if is_full { u64::MAX } else { 0 };
+                agents::break_runtime(cluster, &nodes::node_name(number), Fault::DiskTaken(bytes))
+            }
+            Edit::RegistryDown => trouble(cluster, Some(Trouble::Down)),
+            Edit::RegistryHangs => trouble(cluster, Some(Trouble::Hangs)),
+            Edit::RegistryBack => trouble(cluster, None),
+            Edit::Secret => {
+                let number = cluster.look(|state| state.mirror.of(SECRETS).changes.len());
+                let patch = json!({"data": {".dockerconfigjson": credentials(number)}});
+                user::patch(cluster, &format!("{SECRETS_PATH}/{SECRET}"), &patch).await
             }
         }
-        .boxed()
-    }
-
-    fn edit<'a>(
-        &'a self,
-        cluster: &'a Arc<Cluster>,
-        change: &'a Value,
-    ) -> BoxFuture<'a, anyhow::Result<bool>> {
-        async move {
-            let path = |place: u8| format!("{PATH}/{}", name(place));
-            Ok(match Edit::deserialize(change)? {
-                Edit::Node(number, edit) => nodes::edit(cluster, number, &edit).await,
-                Edit::Delete(place) => {
-                    insist(cluster, Request::new(Method::Delete, &path(place), None)).await
-                }
-                Edit::Again(place) => {
-                    // It may be gone already.
-                    insist(cluster, Request::new(Method::Delete, &path(place), None)).await;
-                    self.create_job(cluster, place).await
-                }
-                Edit::Parallelism(place, parallelism) => {
-                    let patch = json!({"spec": {"parallelism": parallelism}});
-                    user::patch(cluster, &path(place), &patch).await
-                }
-                Edit::Silent(number, silent) => {
-                    let name = nodes::node_name(number);
-                    if silent {
-                        agents::leave(cluster, &name);
-                    } else {
-                        agents::come_back(cluster, &name);
-                    }
-                    let value = if silent { json!("yes") } else { Value::Null };
-                    let patch = json!({"metadata": {"labels": {(SILENT): value}}});
-                    let node = format!("/api/v1/nodes/{name}");
-                    user::patch(cluster, &node, &patch).await
-                }
-                Edit::Dies(number) => agents::die(cluster, &nodes::node_name(number)),
-                Edit::Disk(number, is_full) => {
-                    let bytes = if is_full { u64::MAX } else { 0 };
-                    agents::break_runtime(cluster, &nodes::node_name(number), Fault::DiskTaken(bytes))
-                }
-                Edit::RegistryDown => trouble(cluster, Some(Trouble::Down)),
-                Edit::RegistryHangs => trouble(cluster, Some(Trouble::Hangs)),
-                Edit::RegistryBack => trouble(cluster, None),
-                Edit::Secret => {
-                    let number = cluster.look(|state| state.mirror.of(SECRETS).changes.len());
-                    let patch = json!({"data": {".dockerconfigjson": credentials(number)}});
-                    user::patch(cluster, &format!("{SECRETS_PATH}/{SECRET}"), &patch).await
-                }
-            })
-        }
-        .boxed()
     }
 }
 

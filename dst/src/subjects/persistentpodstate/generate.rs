@@ -1,19 +1,10 @@
 //! Scenarios with a PersistentPodState: those of a StatefulSet, and more that makes pods and nodes come and go.
 
 use super::start::{Edit, Keys, NAME, STATES, Start};
-use crate::{
-    engine::{
-        generate::{add_crashes, add_faults, finish},
-        random::{Purpose, Random},
-        resource::{NODES, PODS, Resource},
-        scenario::{Action, PodAction, Scenario, Step},
-    },
-    subjects::statefulset::{
-        self,
-        edit::Edit as WorkloadEdit,
-        start::{NAME as STATEFULSET, STATEFULSETS},
-    },
-};
+use crate::rules::prelude::*;
+use crate::subjects::statefulset;
+use crate::subjects::statefulset::edit::Edit as WorkloadEdit;
+use crate::subjects::statefulset::start::{NAME as STATEFULSET, STATEFULSETS};
 
 /// Resources whose watches faults hit.
 const WATCHED: &[Resource] = &[PODS, PODS, STATES, STATES, NODES, STATEFULSETS];
@@ -45,17 +36,13 @@ pub fn generate(seed: u64) -> Scenario {
     let mut scenario = statefulset::generate::draw(seed, &mut Random::new(seed, BELOW));
     scenario.managers = 2;
     add(&mut scenario, random, &start);
-    let start = serde_json::to_value(&start).unwrap_or_default();
-    scenario.subjects.insert(NAME.to_owned(), start);
+    scenario.add(NAME, &start);
     scenario
 }
 
 /// Required and preferred keys, not none of both.
 fn keys(random: &mut Random) -> (Keys, Keys) {
-    let any = |random: &mut Random| {
-        let all = [Keys::None, Keys::Zone, Keys::Host, Keys::Both];
-        random.pick(&all).copied().unwrap_or(Keys::Zone)
-    };
+    let any = |random: &mut Random| random.one([Keys::None, Keys::Zone, Keys::Host, Keys::Both]);
     match (any(random), any(random)) {
         (Keys::None, Keys::None) => (Keys::Host, Keys::Zone),
         keys => keys,
@@ -64,14 +51,13 @@ fn keys(random: &mut Random) -> (Keys, Keys) {
 
 /// Adds what users do, and faults that matter to records.
 fn add(scenario: &mut Scenario, random: &mut Random, start: &Start) {
-    let last = scenario.steps.iter().map(|step| step.at).max();
-    let end = last.unwrap_or(0).max(LEAST);
+    let end = scenario.end(LEAST);
     let begins = if start.asked {
-        action(&Edit::Ask(start.required, start.preferred))
+        Action::edit(NAME, &Edit::Ask(start.required, start.preferred))
     } else {
-        action(&Edit::Create)
+        Action::edit(NAME, &Edit::Create)
     };
-    let mut add = |at, what| scenario.steps.push(Step { at, what });
+    let mut add = |at, what| scenario.push(at, what);
     if !start.at_first {
         add(random.between(2_000, end / 3), begins.clone());
     } else if start.asked {
@@ -100,28 +86,24 @@ fn add(scenario: &mut Scenario, random: &mut Random, start: &Start) {
         scenario,
         WATCHED,
         |random| step(random, start),
-        |what| what.edit_of(NAME).is_some_and(|edit: Edit| edit.is_release()),
+        |what| what.says(NAME, Edit::is_release),
     );
-}
-
-fn action(edit: &Edit) -> Action {
-    Action::edit(NAME, edit)
 }
 
 /// Half of what happens makes a pod come anew.
 fn step(random: &mut Random, start: &Start) -> Action {
     if random.percent(50) {
-        let pod = random.between(0, REPLICAS) as u8;
+        let pod = random.small(0, REPLICAS);
         return Action::Pod(PodAction::Delete(pod));
     }
     let edit = if random.percent(40) {
-        Edit::Unlabel(random.between(0, 2) as u8)
+        Edit::Unlabel(random.small(0, 2))
     } else if start.asked {
         of_annotations(random)
     } else {
         of_users(random)
     };
-    action(&edit)
+    Action::edit(NAME, &edit)
 }
 
 /// An edit where users create the PersistentPodState.
@@ -151,10 +133,7 @@ fn of_annotations(random: &mut Random) -> Edit {
             Edit::Ask(required, preferred)
         }
         48..60 => Edit::Withdraw,
-        60..74 => {
-            let keys = [Keys::Zone, Keys::Host, Keys::Both];
-            Edit::Spoil(random.pick(&keys).copied().unwrap_or(Keys::Zone))
-        }
+        60..74 => Edit::Spoil(random.one([Keys::Zone, Keys::Host, Keys::Both])),
         74..84 => Edit::Remove,
         84..96 => Edit::Foreign,
         _ => Edit::Create,

@@ -6,75 +6,38 @@ mod oracles;
 mod start;
 mod user;
 
-use serde::Deserialize;
-use serde_json::Value;
+use crate::rules::prelude::*;
+use crate::subjects::podunavailablebudget::start::{APPS_STATEFULSETS, DEPLOYMENTS, REPLICASETS};
+use crate::subjects::statefulset::edit::Edit as WorkloadEdit;
+use crate::subjects::statefulset::start::{NAME as STATEFULSET, Start as Below};
 use start::{CONTROLLER, Edit, Keys, NAME, STATES, Start};
 
-use super::{
-    podunavailablebudget::start::{APPS_STATEFULSETS, DEPLOYMENTS, REPLICASETS},
-    statefulset::{
-        edit::Edit as WorkloadEdit,
-        start::{NAME as STATEFULSET, Start as Below},
-    },
-};
-use crate::engine::{
-    oracles::Oracles,
-    resource::{NAMESPACES, NODES, PODS, Resource},
-    scenario::{Action, PodAction, Scenario},
-    subject::{Subject, User},
-};
-
 /// PersistentPodStates.
-pub struct PersistentPodState;
-
-impl Subject for PersistentPodState {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn component(&self) -> Option<&'static str> {
-        Some(CONTROLLER)
-    }
-
-    fn definitions(&self) -> Vec<Value> {
-        vec![kruise_api::persistentpodstate::KIND.manifest("kruise-system")]
-    }
-
-    fn resources(&self) -> &'static [Resource] {
-        &[
-            STATES,
-            PODS,
-            NODES,
-            NAMESPACES,
-            DEPLOYMENTS,
-            REPLICASETS,
-            APPS_STATEFULSETS,
-        ]
-    }
-
-    fn uses_all_webhooks(&self) -> bool {
-        true
-    }
-
-    fn scenario(&self, seed: u64) -> Option<Scenario> {
-        Some(generate::generate(seed))
-    }
-
-    fn clean_scenarios(&self) -> Vec<(&'static str, Scenario)> {
-        vec![("PersistentPodState", clean())]
-    }
-
-    fn is_release(&self, change: &Value) -> bool {
-        Edit::deserialize(change).is_ok_and(|edit| edit.is_release())
-    }
-
-    fn begin(&self, scenario: &Scenario) -> anyhow::Result<(Box<dyn User>, Box<dyn Oracles>)> {
+pub static SUBJECT: Subject = Subject {
+    name: NAME,
+    component: Some(CONTROLLER),
+    definitions: &[&kruise_api::persistentpodstate::KIND],
+    resources: &[
+        STATES,
+        PODS,
+        NODES,
+        NAMESPACES,
+        DEPLOYMENTS,
+        REPLICASETS,
+        APPS_STATEFULSETS,
+    ],
+    uses_all_webhooks: true,
+    scenario: Some(generate::generate),
+    clean: || vec![("PersistentPodState", clean())],
+    is_release: |change| says(change, Edit::is_release),
+    begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
         let below: Below = scenario.start(STATEFULSET)?;
         let user = user::StateUser { start };
-        Ok((Box::new(user), Box::new(oracles::StateOracles::new(&below))))
-    }
-}
+        begun(user, oracles::StateOracles::new(&below))
+    },
+    ..Subject::PLAIN
+};
 
 /// Pods are deleted, updated and scaled away, to zero too; then annotations ask for the records, and for none. Nothing fails.
 fn clean() -> Scenario {
@@ -105,10 +68,6 @@ fn clean() -> Scenario {
         (130_000, Action::Pod(PodAction::Delete(0))),
         (140_000, state(Edit::Withdraw)),
     ];
-    let value = |start: serde_json::Result<Value>| start.unwrap_or_default();
-    let starts = [
-        (NAME, value(serde_json::to_value(start))),
-        (STATEFULSET, value(serde_json::to_value(below))),
-    ];
+    let starts = [(NAME, stored(&start)), (STATEFULSET, stored(&below))];
     Scenario::clean(starts, steps)
 }

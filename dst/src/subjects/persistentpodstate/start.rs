@@ -1,9 +1,7 @@
 //! A PersistentPodState as users create it, and what they do to it.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use crate::{engine::resource::Resource, subjects::statefulset::start::STATEFULSETS};
+use crate::rules::prelude::*;
+use crate::subjects::statefulset::start::STATEFULSETS;
 
 /// Name of the subject.
 pub const NAME: &str = "persistentpodstate";

@@ -1,27 +1,10 @@
 //! What users do to PersistentPodStates, to the annotations of the workload and to the labels of nodes.
 
-use std::{sync::Arc, time::Duration};
-
-use futures::{FutureExt, future::BoxFuture};
-use kruise::manager::MatchConditions;
-use kruise_runtime::Client;
-use kruise_sim::{Method, Request};
-use serde::Deserialize;
-use serde_json::{Value, json};
-use tokio::time::sleep;
-
 use super::start::{
     Edit, Keys, OBJECT, Start, WORKLOAD, ZONE, asking, foreign, manifest, topology, withdrawn, zone,
 };
-use crate::engine::{
-    boot::NODES as NAMES,
-    cluster::Cluster,
-    oracles::NODES,
-    process::ProcessId,
-    subject::User,
-    user::{self, insist},
-};
-use crate::subjects::registration;
+use crate::engine::boot::NODES as NAMES;
+use crate::rules::prelude::*;
 
 const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/persistentpodstates";
 const SETS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/statefulsets";
@@ -34,43 +17,22 @@ pub struct StateUser {
     pub start: Start,
 }
 
-impl User for StateUser {
+impl Users for StateUser {
+    type Edit = Edit;
+    const REGISTERS: bool = true;
+
     fn attend(&self, cluster: &Arc<Cluster>) {
         tokio::spawn(label(cluster.clone()));
     }
 
-    fn prepare<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
-        async move {
-            give_zones(cluster).await;
-            if self.start.at_first && !self.start.asked {
-                create(cluster, &manifest(&self.start)).await;
-            }
+    async fn prepare(&self, cluster: &Arc<Cluster>) {
+        give_zones(cluster).await;
+        if self.start.at_first && !self.start.asked {
+            create(cluster, &manifest(&self.start)).await;
         }
-        .boxed()
     }
 
-    fn edit<'a>(
-        &'a self,
-        cluster: &'a Arc<Cluster>,
-        change: &'a Value,
-    ) -> BoxFuture<'a, anyhow::Result<bool>> {
-        async move { Ok(self.perform(cluster, &Edit::deserialize(change)?).await) }.boxed()
-    }
-
-    fn beside_manager(
-        &self,
-        cluster: &Arc<Cluster>,
-        process: ProcessId,
-        client: Client,
-        desired: MatchConditions,
-    ) -> Option<BoxFuture<'static, ()>> {
-        Some(registration::register(cluster.clone(), process, client, desired).boxed())
-    }
-}
-
-impl StateUser {
-    /// False if that is refused, or means nothing now.
-    async fn perform(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
+    async fn edit(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
         let (own, of_workload) = (format!("{PATH}/{OBJECT}"), format!("{PATH}/{WORKLOAD}"));
         let workload = format!("{SETS}/{WORKLOAD}");
         match edit {
@@ -104,11 +66,11 @@ impl StateUser {
 }
 
 async fn create(cluster: &Arc<Cluster>, state: &Value) -> bool {
-    insist(cluster, Request::new(Method::Post, PATH, Some(state))).await
+    user::create(cluster, PATH, state).await
 }
 
 async fn delete(cluster: &Arc<Cluster>, path: &str) -> bool {
-    insist(cluster, Request::new(Method::Delete, path, None)).await
+    user::delete(cluster, path).await
 }
 
 /// Gives nodes that have none their zone, for ever.

@@ -1,19 +1,7 @@
 //! The agents of nodes: they report results of the probes that NodePodProbes list, as OpenKruise's agent does.
 
-use std::{sync::Arc, time::Duration};
-
-use jiff::Timestamp;
-use kruise_sim::{Method, Request};
-use serde_json::{Value, json};
-use tokio::time::sleep;
-
 use super::start::{PROBES, RESULT};
-use crate::engine::{
-    cluster::Cluster,
-    oracles::{Mirror, Object},
-    resource::{MERGE, PODS},
-    user::insist,
-};
+use crate::rules::prelude::*;
 
 /// How often an agent looks at its node.
 const PAUSE: Duration = Duration::from_secs(1);

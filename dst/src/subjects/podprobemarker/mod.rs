@@ -6,55 +6,24 @@ mod oracles;
 mod start;
 mod user;
 
-use serde_json::Value;
+use crate::rules::prelude::*;
 use start::{CONTROLLER, Edit, MARKERS, NAME, PROBES, Start};
 
-use crate::engine::{
-    oracles::Oracles,
-    resource::{NODES, PODS, Resource},
-    scenario::{Action, Scenario},
-    subject::{Subject, User},
-};
-
 /// PodProbeMarkers, with the NodePodProbes that they fill.
-pub struct PodProbeMarker;
-
-impl Subject for PodProbeMarker {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn component(&self) -> Option<&'static str> {
-        Some(CONTROLLER)
-    }
-
-    fn definitions(&self) -> Vec<Value> {
-        let kinds = [&kruise_api::podprobemarker::KIND, &kruise_api::nodepodprobe::KIND];
-        kinds.map(|kind| kind.manifest("kruise-system")).into()
-    }
-
-    fn resources(&self) -> &'static [Resource] {
-        &[PROBES, MARKERS, NODES, PODS]
-    }
-
-    fn scenario(&self, seed: u64) -> Option<Scenario> {
-        Some(generate::generate(seed))
-    }
-
-    fn clean_scenarios(&self) -> Vec<(&'static str, Scenario)> {
-        vec![("PodProbeMarker", clean())]
-    }
-
-    fn is_release(&self, _change: &Value) -> bool {
-        false
-    }
-
-    fn begin(&self, scenario: &Scenario) -> anyhow::Result<(Box<dyn User>, Box<dyn Oracles>)> {
+pub static SUBJECT: Subject = Subject {
+    name: NAME,
+    component: Some(CONTROLLER),
+    definitions: &[&kruise_api::podprobemarker::KIND, &kruise_api::nodepodprobe::KIND],
+    resources: &[PROBES, MARKERS, NODES, PODS],
+    scenario: Some(generate::generate),
+    clean: || vec![("PodProbeMarker", clean())],
+    begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
         let user = user::PodProbeMarkerUser { start };
-        Ok((Box::new(user), Box::new(oracles::PodProbeMarkerOracles)))
-    }
-}
+        begun(user, oracles::PodProbeMarkerOracles)
+    },
+    ..Subject::PLAIN
+};
 
 /// Markers and pods that come, change and go while nothing fails.
 fn clean() -> Scenario {
@@ -69,7 +38,5 @@ fn clean() -> Scenario {
         (50_000, Edit::Again(0)),
         (55_000, Edit::Delete(1)),
     ];
-    let steps = edits.map(|(at, edit)| (at, Action::edit(NAME, &edit)));
-    let start = serde_json::to_value(Start::default()).unwrap_or_default();
-    Scenario::clean([(NAME, start)], steps)
+    Scenario::of_edits(NAME, &Start::default(), edits)
 }

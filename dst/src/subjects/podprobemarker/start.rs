@@ -1,9 +1,6 @@
 //! PodProbeMarkers as users create them, and the pods that they select.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use crate::engine::resource::Resource;
+use crate::rules::prelude::*;
 
 /// Name of the subject.
 pub const NAME: &str = "podprobemarker";

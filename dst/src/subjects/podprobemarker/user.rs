@@ -1,22 +1,8 @@
 //! What users do to PodProbeMarkers and pods.
 
-use std::sync::Arc;
-
-use futures::{FutureExt, future::BoxFuture};
-use kruise_sim::{Method, Request};
-use serde::Deserialize;
-use serde_json::{Value, json};
-
-use super::{
-    agents,
-    start::{Edit, RESULT, Start, marker, name, pod, probes},
-};
-use crate::engine::{
-    cluster::Cluster,
-    resource::PODS,
-    subject::User,
-    user::{self, insist},
-};
+use super::agents;
+use super::start::{Edit, RESULT, Start, marker, name, pod, probes};
+use crate::rules::prelude::*;
 use crate::subjects::nodes;
 
 const PATH: &str = "/apis/apps.kruise.io/v1alpha1/namespaces/default/podprobemarkers";
@@ -28,64 +14,54 @@ pub struct PodProbeMarkerUser {
     pub start: Start,
 }
 
-impl User for PodProbeMarkerUser {
+impl Users for PodProbeMarkerUser {
+    type Edit = Edit;
+
     fn attend(&self, cluster: &Arc<Cluster>) {
         tokio::spawn(agents::attend(cluster.clone()));
     }
 
-    fn prepare<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
-        nodes::prepare(cluster, self.start.nodes).boxed()
+    async fn prepare(&self, cluster: &Arc<Cluster>) {
+        nodes::prepare(cluster, self.start.nodes).await;
     }
 
-    fn create<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
-        async move {
-            for _ in 0..self.start.pods {
-                more(cluster).await;
-            }
-            for place in [0, 1] {
-                // Until a manager answers for it.
-                self.create_marker(cluster, place).await;
-            }
+    async fn create(&self, cluster: &Arc<Cluster>) {
+        for _ in 0..self.start.pods {
+            more(cluster).await;
         }
-        .boxed()
+        for place in [0, 1] {
+            // Until a manager answers for it.
+            self.create_marker(cluster, place).await;
+        }
     }
 
-    fn edit<'a>(
-        &'a self,
-        cluster: &'a Arc<Cluster>,
-        change: &'a Value,
-    ) -> BoxFuture<'a, anyhow::Result<bool>> {
-        async move {
-            let path = |place: u8| format!("{PATH}/{}", name(place));
-            Ok(match Edit::deserialize(change)? {
-                Edit::Delete(place) => {
-                    insist(cluster, Request::new(Method::Delete, &path(place), None)).await
-                }
-                Edit::Again(place) => {
-                    // It may be gone already.
-                    insist(cluster, Request::new(Method::Delete, &path(place), None)).await;
-                    self.create_marker(cluster, place).await
-                }
-                Edit::Probes(place, count) => {
-                    let patch = json!({"spec": {"probes": probes(place, count)}});
-                    user::patch(cluster, &path(place), &patch).await
-                }
-                Edit::Pod => more(cluster).await,
-                Edit::Remove(number) => match path_of(cluster, number) {
-                    Some(path) => insist(cluster, Request::new(Method::Delete, &path, None)).await,
-                    None => false,
-                },
-                Edit::Label(number, on) => {
-                    let app = if on { "game" } else { "other" };
-                    touch(cluster, number, &json!({"metadata": {"labels": {"app": app}}})).await
-                }
-                Edit::Result(number, state) => {
-                    let patch = json!({"metadata": {"annotations": {(RESULT): state}}});
-                    touch(cluster, number, &patch).await
-                }
-            })
+    async fn edit(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
+        let path = |place: u8| format!("{PATH}/{}", name(place));
+        match edit.clone() {
+            Edit::Delete(place) => user::delete(cluster, &path(place)).await,
+            Edit::Again(place) => {
+                // It may be gone already.
+                user::delete(cluster, &path(place)).await;
+                self.create_marker(cluster, place).await
+            }
+            Edit::Probes(place, count) => {
+                let patch = json!({"spec": {"probes": probes(place, count)}});
+                user::patch(cluster, &path(place), &patch).await
+            }
+            Edit::Pod => more(cluster).await,
+            Edit::Remove(number) => match path_of(cluster, number) {
+                Some(path) => user::delete(cluster, &path).await,
+                None => false,
+            },
+            Edit::Label(number, on) => {
+                let app = if on { "game" } else { "other" };
+                touch(cluster, number, &json!({"metadata": {"labels": {"app": app}}})).await
+            }
+            Edit::Result(number, state) => {
+                let patch = json!({"metadata": {"annotations": {(RESULT): state}}});
+                touch(cluster, number, &patch).await
+            }
         }
-        .boxed()
     }
 }
 
@@ -100,7 +76,7 @@ impl PodProbeMarkerUser {
 /// Creates a pod.
 async fn more(cluster: &Arc<Cluster>) -> bool {
     let number = cluster.look(|state| state.mirror.of(PODS).objects.len());
-    insist(cluster, Request::new(Method::Post, PODS_PATH, Some(&pod(number)))).await
+    user::create(cluster, PODS_PATH, &pod(number)).await
 }
 
 /// The path of the pod of a number among those that are there.

@@ -1,8 +1,7 @@
 //! What users do to a budget, and to the pods that it covers.
 
-use serde::{Deserialize, Serialize};
-
 use super::start::Limit;
+use crate::rules::prelude::*;
 
 /// Something that a user does.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]

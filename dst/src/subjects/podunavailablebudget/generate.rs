@@ -1,22 +1,13 @@
 //! Scenarios with a budget: those of a CloneSet, a StatefulSet, or a Deployment, and more that makes pods unavailable.
 
-use super::{
-    edit::{Edit, Propagation},
-    start::{BUDGETS, GUESTS, Limit, NAME, Start, Workload},
-};
-use crate::{
-    engine::{
-        generate::{add_steps, fault, removal},
-        random::{Purpose, Random},
-        resource::{PODS, Resource},
-        scenario::{Action, Scenario, Step},
-    },
-    subjects::{
-        cloneset::{draft::CLONESETS, generate::draft},
-        deployment,
-        statefulset::{self, start::STATEFULSETS},
-    },
-};
+use super::edit::{Edit, Propagation};
+use super::start::{BUDGETS, GUESTS, Limit, NAME, Start, Workload};
+use crate::rules::prelude::*;
+use crate::subjects::cloneset::draft::CLONESETS;
+use crate::subjects::cloneset::generate::draft;
+use crate::subjects::deployment;
+use crate::subjects::statefulset;
+use crate::subjects::statefulset::start::STATEFULSETS;
 
 /// Resources whose watches faults hit.
 const WATCHED: &[Resource] = &[PODS, PODS, BUDGETS, BUDGETS, CLONESETS, STATEFULSETS];
@@ -64,17 +55,10 @@ fn add(scenario: &mut Scenario, random: &mut Random, start: &Start) {
     }
     add_edits(scenario, random, start);
     if scenario.brief {
-        let draw = |random: &mut Random| action(&edit(random, start));
-        add_steps(scenario, WATCHED, draw, |what| {
-            what.edit_of(NAME).is_some_and(|edit: Edit| edit.is_release())
-        });
+        let draw = |random: &mut Random| Action::edit(NAME, &edit(random, start));
+        add_steps(scenario, WATCHED, draw, |what| what.says(NAME, Edit::is_release));
     }
-    let start = serde_json::to_value(start).unwrap_or_default();
-    scenario.subjects.insert(NAME.to_owned(), start);
-}
-
-fn action(edit: &Edit) -> Action {
-    Action::edit(NAME, edit)
+    scenario.add(NAME, &start);
 }
 
 /// The scenario of the workload.
@@ -119,15 +103,14 @@ fn operations(random: &mut Random) -> Vec<String> {
 
 /// Adds what users do, and faults that matter to budgets.
 fn add_edits(scenario: &mut Scenario, random: &mut Random, start: &Start) {
-    let last = scenario.steps.iter().map(|step| step.at).max();
-    let end = last.unwrap_or(0).max(90_000);
-    let mut add = |at, what| scenario.steps.push(Step { at, what });
+    let end = scenario.end(90_000);
+    let mut add = |at, what| scenario.push(at, what);
     if !start.at_first {
-        add(random.between(2_000, end / 3), action(&Edit::Create));
+        add(random.between(2_000, end / 3), Action::edit(NAME, &Edit::Create));
     }
     for _ in 0..random.between(18, 26) {
         let at = random.between(4_000, end);
-        add(at, action(&edit(random, start)));
+        add(at, Action::edit(NAME, &edit(random, start)));
     }
     // Many at once: a budget is for those.
     for _ in 0..random.between(2, 4) {
@@ -141,27 +124,23 @@ fn add_edits(scenario: &mut Scenario, random: &mut Random, start: &Start) {
         let at = random.between(0, end);
         add(at, fault(random, WATCHED));
     }
-    add(end + 1, action(&Edit::Unlabel));
-    add(end + 1, action(&Edit::Open));
+    add(end + 1, Action::edit(NAME, &Edit::Unlabel));
+    add(end + 1, Action::edit(NAME, &Edit::Open));
     scenario.steps.sort_by_key(|step| step.at);
 }
 
 /// Deletes pods, and those that have their names after them.
 fn add_successors(scenario: &mut Scenario, random: &mut Random) {
     for _ in 0..random.between(2, 4) {
-        let pod = random.between(0, PODS_OF_A_WORKLOAD) as u8;
+        let pod = random.small(0, PODS_OF_A_WORKLOAD);
         let at = random.between(10_000, 80_000);
-        let what = action(&Edit::Twice(pod));
-        scenario.steps.push(Step { at, what });
+        scenario.push(at, Action::edit(NAME, &Edit::Twice(pod)));
     }
 }
 
 /// Guests come and go: each is created, scaled to zero and back, deleted in one of three ways, and created again soon.
 fn add_visits(scenario: &mut Scenario, random: &mut Random) {
-    let mut add = |at, edit: &Edit| {
-        let what = action(edit);
-        scenario.steps.push(Step { at, what });
-    };
+    let mut add = |at, edit: &Edit| scenario.edit(at, NAME, edit);
     for place in 0..GUESTS.len() as u8 {
         let mut at = random.between(1_000, 5_000);
         add(at, &Edit::Invite(place, random.between(1, 4) as u32, 1));
@@ -190,7 +169,7 @@ fn add_visits(scenario: &mut Scenario, random: &mut Random) {
 }
 
 fn edit(random: &mut Random, start: &Start) -> Edit {
-    let pod = random.between(0, PODS_OF_A_WORKLOAD) as u8;
+    let pod = random.small(0, PODS_OF_A_WORKLOAD);
     let bare = start.workload == Workload::Deployment;
     match random.between(0, 99) {
         24..36 => Edit::Limit(limit(random)),
@@ -204,6 +183,6 @@ fn edit(random: &mut Random, start: &Start) -> Edit {
         // Nothing puts the pods of other workloads right again.
         78..90 if bare => Edit::Image(pod, random.between(1, 4) as u32),
         90..100 if bare => Edit::Resize(pod, random.between(2, 30) as u32),
-        _ => Edit::Drain(random.between(0, 2) as u8),
+        _ => Edit::Drain(random.small(0, 2)),
     }
 }

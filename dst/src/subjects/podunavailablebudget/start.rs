@@ -1,9 +1,6 @@
 //! A budget as users create it.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use crate::engine::{resource::Resource, user::int_or_string};
+use crate::rules::prelude::*;
 
 /// Name of the subject.
 pub const NAME: &str = "podunavailablebudget";

@@ -1,37 +1,13 @@
 //! What users do to a budget, and to the pods that it covers.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use futures::{FutureExt, future::BoxFuture};
-use kruise::manager::MatchConditions;
-use kruise_runtime::Client;
-use kruise_sim::{Method, Request};
-use serde::Deserialize;
-use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
-
-use super::{
-    edit::Edit,
-    oracles::truth,
-    start::{BUDGETS, GUESTS, Limit, Start, guest, manifest},
-};
-use crate::engine::{
-    boot,
-    cluster::Cluster,
-    oracles::{Object, PODS},
-    process::ProcessId,
-    report::Reply,
-    subject::User,
-    user::{self, insist},
-    verdict::Violation,
-};
-use crate::subjects::registration;
+use super::edit::Edit;
+use super::oracles::truth;
+use super::start::{BUDGETS, GUESTS, Limit, Start, guest, manifest};
+use crate::engine::boot;
+use crate::engine::report::Reply;
+use crate::rules::prelude::*;
 
 const PATH: &str = "/apis/policy.kruise.io/v1beta1/namespaces/default/podunavailablebudgets";
 const DEPLOYMENTS_PATH: &str = "/apis/apps/v1/namespaces/default/deployments";
@@ -58,75 +34,23 @@ pub struct BudgetUser {
     drains: Arc<AtomicU32>,
 }
 
-impl User for BudgetUser {
+impl Users for BudgetUser {
+    type Edit = Edit;
+    const HAS_TRIAL: bool = true;
+    const REGISTERS: bool = true;
+
     fn gates(&self) -> Vec<&'static str> {
         let updates = self.start.updates.then_some("PodUnavailableBudgetUpdateGate");
         updates.into_iter().collect()
     }
 
-    fn prepare<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
-        async move {
-            if self.start.at_first {
-                self.create_budget(cluster).await;
-            }
-        }
-        .boxed()
-    }
-
-    fn edit<'a>(
-        &'a self,
-        cluster: &'a Arc<Cluster>,
-        change: &'a Value,
-    ) -> BoxFuture<'a, anyhow::Result<bool>> {
-        async move { Ok(self.perform(cluster, &Edit::deserialize(change)?).await) }.boxed()
-    }
-
-    fn beside_manager(
-        &self,
-        cluster: &Arc<Cluster>,
-        process: ProcessId,
-        client: Client,
-        desired: MatchConditions,
-    ) -> Option<BoxFuture<'static, ()>> {
-        Some(registration::register(cluster.clone(), process, client, desired).boxed())
-    }
-
-    fn probe<'a>(&'a self, cluster: &'a Arc<Cluster>) -> Option<BoxFuture<'a, Option<Violation>>> {
-        Some(probe(cluster).boxed())
-    }
-}
-
-impl BudgetUser {
-    /// Users that count their drains.
-    pub fn new(start: Start, drains: Arc<AtomicU32>) -> Self {
-        Self {
-            start,
-            number: AtomicU32::new(0),
-            drains,
+    async fn prepare(&self, cluster: &Arc<Cluster>) {
+        if self.start.at_first {
+            self.create_budget(cluster).await;
         }
     }
 
-    fn name(&self) -> String {
-        format!("b{}", self.number.load(Ordering::Relaxed))
-    }
-
-    async fn create_budget(&self, cluster: &Arc<Cluster>) -> bool {
-        let budget = manifest(&self.start, &self.name());
-        insist(cluster, Request::new(Method::Post, PATH, Some(&budget))).await
-    }
-
-    async fn delete_budget(&self, cluster: &Arc<Cluster>) -> bool {
-        let path = format!("{PATH}/{}", self.name());
-        insist(cluster, Request::new(Method::Delete, &path, None)).await
-    }
-
-    async fn change(&self, cluster: &Arc<Cluster>, spec: &Value) -> bool {
-        let path = format!("{PATH}/{}", self.name());
-        user::patch(cluster, &path, &json!({"spec": spec})).await
-    }
-
-    /// False if that is refused, or means nothing now.
-    async fn perform(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
+    async fn edit(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
         let annotation = |key: &str| json!({"metadata": {"annotations": {key: "true"}}});
         match edit {
             Edit::Create => self.create_budget(cluster).await,
@@ -181,11 +105,7 @@ impl BudgetUser {
             }
             Edit::Invite(place, replicas, image) => {
                 let guest = guest(guest_at(*place), *replicas, *image);
-                insist(
-                    cluster,
-                    Request::new(Method::Post, DEPLOYMENTS_PATH, Some(&guest)),
-                )
-                .await
+                user::create(cluster, DEPLOYMENTS_PATH, &guest).await
             }
             Edit::ScaleGuest(place, replicas) => {
                 let path = format!("{DEPLOYMENTS_PATH}/{}", guest_at(*place));
@@ -194,7 +114,7 @@ impl BudgetUser {
             Edit::Dismiss(place, propagation) => {
                 let path = format!("{DEPLOYMENTS_PATH}/{}", guest_at(*place));
                 let options = json!({"propagationPolicy": propagation});
-                insist(cluster, Request::new(Method::Delete, &path, Some(&options))).await
+                user::delete_as(cluster, &path, &options).await
             }
             Edit::Unlabel => {
                 unlabel(cluster).await;
@@ -216,6 +136,40 @@ impl BudgetUser {
                 .await
             }
         }
+    }
+
+    async fn probe(&self, cluster: &Arc<Cluster>) -> Option<Violation> {
+        probe(cluster).await
+    }
+}
+
+impl BudgetUser {
+    /// Users that count their drains.
+    pub fn new(start: Start, drains: Arc<AtomicU32>) -> Self {
+        Self {
+            start,
+            number: AtomicU32::new(0),
+            drains,
+        }
+    }
+
+    fn name(&self) -> String {
+        format!("b{}", self.number.load(Ordering::Relaxed))
+    }
+
+    async fn create_budget(&self, cluster: &Arc<Cluster>) -> bool {
+        let budget = manifest(&self.start, &self.name());
+        user::create(cluster, PATH, &budget).await
+    }
+
+    async fn delete_budget(&self, cluster: &Arc<Cluster>) -> bool {
+        let path = format!("{PATH}/{}", self.name());
+        user::delete(cluster, &path).await
+    }
+
+    async fn change(&self, cluster: &Arc<Cluster>, spec: &Value) -> bool {
+        let path = format!("{PATH}/{}", self.name());
+        user::patch(cluster, &path, &json!({"spec": spec})).await
     }
 }
 

@@ -1,12 +1,7 @@
 //! Scenarios with a ResourceDistribution.
 
 use super::start::{DISTRIBUTIONS, Edit, NAME, SECRETS, Start, Targets};
-use crate::engine::{
-    generate::{add_crashes, add_faults, begin, finish},
-    random::{Purpose, Random},
-    resource::{CONFIGMAPS, NAMESPACES, Resource},
-    scenario::{Action, Scenario, Step},
-};
+use crate::rules::prelude::*;
 
 /// Resources whose watches faults hit.
 const WATCHED: &[Resource] = &[SECRETS, CONFIGMAPS, NAMESPACES, DISTRIBUTIONS];
@@ -41,20 +36,14 @@ pub fn generate(seed: u64) -> Scenario {
     let mut at = FIRST;
     for _ in 0..random.between(14, 22) {
         at += random.between(200, PAUSE);
-        let what = Action::edit(NAME, &edit(random));
-        scenario.steps.push(Step { at, what });
+        scenario.push(at, Action::edit(NAME, &edit(random)));
     }
     let end = at + random.between(3_000, 15_000);
     let count = random.between(10, 20);
     add_faults(&mut scenario, random, WATCHED, count, end);
     // A manager that ends between two copies, and between copies and the status.
     add_crashes(&mut scenario, random, end);
-    finish(
-        &mut scenario,
-        WATCHED,
-        |random| Action::edit(NAME, &edit(random)),
-        |_| false,
-    );
+    finish_edits(&mut scenario, WATCHED, NAME, edit, |_| false);
     scenario
 }
 
@@ -68,25 +57,25 @@ fn targets(random: &mut Random) -> Targets {
 
 /// All copies but the new ones keep the data that they were created with.
 fn edit_of_refused(random: &mut Random) -> Edit {
-    let number = random.between(1, CROWD) as u8;
+    let number = random.small(1, CROWD);
     match random.between(0, 99) {
         0..20 => Edit::Namespace((CROWD + random.between(1, 3)) as u8, random.percent(50)),
-        20..60 => Edit::Data(random.between(1, 5) as u8),
-        60..75 => Edit::ChangeCopy(number, random.between(0, 5) as u8),
+        20..60 => Edit::Data(random.small(1, 5)),
+        60..75 => Edit::ChangeCopy(number, random.small(0, 5)),
         75..85 => Edit::DeleteCopy(number),
         _ => Edit::Foreign(number),
     }
 }
 
 fn edit(random: &mut Random) -> Edit {
-    let number = random.between(0, NAMESPACES_AT_MOST) as u8;
+    let number = random.small(0, NAMESPACES_AT_MOST);
     match random.between(0, 99) {
         0..15 => Edit::Namespace(number, random.percent(50)),
         15..28 => Edit::Team(number, random.percent(50)),
         28..32 => Edit::Leave(number),
-        32..44 => Edit::Data(random.between(0, 5) as u8),
+        32..44 => Edit::Data(random.small(0, 5)),
         44..56 => Edit::Targets(targets(random)),
-        56..70 => Edit::ChangeCopy(number, random.between(0, 5) as u8),
+        56..70 => Edit::ChangeCopy(number, random.small(0, 5)),
         70..76 => Edit::LabelCopy(number),
         76..88 => Edit::DeleteCopy(number),
         _ => Edit::Foreign(number),

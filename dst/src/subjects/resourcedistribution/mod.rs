@@ -6,58 +6,28 @@ mod oracles;
 mod start;
 mod user;
 
-use serde_json::Value;
+use crate::rules::prelude::*;
 use start::{CONTROLLER, DISTRIBUTIONS, Edit, NAME, SECRETS, Start, Targets};
 
-use crate::engine::{
-    oracles::Oracles,
-    resource::{CONFIGMAPS, NAMESPACES, Resource},
-    scenario::{Action, Scenario},
-    subject::{Subject, User},
-};
-
 /// ResourceDistributions.
-pub struct ResourceDistribution;
-
-impl Subject for ResourceDistribution {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn component(&self) -> Option<&'static str> {
-        Some(CONTROLLER)
-    }
-
-    fn definitions(&self) -> Vec<Value> {
-        vec![kruise_api::resourcedistribution::KIND.manifest("kruise-system")]
-    }
-
-    fn resources(&self) -> &'static [Resource] {
-        &[DISTRIBUTIONS, NAMESPACES, SECRETS, CONFIGMAPS]
-    }
-
-    fn scenario(&self, seed: u64) -> Option<Scenario> {
-        Some(generate::generate(seed))
-    }
-
-    fn clean_scenarios(&self) -> Vec<(&'static str, Scenario)> {
-        vec![("ResourceDistribution", clean())]
-    }
-
-    fn is_release(&self, _: &Value) -> bool {
-        false
-    }
-
-    fn begin(&self, scenario: &Scenario) -> anyhow::Result<(Box<dyn User>, Box<dyn Oracles>)> {
+pub static SUBJECT: Subject = Subject {
+    name: NAME,
+    component: Some(CONTROLLER),
+    definitions: &[&kruise_api::resourcedistribution::KIND],
+    resources: &[DISTRIBUTIONS, NAMESPACES, SECRETS, CONFIGMAPS],
+    scenario: Some(generate::generate),
+    clean: || vec![("ResourceDistribution", clean())],
+    begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
         let oracles = oracles::ResourceDistributionOracles {
             copies: start.resource(),
             refused: start.refused,
         };
         let user = user::ResourceDistributionUser { start };
-        Ok((Box::new(user), Box::new(oracles)))
-    }
-}
+        begun(user, oracles)
+    },
+    ..Subject::PLAIN
+};
 
 /// Namespaces that come and change, an edit, a deletion and an object in the way, while nothing fails.
 fn clean() -> Scenario {
@@ -74,7 +44,5 @@ fn clean() -> Scenario {
         (45_000, Edit::Namespace(5, true)),
         (50_000, Edit::Leave(1)),
     ];
-    let steps = edits.map(|(at, edit)| (at, Action::edit(NAME, &edit)));
-    let start = serde_json::to_value(start).unwrap_or_default();
-    Scenario::clean([(NAME, start)], steps)
+    Scenario::of_edits(NAME, &start, edits)
 }

@@ -1,11 +1,7 @@
 //! Oracles of ResourceDistributions, written from their specification.
 
-use jiff::Timestamp;
-use kruise_sim::Method;
-use serde_json::Value;
-
 use super::start::{CONTROLLER, COPY, DISTRIBUTIONS, EXCLUDED};
-use crate::engine::oracles::{Counters, Mirror, NAMESPACES, Object, Oracles, Resource, Violation, Write};
+use crate::rules::prelude::*;
 
 /// Least of writes of copies for a scenario to count.
 const WRITES: u32 = 12;
@@ -21,9 +17,7 @@ pub struct ResourceDistributionOracles {
 }
 
 fn namespace_of(object: &Object) -> &str {
-    object.value()["metadata"]["namespace"]
-        .as_str()
-        .unwrap_or_default()
+    text(&object.value()["metadata"]["namespace"])
 }
 
 /// Does the ResourceDistribution select the namespace?
@@ -51,36 +45,19 @@ impl Oracles for ResourceDistributionOracles {
         if write.component != CONTROLLER || write.resource != self.copies.plural {
             return None;
         }
-        let log = mirror.of(self.copies);
-        let place = write.marks.of(self.copies);
-        let version = log.changes.get(place)?.version;
-        let versions = log.changed_at(place)?;
-        let index = versions.iter().position(|object| object.version == version)?;
-        let written = versions.get(index)?;
-        let violation = |oracle, what: &str| {
-            let namespace = namespace_of(written);
-            let what = format!("{} wrote {namespace}/{}: {what}", write.process, written.name);
-            Some(Violation { oracle, what })
-        };
-        if &*written.name != COPY {
-            return violation("only copies are written", "it has another name");
-        }
-        let mut controllers = mirror.of(DISTRIBUTIONS).objects.keys();
+        let change = write.change(mirror, self.copies)?;
+        let written = change.after;
+        let namespace = namespace_of(written);
+        never!(write, "only copies are written", &*written.name != COPY => "it has another name");
         let before = match write.method {
             Method::Post => written,
-            Method::Delete => versions.get(index.saturating_sub(1))?,
-            _ => index.checked_sub(1).and_then(|before| versions.get(before))?,
+            Method::Delete => change.before().unwrap_or(written),
+            _ => change.before()?,
         };
-        if !controllers.any(|uid| **uid == *before.owner()) {
-            return violation(
-                "foreign objects stay",
-                "the ResourceDistribution does not control it",
-            );
-        }
-        let namespace = namespace_of(written);
-        if write.method == Method::Post && (SYSTEM.contains(&namespace) || namespace == EXCLUDED) {
-            return violation("excluded namespaces get no copy", "it is excluded");
-        }
+        let is_ours = mirror.of(DISTRIBUTIONS).objects.contains_key(before.owner());
+        never!(write, "foreign objects stay", !is_ours => "the ResourceDistribution does not control it in {namespace}");
+        never!(write, "excluded namespaces get no copy",
+            write.method == Method::Post && (SYSTEM.contains(&namespace) || namespace == EXCLUDED) => "{namespace} is");
         None
     }
 
@@ -104,9 +81,7 @@ impl Oracles for ResourceDistributionOracles {
                 None if selected => return Err(format!("{name} has no copy")),
                 Some(copy) if selected && is_ours(&copy) => {
                     let is_current = copy.value()["data"] == *data;
-                    if !is_current && !self.refused {
-                        return Err(format!("the copy in {name} has other data"));
-                    }
+                    wrong!(!is_current && !self.refused => "the copy in {name} has other data");
                     succeeded += i64::from(is_current);
                 }
                 Some(copy) if is_ours(&copy) => return Err(format!("a copy is left in {name}")),
@@ -114,15 +89,12 @@ impl Oracles for ResourceDistributionOracles {
             }
         }
         let status = &distribution.value()["status"];
-        let count = |member: &str| status[member].as_i64().unwrap_or(0);
+        let count = |member: &str| number(&status[member]);
         let counts = ["desired", "succeeded", "failed"].map(count);
-        if counts != [desired, succeeded, desired - succeeded] {
-            return Err(format!("status counts {counts:?}, not {desired} and {succeeded}"));
-        }
+        wrong!(counts != [desired, succeeded, desired - succeeded]
+            => "status counts {counts:?}, not {desired} and {succeeded}");
         let generation = &distribution.value()["metadata"]["generation"];
-        if status["observedGeneration"] != *generation {
-            return Err(format!("status is not of generation {generation}"));
-        }
+        wrong!(status["observedGeneration"] != *generation => "status is not of generation {generation}");
         Ok(())
     }
 

@@ -1,9 +1,6 @@
 //! A ResourceDistribution as users create it, and the namespaces below it.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use crate::engine::resource::Resource;
+use crate::rules::prelude::*;
 
 /// Name of the subject.
 pub const NAME: &str = "resourcedistribution";

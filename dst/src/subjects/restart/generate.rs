@@ -1,26 +1,15 @@
 //! Scenarios in which the containers of a CloneSet are restarted.
 
 use super::start::{Edit, NAME, Order, Start};
-use crate::{
-    engine::{
-        generate::{add_crashes, add_faults, begin, finish, removal},
-        random::{Purpose, Random},
-        resource::{PODS, Resource},
-        scenario::{Action, Scenario, Step},
-    },
-    subjects::{
-        cloneset::{
-            draft::{CLONESETS, NAME as CLONESET},
-            edit::Edit as SetEdit,
-            start::{Policy, Start as Set},
-        },
-        containerrecreaterequest::{
-            REQUESTS,
-            start::{Edit as RequestEdit, NAME as REQUEST, Start as Agents},
-        },
-        node_agents::{self, AgentEdit},
-    },
+use crate::rules::prelude::*;
+use crate::subjects::cloneset::draft::{CLONESETS, NAME as CLONESET};
+use crate::subjects::cloneset::edit::Edit as SetEdit;
+use crate::subjects::cloneset::start::{Policy, Start as Set};
+use crate::subjects::containerrecreaterequest::REQUESTS;
+use crate::subjects::containerrecreaterequest::start::{
+    Edit as RequestEdit, NAME as REQUEST, Start as Agents,
 };
+use crate::subjects::node_agents::{self, AgentEdit};
 
 /// Resources whose watches faults hit.
 const WATCHED: &[Resource] = &[PODS, PODS, REQUESTS, REQUESTS, CLONESETS];
@@ -45,7 +34,7 @@ pub fn generate(seed: u64) -> Scenario {
     let agents = Agents {
         pods: 0,
         ungated: 0,
-        dying: *random.pick(&[0, 0, 10, 40]).unwrap_or(&0),
+        dying: random.one([0, 0, 10, 40]),
     };
     let start = Start {
         last: Order {
@@ -54,12 +43,8 @@ pub fn generate(seed: u64) -> Scenario {
         },
     };
     let mut scenario = begin(seed, CLONESET, &set, random);
-    let mut add = |name: &str, start: serde_json::Result<serde_json::Value>| {
-        let start = start.unwrap_or_default();
-        scenario.subjects.insert(name.to_owned(), start);
-    };
-    add(REQUEST, serde_json::to_value(&agents));
-    add(NAME, serde_json::to_value(&start));
+    scenario.add(REQUEST, &agents);
+    scenario.add(NAME, &start);
     let end = edits(&mut scenario, random, &set);
     let count = random.between(8, 16);
     add_faults(&mut scenario, random, WATCHED, count, end);
@@ -69,23 +54,16 @@ pub fn generate(seed: u64) -> Scenario {
         &mut scenario,
         WATCHED,
         |random| edit(random, &set),
-        |what| {
-            what.edit_of::<RequestEdit>(REQUEST)
-                .is_some_and(|edit| edit.is_release())
-        },
+        |what| what.says(REQUEST, RequestEdit::is_release),
     );
     scenario
 }
 
 fn set(random: &mut Random) -> Set {
-    let policy = if random.percent(70) {
-        Policy::InPlaceIfPossible
-    } else {
-        Policy::ReCreate
-    };
+    let policy = random.either(70, Policy::InPlaceIfPossible, Policy::ReCreate);
     Set {
         max_unavailable: random.text(&["1", "1", "2", "30%", "40%"]),
-        min_ready_seconds: if random.percent(20) { 3 } else { 0 },
+        min_ready_seconds: random.maybe(20, |_| 3),
         batches: random.percent(40),
         ..Set::plain(random.between(5, 8) as u32, policy)
     }
@@ -95,16 +73,16 @@ fn order(random: &mut Random, set: &Set) -> Order {
     Order {
         both: set.batches && random.percent(60),
         ordered: random.percent(40),
-        unready: random.percent(40).then(|| random.between(0, 5) as u8),
-        timeout: *random.pick(&[15, 40, 90, 120]).unwrap_or(&90),
-        keep: random.between(60, 75) as u8,
+        unready: random.percent(40).then(|| random.small(0, 5)),
+        timeout: random.one([15, 40, 90, 120]),
+        keep: random.small(60, 75),
     }
 }
 
 /// Adds what users do; when the last of it happens.
 fn edits(scenario: &mut Scenario, random: &mut Random, set: &Set) -> u64 {
     let mut at = FIRST;
-    let mut add = |at, what| scenario.steps.push(Step { at, what });
+    let mut add = |at, what| scenario.push(at, what);
     add(at, Action::edit(NAME, &Edit::Run(order(random, set))));
     for _ in 0..random.between(16, 26) {
         at += random.between(200, PAUSE);
@@ -122,7 +100,7 @@ fn edits(scenario: &mut Scenario, random: &mut Random, set: &Set) -> u64 {
 }
 
 fn edit(random: &mut Random, set: &Set) -> Action {
-    let node = random.between(1, u64::from(NODES)) as u8;
+    let node = random.small(1, u64::from(NODES));
     let of_set = |edit: &SetEdit| Action::edit(CLONESET, edit);
     match random.between(0, 99) {
         0..28 => Action::edit(NAME, &Edit::Run(order(random, set))),
@@ -135,7 +113,7 @@ fn edit(random: &mut Random, set: &Set) -> Action {
         )),
         66..69 => of_set(&SetEdit::Image(random.between(1, 4) as u32)),
         69..73 => removal(random, MOST),
-        73..76 => Action::edit(REQUEST, &RequestEdit::Delete(random.between(0, 20) as u8)),
+        73..76 => Action::edit(REQUEST, &RequestEdit::Delete(random.small(0, 20))),
         other => Action::edit(
             REQUEST,
             &RequestEdit::Agent(node, node_agents::drawn(other - 76, random)),

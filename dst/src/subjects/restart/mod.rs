@@ -10,73 +10,30 @@ mod runs;
 mod start;
 mod user;
 
-use serde_json::Value;
+use crate::rules::prelude::*;
+use crate::subjects::cloneset::draft::{CLONESETS, NAME as CLONESET};
+use crate::subjects::cloneset::edit::Edit as SetEdit;
+use crate::subjects::cloneset::start::{Policy, Start as Set};
+use crate::subjects::containerrecreaterequest::REQUESTS;
+use crate::subjects::containerrecreaterequest::start::{NAME as REQUEST, Start as Agents};
 use start::{Edit, NAME, Order, Start};
 
-use super::{
-    cloneset::{
-        draft::{CLONESETS, NAME as CLONESET},
-        edit::Edit as SetEdit,
-        start::{Policy, Start as Set},
-    },
-    containerrecreaterequest::{
-        REQUESTS,
-        start::{NAME as REQUEST, Start as Agents},
-    },
-};
-use crate::engine::{
-    oracles::Oracles,
-    resource::{PODS, Resource},
-    scenario::{Action, Scenario},
-    subject::{Subject, User},
-};
-
 /// The command that restarts containers of a workload.
-pub struct Restart;
-
-impl Subject for Restart {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    /// It is no controller.
-    fn component(&self) -> Option<&'static str> {
-        None
-    }
-
-    fn definitions(&self) -> Vec<Value> {
-        Vec::new()
-    }
-
-    fn resources(&self) -> &'static [Resource] {
-        &[CLONESETS, REQUESTS, PODS]
-    }
-
-    /// Nothing is restarted between two looks of a run, nor between two runs.
-    fn is_paced_by_users(&self) -> bool {
-        true
-    }
-
-    fn scenario(&self, seed: u64) -> Option<Scenario> {
-        Some(generate::generate(seed))
-    }
-
-    fn clean_scenarios(&self) -> Vec<(&'static str, Scenario)> {
-        vec![("restart", clean())]
-    }
-
-    /// Runs end by themselves.
-    fn is_release(&self, _: &Value) -> bool {
-        false
-    }
-
-    fn begin(&self, scenario: &Scenario) -> anyhow::Result<(Box<dyn User>, Box<dyn Oracles>)> {
+pub static SUBJECT: Subject = Subject {
+    name: NAME,
+    resources: &[CLONESETS, REQUESTS, PODS],
+    // Nothing is restarted between two looks of a run, nor between two runs.
+    is_paced_by_users: true,
+    scenario: Some(generate::generate),
+    clean: || vec![("restart", clean())],
+    begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
         let runs = runs::Runs::default();
         let oracles = oracles::RestartOracles::new(runs.clone());
-        Ok((Box::new(user::RestartUser { start, runs }), Box::new(oracles)))
-    }
-}
+        begun(user::RestartUser { start, runs }, oracles)
+    },
+    ..Subject::PLAIN
+};
 
 /// A run, one that is interrupted half-way while the CloneSet grows, and one after it, while nothing fails.
 fn clean() -> Scenario {
@@ -98,7 +55,6 @@ fn clean() -> Scenario {
         (96_000, of_set(SetEdit::Scale(6))),
         (99_500, runs(Edit::Again(order))),
     ];
-    let value = |start: serde_json::Result<Value>| start.unwrap_or_default();
     let agents = Agents {
         pods: 0,
         ungated: 0,
@@ -106,9 +62,9 @@ fn clean() -> Scenario {
     };
     Scenario::clean(
         [
-            (CLONESET, value(serde_json::to_value(set))),
-            (REQUEST, value(serde_json::to_value(agents))),
-            (NAME, value(serde_json::to_value(Start::default()))),
+            (CLONESET, stored(&set)),
+            (REQUEST, stored(&agents)),
+            (NAME, stored(&Start::default())),
         ],
         steps,
     )

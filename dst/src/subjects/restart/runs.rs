@@ -1,15 +1,10 @@
 //! Runs of the command, as users and oracles know them.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::start::Order;
-use crate::{
-    engine::oracles::{Mirror, Object, PODS, ProcessId, Violation},
-    subjects::cloneset::draft::CLONESETS,
-};
+use crate::rules::prelude::*;
+use crate::subjects::cloneset::draft::CLONESETS;
 
 /// A run.
 #[derive(Clone, Debug)]
@@ -88,13 +83,13 @@ impl Run {
             first.iter().zip(&now).any(|(first, now)| first == now)
         };
         let old = pods(mirror).find(is_old)?;
-        Some(Violation {
-            oracle: "a restart that succeeds has restarted every pod",
-            what: format!(
+        Violation::of(
+            "a restart that succeeds has restarted every pod",
+            format!(
                 "{process} has succeeded, and {} runs what it ran before",
                 old.name
             ),
-        })
+        )
     }
 }
 

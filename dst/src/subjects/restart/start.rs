@@ -1,7 +1,8 @@
 //! How users run the command.
 
 use kruise::restart::Options;
-use serde::{Deserialize, Serialize};
+
+use crate::rules::prelude::*;
 
 /// Name of the subject.
 pub const NAME: &str = "restart";

@@ -1,18 +1,12 @@
 //! Users who run the command.
 
-use std::sync::Arc;
-
-use futures::{FutureExt, future::BoxFuture};
 use kruise::restart;
-use serde::Deserialize;
-use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use super::{
-    runs::Runs,
-    start::{Edit, Order, Start},
-};
-use crate::engine::{cluster::Cluster, commands, subject::User, verdict::Violation};
+use super::runs::Runs;
+use super::start::{Edit, Order, Start};
+use crate::engine::commands;
+use crate::rules::prelude::*;
 
 /// Users of the command.
 pub struct RestartUser {
@@ -25,47 +19,39 @@ pub struct RestartUser {
 /// How a run ended; nothing if it was interrupted.
 type Ended = Option<anyhow::Result<String>>;
 
-impl User for RestartUser {
-    fn edit<'a>(
-        &'a self,
-        cluster: &'a Arc<Cluster>,
-        change: &'a Value,
-    ) -> BoxFuture<'a, anyhow::Result<bool>> {
-        async move {
-            let edit = Edit::deserialize(change)?;
-            let open = self.runs.open();
-            Ok(match edit {
-                Edit::Run(_) if !open.is_empty() => false,
-                Edit::Run(order) | Edit::Beside(order) => {
-                    self.run(cluster, &order);
-                    true
-                }
-                Edit::Again(order) => {
-                    self.interrupt(cluster);
-                    self.run(cluster, &order);
-                    true
-                }
-                Edit::Interrupt => self.interrupt(cluster),
-            })
+impl Users for RestartUser {
+    type Edit = Edit;
+    const HAS_TRIAL: bool = true;
+
+    async fn edit(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
+        let open = self.runs.open();
+        match edit {
+            Edit::Run(_) if !open.is_empty() => false,
+            Edit::Run(order) | Edit::Beside(order) => {
+                self.run(cluster, &order);
+                true
+            }
+            Edit::Again(order) => {
+                self.interrupt(cluster);
+                self.run(cluster, &order);
+                true
+            }
+            Edit::Interrupt => self.interrupt(cluster),
         }
-        .boxed()
     }
 
     /// Whatever was interrupted before, the command does what it is for.
-    fn probe<'a>(&'a self, cluster: &'a Arc<Cluster>) -> Option<BoxFuture<'a, Option<Violation>>> {
-        let probe = async move {
-            let ended = self.run(cluster, &self.start.last).await;
-            let what = match ended {
-                Ok(Some(Ok(_))) => return None,
-                Ok(Some(Err(error))) => format!("{error:#}"),
-                ended => format!("{ended:?}"),
-            };
-            Some(Violation {
-                oracle: "nothing keeps a restart from its end while nothing fails",
-                what,
-            })
+    async fn probe(&self, cluster: &Arc<Cluster>) -> Option<Violation> {
+        let ended = self.run(cluster, &self.start.last).await;
+        let what = match ended {
+            Ok(Some(Ok(_))) => return None,
+            Ok(Some(Err(error))) => format!("{error:#}"),
+            ended => format!("{ended:?}"),
         };
-        Some(probe.boxed())
+        Some(Violation {
+            oracle: "nothing keeps a restart from its end while nothing fails",
+            what,
+        })
     }
 }
 

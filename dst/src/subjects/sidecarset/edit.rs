@@ -1,6 +1,6 @@
 //! How users edit SidecarSets.
 
-use serde::{Deserialize, Serialize};
+use crate::rules::prelude::*;
 
 /// What a user does to the SidecarSet at a place.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]

@@ -1,25 +1,12 @@
 //! Scenarios with SidecarSets: those of a CloneSet, or of a Deployment in its place, with sidecars for its pods.
 
-use super::{
-    edit::Edit,
-    start::{LABEL, NAME, SIDECARSETS, Set, Start},
-};
-use crate::{
-    engine::{
-        generate::add_steps,
-        random::{Purpose, Random},
-        resource::NAMESPACES,
-        scenario::{Action, LastingFault, PodAction, Scenario, Step, SuddenFault},
-    },
-    subjects::{
-        cloneset::{
-            self,
-            draft::Draft,
-            generate::{WATCHED, draft},
-        },
-        deployment,
-    },
-};
+use super::edit::Edit;
+use super::start::{LABEL, NAME, SIDECARSETS, Set, Start};
+use crate::rules::prelude::*;
+use crate::subjects::cloneset;
+use crate::subjects::cloneset::draft::Draft;
+use crate::subjects::cloneset::generate::{WATCHED, draft};
+use crate::subjects::deployment;
 
 /// SidecarSets.
 const SIDECARS: Purpose = Purpose(7);
@@ -38,11 +25,7 @@ pub fn generate(seed: u64) -> Scenario {
     let mut random = Random::new(seed, SIDECARS);
     let random = &mut random;
     let mut draft = draft(seed);
-    let below = if random.percent(60) {
-        Workload::CloneSet
-    } else {
-        Workload::Deployment
-    };
+    let below = random.either(60, Workload::CloneSet, Workload::Deployment);
     let count = if random.percent(50) { 2 } else { 1 };
     let sets: Vec<Set> = (0..count).map(|_| set(random, below)).collect();
     if below == Workload::Deployment {
@@ -102,7 +85,7 @@ fn add_edits(draft: &mut Draft, random: &mut Random, below: Workload, sets: &[Se
     // A SidecarSet may select the label that this gives a pod.
     for _ in 0..2 {
         let at = random.between(0, end / 2);
-        let pod = random.between(0, 9) as u8;
+        let pod = random.small(0, 9);
         add(at, Action::Pod(PodAction::Annotate(pod)));
     }
     draft.scenario.steps.sort_by_key(|step| step.at);
@@ -176,7 +159,7 @@ fn set(random: &mut Random, below: Workload) -> Set {
 
 /// An edit. A new image has the next number.
 fn edit(random: &mut Random, sets: &[Set], number: &mut u32) -> Edit {
-    let place = random.between(0, sets.len() as u64 - 1) as u8;
+    let place = random.small(0, sets.len() as u64 - 1);
     let hot = sets.get(usize::from(place)).is_some_and(|set| set.hot);
     let cold = sets.get(usize::from(place)).is_some_and(|set| set.cold);
     let mut image = |random: &mut Random, new: bool| {
@@ -211,11 +194,7 @@ fn edit(random: &mut Random, sets: &[Set], number: &mut u32) -> Edit {
 
 fn fault(random: &mut Random) -> Action {
     let lasts = random.between(500, 20_000);
-    let watched = if random.percent(80) {
-        SIDECARSETS.plural
-    } else {
-        NAMESPACES.plural
-    };
+    let watched = random.either(80, SIDECARSETS.plural, NAMESPACES.plural);
     match random.between(0, 9) {
         0..4 => Action::During(
             lasts,

@@ -6,59 +6,26 @@ mod oracles;
 mod start;
 mod user;
 
+use crate::rules::prelude::*;
 use edit::Edit;
 use oracles::SidecarSetOracles;
-use serde::Deserialize;
-use serde_json::Value;
 use start::{CONTROLLER, NAME, SIDECARSETS};
 use user::SidecarSetUser;
 
-use crate::engine::{
-    oracles::Oracles,
-    resource::{NAMESPACES, PODS, REVISIONS, Resource},
-    scenario::Scenario,
-    subject::{Subject, User},
-};
-
 /// SidecarSets above a CloneSet or a Deployment.
-pub struct SidecarSet;
-
-impl Subject for SidecarSet {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn component(&self) -> Option<&'static str> {
-        Some(CONTROLLER)
-    }
-
-    fn definitions(&self) -> Vec<Value> {
-        vec![kruise_api::sidecarset::KIND.manifest("kruise-system")]
-    }
-
-    fn resources(&self) -> &'static [Resource] {
-        &[SIDECARSETS, PODS, REVISIONS, NAMESPACES]
-    }
-
-    fn is_always_watched(&self) -> bool {
-        true
-    }
-
-    /// Its revisions.
-    fn selectors(&self) -> &'static [&'static str] {
-        &["kruise.io/sidecarset-name"]
-    }
-
-    fn scenario(&self, seed: u64) -> Option<Scenario> {
-        Some(generate::generate(seed))
-    }
-
-    fn is_release(&self, change: &Value) -> bool {
-        Edit::deserialize(change).is_ok_and(|edit| edit.is_release())
-    }
-
-    fn begin(&self, scenario: &Scenario) -> anyhow::Result<(Box<dyn User>, Box<dyn Oracles>)> {
+pub static SUBJECT: Subject = Subject {
+    name: NAME,
+    component: Some(CONTROLLER),
+    definitions: &[&kruise_api::sidecarset::KIND],
+    resources: &[SIDECARSETS, PODS, REVISIONS, NAMESPACES],
+    is_always_watched: true,
+    // Its revisions.
+    selectors: &["kruise.io/sidecarset-name"],
+    scenario: Some(generate::generate),
+    is_release: |change| says(change, Edit::is_release),
+    begin: |scenario| {
         let user = SidecarSetUser(scenario.start(NAME)?);
-        Ok((Box::new(user), Box::new(SidecarSetOracles::default())))
-    }
-}
+        begun(user, SidecarSetOracles::default())
+    },
+    ..Subject::PLAIN
+};

@@ -1,8 +1,6 @@
 //! SidecarSets as users create them.
 
-use serde::{Deserialize, Serialize};
-
-use crate::engine::resource::Resource;
+use crate::rules::prelude::*;
 
 /// Name of the subject.
 pub const NAME: &str = "sidecarset";

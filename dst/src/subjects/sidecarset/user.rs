@@ -1,32 +1,12 @@
 //! What users do to SidecarSets.
 
-use std::{sync::Arc, time::Duration};
-
-use futures::{FutureExt, future::BoxFuture};
-use kruise::manager::MatchConditions;
 use kruise_admission::manifests::PODS_OF_SETS;
-use kruise_runtime::Client;
-use kruise_sim::{Method, Request};
-use serde::Deserialize;
-use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
 
-use super::{
-    edit::Edit,
-    oracles::view,
-    start::{LABEL, SIDECARSETS, Set, Start},
-};
-use crate::engine::{
-    cluster::{Cluster, State},
-    object::Object,
-    process::ProcessId,
-    report::Reply,
-    resource::{NAMESPACES, PODS},
-    subject::User,
-    user::{self, insist, int_or_string},
-    verdict::Violation,
-};
-use crate::subjects::registration;
+use super::edit::Edit;
+use super::oracles::view;
+use super::start::{LABEL, SIDECARSETS, Set, Start};
+use crate::engine::report::Reply;
+use crate::rules::prelude::*;
 
 /// Image of the twin that idles.
 const EMPTY: &str = "empty:1";
@@ -43,31 +23,21 @@ const CONFIGURATION: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebho
 /// Users of the SidecarSets of one scenario.
 pub struct SidecarSetUser(pub Start);
 
-impl User for SidecarSetUser {
-    fn prepare<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
-        prepare(cluster, &self.0).boxed()
+impl Users for SidecarSetUser {
+    type Edit = Edit;
+    const HAS_TRIAL: bool = true;
+    const REGISTERS: bool = true;
+
+    async fn prepare(&self, cluster: &Arc<Cluster>) {
+        prepare(cluster, &self.0).await;
     }
 
-    fn edit<'a>(
-        &'a self,
-        cluster: &'a Arc<Cluster>,
-        change: &'a Value,
-    ) -> BoxFuture<'a, anyhow::Result<bool>> {
-        async move { Ok(edit(cluster, &self.0, &Edit::deserialize(change)?).await) }.boxed()
+    async fn edit(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
+        self::edit(cluster, &self.0, edit).await
     }
 
-    fn probe<'a>(&'a self, cluster: &'a Arc<Cluster>) -> Option<BoxFuture<'a, Option<Violation>>> {
-        Some(probe(cluster).boxed())
-    }
-
-    fn beside_manager(
-        &self,
-        cluster: &Arc<Cluster>,
-        process: ProcessId,
-        client: Client,
-        desired: MatchConditions,
-    ) -> Option<BoxFuture<'static, ()>> {
-        Some(registration::register(cluster.clone(), process, client, desired).boxed())
+    async fn probe(&self, cluster: &Arc<Cluster>) -> Option<Violation> {
+        probe(cluster).await
     }
 }
 
@@ -116,7 +86,7 @@ async fn prepare(cluster: &Arc<Cluster>, start: &Start) {
     let mut shown = true;
     for (place, one) in (0..).zip(&start.sets) {
         if one.at_first {
-            insist(cluster, Request::new(Method::Post, SETS, Some(&set(place, one)))).await;
+            user::create(cluster, SETS, &set(place, one)).await;
             shown = false;
         }
     }
@@ -141,10 +111,10 @@ async fn edit(cluster: &Arc<Cluster>, start: &Start, edit: &Edit) -> bool {
             let Some(one) = start.sets.get(usize::from(*place)) else {
                 return false;
             };
-            return insist(cluster, Request::new(Method::Post, SETS, Some(&set(*place, one)))).await;
+            return user::create(cluster, SETS, &set(*place, one)).await;
         }
         Edit::Delete(place) => {
-            return insist(cluster, Request::new(Method::Delete, &path(*place), None)).await;
+            return user::delete(cluster, &path(*place)).await;
         }
         Edit::Image(place, number) => (
             place,
@@ -258,7 +228,7 @@ async fn probe(cluster: &Arc<Cluster>) -> Option<Violation> {
     for (name, label) in [("probe", "on"), ("bystander", "off")] {
         let pod = json!({"metadata": {"name": name, "labels": {LABEL: label}}, "spec": {
             "terminationGracePeriodSeconds": 3, "containers": [{"name": "main", "image": "web:1"}]}});
-        insist(cluster, Request::new(Method::Post, PODS_PATH, Some(&pod))).await;
+        user::create(cluster, PODS_PATH, &pod).await;
         let violation = cluster.with(|state| state.misses(name, label == "on"));
         if violation.is_some() {
             return violation;
@@ -273,7 +243,7 @@ impl State {
         match self.answer(&Request::new(Method::Get, CONFIGURATION, None)) {
             Reply::Response(response) => {
                 let configuration: Value = serde_json::from_slice(&response.body).unwrap_or_default();
-                let mut webhooks = configuration["webhooks"].as_array().into_iter().flatten();
+                let mut webhooks = items(&configuration["webhooks"]);
                 webhooks.any(|webhook| webhook["name"] == PODS_OF_SETS)
             }
             _ => false,

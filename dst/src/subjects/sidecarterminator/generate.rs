@@ -1,12 +1,7 @@
 //! Scenarios with jobs that have sidecars.
 
 use super::start::{Edit, Job, Main, NAME, Sidecar, Start};
-use crate::engine::{
-    generate::{add_crashes, add_faults, begin, finish},
-    random::{Purpose, Random},
-    resource::{NODES, PODS, Resource},
-    scenario::{Action, Scenario, Step},
-};
+use crate::rules::prelude::*;
 use crate::subjects::containerrecreaterequest::REQUESTS;
 use crate::subjects::node_agents::{self, AgentEdit};
 
@@ -26,7 +21,7 @@ pub fn generate(seed: u64) -> Scenario {
     let mut random = Random::new(seed, SCENARIO);
     let random = &mut random;
     let start = Start {
-        dying: *random.pick(&[0, 20, 50]).unwrap_or(&0),
+        dying: random.one([0, 20, 50]),
     };
     let mut scenario = begin(seed, NAME, &start, random);
     let end = edits(&mut scenario, random);
@@ -34,26 +29,14 @@ pub fn generate(seed: u64) -> Scenario {
     add_faults(&mut scenario, random, WATCHED, count, end);
     // A manager that ends between the phase of a pod and the request for its sidecars.
     add_crashes(&mut scenario, random, end);
-    finish(
-        &mut scenario,
-        WATCHED,
-        |random| action(&edit(random)),
-        |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
-    );
+    finish_edits(&mut scenario, WATCHED, NAME, edit, Edit::is_release);
     scenario
-}
-
-fn action(edit: &Edit) -> Action {
-    Action::edit(NAME, edit)
 }
 
 /// Adds what users do; when the last of it happens.
 fn edits(scenario: &mut Scenario, random: &mut Random) -> u64 {
     let mut at = 0;
-    let mut add = |at, edit: &Edit| {
-        let what = action(edit);
-        scenario.steps.push(Step { at, what });
-    };
+    let mut add = |at, edit: &Edit| scenario.edit(at, NAME, edit);
     for _ in 0..random.between(16, 26) {
         at += random.between(200, PAUSE);
         add(at, &edit(random));
@@ -69,9 +52,9 @@ fn edits(scenario: &mut Scenario, random: &mut Random) -> u64 {
 fn edit(random: &mut Random) -> Edit {
     match random.between(0, 99) {
         0..62 => Edit::Job(job(random)),
-        62..68 => Edit::Delete(random.between(0, 20) as u8),
+        62..68 => Edit::Delete(random.small(0, 20)),
         _ => {
-            let node = random.between(1, u64::from(AGENTS)) as u8;
+            let node = random.small(1, u64::from(AGENTS));
             let number = random.between(0, node_agents::NUMBERS - 1);
             Edit::Agent(node, node_agents::drawn(number, random))
         }
@@ -80,17 +63,17 @@ fn edit(random: &mut Random) -> Edit {
 
 fn job(random: &mut Random) -> Job {
     let main = |random: &mut Random| Main {
-        seconds: random.between(1, 20) as u8,
-        code: if random.percent(20) { 3 } else { 0 },
+        seconds: random.small(1, 20),
+        code: random.maybe(20, |_| 3),
     };
     let sidecar = |random: &mut Random| Sidecar {
         ignored: random.percent(45),
         deaf: random.percent(40),
     };
     Job {
-        pods: random.between(1, 2) as u8,
+        pods: random.small(1, 2),
         never: random.percent(60),
-        limit: random.between(0, 3) as u8,
+        limit: random.small(0, 3),
         on_virtual: random.percent(15),
         mains: (0..random.between(1, 2)).map(|_| main(random)).collect(),
         sidecars: (0..random.between(1, 2)).map(|_| sidecar(random)).collect(),

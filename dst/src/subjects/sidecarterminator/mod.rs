@@ -6,58 +6,29 @@ mod oracles;
 mod start;
 mod user;
 
-use serde::Deserialize;
-use serde_json::Value;
+use crate::engine::resource::JOBS;
+use crate::rules::prelude::*;
+use crate::subjects::containerrecreaterequest::REQUESTS;
+use crate::subjects::node_agents::AgentEdit;
 use start::{CONTROLLER, Edit, Job, Main, NAME, Sidecar, Start};
 
-use super::containerrecreaterequest::REQUESTS;
-use super::node_agents::AgentEdit;
-use crate::engine::{
-    oracles::Oracles,
-    resource::{JOBS, NODES, PODS, Resource},
-    scenario::{Action, Scenario},
-    subject::{Subject, User},
-};
-
 /// Pods with sidecars that end with their main containers.
-pub struct SidecarTerminator;
-
-impl Subject for SidecarTerminator {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn component(&self) -> Option<&'static str> {
-        Some(CONTROLLER)
-    }
-
-    fn definitions(&self) -> Vec<Value> {
-        vec![kruise_api::containerrecreaterequest::KIND.manifest("kruise-system")]
-    }
-
-    fn resources(&self) -> &'static [Resource] {
-        &[REQUESTS, PODS, NODES, JOBS]
-    }
-
-    fn scenario(&self, seed: u64) -> Option<Scenario> {
-        Some(generate::generate(seed))
-    }
-
-    fn clean_scenarios(&self) -> Vec<(&'static str, Scenario)> {
-        vec![("SidecarTerminator", clean())]
-    }
-
-    fn is_release(&self, change: &Value) -> bool {
-        Edit::deserialize(change).is_ok_and(|edit| edit.is_release())
-    }
-
-    fn begin(&self, scenario: &Scenario) -> anyhow::Result<(Box<dyn User>, Box<dyn Oracles>)> {
+pub static SUBJECT: Subject = Subject {
+    name: NAME,
+    component: Some(CONTROLLER),
+    definitions: &[&kruise_api::containerrecreaterequest::KIND],
+    resources: &[REQUESTS, PODS, NODES, JOBS],
+    scenario: Some(generate::generate),
+    clean: || vec![("SidecarTerminator", clean())],
+    is_release: |change| says(change, Edit::is_release),
+    begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
         let user = user::SidecarTerminatorUser { start };
         let oracles = oracles::SidecarTerminatorOracles::default();
-        Ok((Box::new(user), Box::new(oracles)))
-    }
-}
+        begun(user, oracles)
+    },
+    ..Subject::PLAIN
+};
 
 /// Jobs with sidecars of all kinds, one of which begins anew, and an agent that is away, while nothing fails.
 fn clean() -> Scenario {
@@ -89,7 +60,5 @@ fn clean() -> Scenario {
         (70_000, Edit::Agent(1, AgentEdit::Silent(false))),
         (70_000, Edit::Agent(2, AgentEdit::Silent(false))),
     ];
-    let steps = edits.map(|(at, edit)| (at, Action::edit(NAME, &edit)));
-    let start = serde_json::to_value(Start::default()).unwrap_or_default();
-    Scenario::clean([(NAME, start)], steps)
+    Scenario::of_edits(NAME, &Start::default(), edits)
 }

@@ -3,9 +3,8 @@
 use kruise_api::names::sidecarterminator::{
     SIDECAR_IGNORE_EXIT_CODE, TERMINATE_SIDECAR, TERMINATE_SIDECAR_WITH_IMAGE,
 };
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
+use crate::rules::prelude::*;
 use crate::subjects::node_agents::AgentEdit;
 
 /// Name of the subject.

@@ -1,19 +1,9 @@
 //! Who else makes pods with such names as a StatefulSet gives, and who removes them.
 
-use std::{sync::Arc, time::Duration};
+use futures::FutureExt;
+use futures::future::BoxFuture;
 
-use futures::{FutureExt, future::BoxFuture};
-use kruise_sim::{Method, Request};
-use serde_json::{Value, json};
-use tokio::time::sleep;
-
-use crate::engine::{
-    cluster::{Cluster, State},
-    object::Object,
-    random::{Purpose, Random},
-    resource::PODS,
-    user::insist,
-};
+use crate::rules::prelude::*;
 
 const PODS_PATH: &str = "/api/v1/namespaces/default/pods";
 /// When somebody removes pods that stand in the way.

@@ -1,7 +1,6 @@
 //! How users edit a StatefulSet.
 
-use serde::{Deserialize, Serialize};
-
+use crate::rules::prelude::*;
 use crate::subjects::cloneset::start::Policy;
 
 /// A user's edit of a StatefulSet, or of what stands in its way.

@@ -1,16 +1,10 @@
 //! Scenarios with a StatefulSet.
 
-use super::{
-    edit::{Deletion, Edit},
-    start::{CLASSES, Claims, Growth, NAME, STATEFULSETS, Start},
-};
-use crate::engine::{
-    generate::{PAUSE, add_faults, begin, faults, finish},
-    random::{Purpose, Random},
-    resource::{CLAIMS, PODS, REVISIONS, Resource},
-    scenario::{Action, PodAction, Scenario, Step},
-};
-use crate::subjects::{cloneset::start::Policy, hooks::Mark};
+use super::edit::{Deletion, Edit};
+use super::start::{CLASSES, Claims, Growth, NAME, STATEFULSETS, Start};
+use crate::rules::prelude::*;
+use crate::subjects::cloneset::start::Policy;
+use crate::subjects::hooks::Mark;
 
 /// Resources whose watches faults hit.
 const WATCHED: &[Resource] = &[PODS, PODS, STATEFULSETS, REVISIONS, CLAIMS];
@@ -45,31 +39,20 @@ pub fn draw(seed: u64, random: &mut Random) -> Scenario {
     finish(
         &mut scenario,
         watched,
-        |random| action(&edit(random, &start, &mut image)),
-        |what| *what == action(&Edit::Paused(false)),
+        |random| Action::edit(NAME, &edit(random, &start, &mut image)),
+        |what| *what == Action::edit(NAME, &Edit::Paused(false)),
     );
     scenario
-}
-
-fn action(edit: &Edit) -> Action {
-    Action::edit(NAME, edit)
 }
 
 /// Adds what users do; when the last of it happens.
 fn edits(scenario: &mut Scenario, random: &mut Random, start: &Start, image: &mut u32) -> u64 {
     let mut at = FIRST;
     let stops_before = Random::new(scenario.seed, EXPANSION).percent(50);
-    let mut add = |at, edit: &Edit| {
-        let what = action(edit);
-        scenario.steps.push(Step { at, what });
-    };
+    let mut add = |at, edit: &Edit| scenario.edit(at, NAME, edit);
     let count = random.between(8, 12);
     for number in 0..count {
-        at += if random.percent(30) {
-            random.between(50, 6_000)
-        } else {
-            random.between(6_000, PAUSE)
-        };
+        at += pause(random, 30);
         if number == 0 || number + 1 == count {
             *image += 1;
             add(at, &Edit::Image(*image));
@@ -79,8 +62,7 @@ fn edits(scenario: &mut Scenario, random: &mut Random, start: &Start, image: &mu
     }
     if random.percent(12) {
         let from = random.between(20_000, at);
-        let deletion = [Deletion::Background, Deletion::Foreground, Deletion::Orphan];
-        let deletion = random.pick(&deletion).copied().unwrap_or(Deletion::Orphan);
+        let deletion = random.one([Deletion::Background, Deletion::Foreground, Deletion::Orphan]);
         add(from, &Edit::Delete(deletion));
         add(from + random.between(500, 20_000), &Edit::Create);
     }
@@ -109,8 +91,7 @@ fn edits(scenario: &mut Scenario, random: &mut Random, start: &Start, image: &mu
     if start.priority {
         for _ in 0..4 {
             let at = random.between(FIRST, at);
-            let what = Action::Pod(PodAction::Annotate(random.between(0, 9) as u8));
-            scenario.steps.push(Step { at, what });
+            scenario.push(at, Action::Pod(PodAction::Annotate(random.small(0, 9))));
         }
     }
     at + random.between(5_000, 30_000)
@@ -118,48 +99,30 @@ fn edits(scenario: &mut Scenario, random: &mut Random, start: &Start, image: &mu
 
 fn start(random: &mut Random) -> Start {
     let parallel = random.percent(55);
-    let policies = [
+    let policy = random.one([
         Policy::InPlaceIfPossible,
         Policy::InPlaceIfPossible,
         Policy::ReCreate,
         Policy::InPlaceOnly,
-    ];
-    let policy = random.pick(&policies).copied().unwrap_or_default();
+    ]);
     let in_place = policy != Policy::ReCreate;
-    let mark = |random: &mut Random| {
-        if random.percent(50) {
-            Mark::Label
-        } else {
-            Mark::Finalizer
-        }
-    };
     Start {
         replicas: random.between(5, REPLICAS) as u32,
         parallel,
         policy,
         max_unavailable: max_unavailable(random, parallel),
-        partition: if random.percent(40) {
-            random.between(1, 4) as u32
-        } else {
-            0
-        },
-        min_ready_seconds: if random.percent(20) {
-            random.between(1, 4) as u32
-        } else {
-            0
-        },
+        partition: random.maybe(40, |random| random.between(1, 4) as u32),
+        min_ready_seconds: random.maybe(20, |random| random.between(1, 4) as u32),
         scale_max_unavailable: scale_max_unavailable(random, parallel, 25),
         first: random.percent(25).then(|| random.between(0, 3) as u32),
-        reserved: if random.percent(40) {
-            reserved(random)
-        } else {
-            Vec::new()
-        },
+        reserved: random.maybe(40, |random| reserved(random)),
         hook: in_place && random.percent(25),
-        pre_delete: random.percent(20).then(|| (mark(random), random.percent(50))),
-        pre_normal: random.percent(12).then(|| mark(random)),
-        grace: if in_place && random.percent(25) {
-            random.between(1, 6) as u32
+        pre_delete: random
+            .percent(20)
+            .then(|| (Mark::any(random), random.percent(50))),
+        pre_normal: random.percent(12).then(|| Mark::any(random)),
+        grace: if in_place {
+            random.maybe(25, |random| random.between(1, 6) as u32)
         } else {
             0
         },
@@ -167,13 +130,11 @@ fn start(random: &mut Random) -> Start {
         claims: random.percent(60).then(|| Claims {
             when_scaled: random.percent(50),
             when_deleted: random.percent(50),
-            resized: if random.percent(45) {
+            resized: random.maybe(45, |random| {
                 random
                     .pick(&[Growth::Online, Growth::Online, Growth::Offline])
                     .copied()
-            } else {
-                None
-            },
+            }),
         }),
     }
 }
@@ -229,21 +190,17 @@ fn edit(random: &mut Random, start: &Start, image: &mut u32) -> Edit {
         36..42 if !in_place_only => Edit::Env(random.between(1, 9) as u32),
         36..45 => Edit::Annotation(random.between(1, 9) as u32),
         45..57 => Edit::Scale(random.between(5, REPLICAS) as u32),
-        57..65 => Edit::Partition(random.pick(&[0, 0, 1, 2, 4]).copied().unwrap_or(0)),
+        57..65 => Edit::Partition(random.one([0, 0, 1, 2, 4])),
         65..68 => Edit::MaxUnavailable(max_unavailable(random, start.parallel)),
         68..71 => Edit::ScaleMaxUnavailable(scale_max_unavailable(random, start.parallel, 60)),
         71..74 => Edit::Paused(random.percent(50)),
         74..84 => Edit::Reserve(reserved(random)),
         84..87 if start.first.is_some() => Edit::First(random.between(0, 4) as u32),
         84..87 => Edit::MinReady(random.between(0, 4) as u32),
-        87..93 => Edit::MarkPod(random.between(0, 9) as u8),
+        87..93 => Edit::MarkPod(random.small(0, 9)),
         93..95 if !in_place_only => Edit::Orphan(random.between(0, REPLICAS + 3) as u32),
         93..97 => Edit::Foreign(random.between(0, REPLICAS + 3) as u32),
-        _ if !in_place_only => Edit::Policy(if random.percent(60) {
-            Policy::InPlaceIfPossible
-        } else {
-            Policy::ReCreate
-        }),
+        _ if !in_place_only => Edit::Policy(random.either(60, Policy::InPlaceIfPossible, Policy::ReCreate)),
         _ => Edit::Scale(random.between(5, REPLICAS) as u32),
     }
 }

@@ -1,10 +1,10 @@
 //! StatefulSets as JSON.
 
-use serde_json::{Value, json};
-
 use super::start::{CLAIM, CLASS, Growth, HISTORY, Start};
-use crate::engine::user::{OWN, int_or_string};
-use crate::subjects::{cloneset::start::Policy, hooks};
+use crate::engine::user::OWN;
+use crate::rules::prelude::*;
+use crate::subjects::cloneset::start::Policy;
+use crate::subjects::hooks;
 
 /// `podUpdatePolicy`.
 pub fn policy(policy: Policy) -> &'static str {

@@ -1,12 +1,8 @@
 //! A StatefulSet as users create it.
 
-use serde::{Deserialize, Serialize};
-
-use crate::engine::resource::Resource;
-use crate::subjects::{
-    cloneset::start::Policy,
-    hooks::{Hooks, Mark},
-};
+use crate::rules::prelude::*;
+use crate::subjects::cloneset::start::Policy;
+use crate::subjects::hooks::{Hooks, Mark};
 
 /// Name of the subject.
 pub const NAME: &str = "statefulset";

@@ -1,26 +1,10 @@
 //! What users do to a StatefulSet.
 
-use std::{sync::Arc, time::Duration};
-
-use futures::{FutureExt, future::BoxFuture};
-use kruise_sim::{Method, Request};
-use serde::Deserialize;
-use serde_json::{Value, json};
-use tokio::time::sleep;
-
-use super::{
-    bystanders,
-    edit::{Deletion, Edit},
-    manifest::{claim_templates, class, policy, reserved, retention, rolling_update, set},
-    start::{CLASS, STATEFULSETS, Start},
-};
-use crate::engine::{
-    cluster::Cluster,
-    mirror::Mirror,
-    object::Object,
-    subject::User,
-    user::{self, insist, int_or_string},
-};
+use super::bystanders;
+use super::edit::{Deletion, Edit};
+use super::manifest::{claim_templates, class, policy, reserved, retention, rolling_update, set};
+use super::start::{CLASS, STATEFULSETS, Start};
+use crate::rules::prelude::*;
 
 const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/statefulsets";
 /// The same StatefulSets in the version that is converted.
@@ -37,7 +21,9 @@ pub struct StatefulSetUser {
     pub start: Start,
 }
 
-impl User for StatefulSetUser {
+impl Users for StatefulSetUser {
+    type Edit = Edit;
+
     fn gates(&self) -> Vec<&'static str> {
         self.start.gates()
     }
@@ -47,31 +33,19 @@ impl User for StatefulSetUser {
         tokio::spawn(bystanders::clear(cluster.clone(), self.seed));
     }
 
-    fn prepare<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
-        async move {
-            if let Some(growth) = self.start.claims.and_then(|claims| claims.resized) {
-                insist(
-                    cluster,
-                    Request::new(Method::Post, CLASSES_PATH, Some(&class(growth))),
-                )
-                .await;
-            }
+    async fn prepare(&self, cluster: &Arc<Cluster>) {
+        if let Some(growth) = self.start.claims.and_then(|claims| claims.resized) {
+            user::create(cluster, CLASSES_PATH, &class(growth)).await;
         }
-        .boxed()
     }
 
-    fn create<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
+    async fn create(&self, cluster: &Arc<Cluster>) {
         // Until a manager answers for it.
-        let request = Request::new(Method::Post, PATH, Some(&set(&self.start)));
-        insist(cluster, request).map(|_| ()).boxed()
+        user::create(cluster, PATH, &set(&self.start)).await;
     }
 
-    fn edit<'a>(
-        &'a self,
-        cluster: &'a Arc<Cluster>,
-        change: &'a Value,
-    ) -> BoxFuture<'a, anyhow::Result<bool>> {
-        async move { Ok(edit(cluster, &self.start, &Edit::deserialize(change)?).await) }.boxed()
+    async fn edit(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
+        self::edit(cluster, &self.start, edit).await
     }
 }
 

@@ -1,12 +1,7 @@
 //! Scenarios with a UnitedDeployment.
 
 use super::start::{Edit, NAME, Size, Start, Subset, UNITED};
-use crate::engine::{
-    generate::{add_crashes, add_faults, begin, finish},
-    random::{Purpose, Random},
-    resource::{PODS, REVISIONS, Resource},
-    scenario::{Action, Scenario, Step},
-};
+use crate::rules::prelude::*;
 use crate::subjects::cloneset::draft::CLONESETS;
 
 /// Resources whose watches faults hit.
@@ -31,32 +26,26 @@ pub fn generate(seed: u64) -> Scenario {
         // Of three replicas three subsets may name one each.
         subsets: topology(random, &["0", "1", "20%"]),
         recreates: random.percent(30),
-        limit: *random.pick(&[1, 2, 3, 10]).unwrap_or(&10),
+        limit: random.one([1, 2, 3, 10]),
     };
     let mut scenario = begin(seed, NAME, &start, random);
     let mut at = FIRST;
     for _ in 0..random.between(9, 15) {
         at += random.between(200, PAUSE);
-        let what = Action::edit(NAME, &edit(random));
-        scenario.steps.push(Step { at, what });
+        scenario.push(at, Action::edit(NAME, &edit(random)));
     }
     let end = at + random.between(3_000, 15_000);
     let count = random.between(10, 20);
     add_faults(&mut scenario, random, WATCHED, count, end);
     // A manager that ends between a revision and workloads, between two of them, and before the status.
     add_crashes(&mut scenario, random, end);
-    finish(
-        &mut scenario,
-        WATCHED,
-        |random| Action::edit(NAME, &edit(random)),
-        |_| false,
-    );
+    finish_edits(&mut scenario, WATCHED, NAME, edit, |_| false);
     scenario
 }
 
 /// One subset at least, and one at least that takes any number of pods. Replicas of the others are named, or bounded.
 fn topology(random: &mut Random, named: &[&str]) -> Vec<Subset> {
-    let free = random.between(0, LAST) as u8;
+    let free = random.small(0, LAST);
     let bounded = random.percent(35);
     let mut subsets = Vec::new();
     for number in 0..=LAST as u8 {
@@ -79,7 +68,7 @@ fn topology(random: &mut Random, named: &[&str]) -> Vec<Subset> {
 }
 
 fn edit(random: &mut Random) -> Edit {
-    let number = random.between(0, LAST) as u8;
+    let number = random.small(0, LAST);
     match random.between(0, 99) {
         0..18 => Edit::Image(random.between(1, 5) as u32),
         18..25 => Edit::Env(random.between(0, 3) as u32),

@@ -6,76 +6,41 @@ mod oracles;
 mod start;
 mod user;
 
-use serde_json::Value;
+use crate::rules::prelude::*;
+use crate::subjects::cloneset::draft::CLONESETS;
+use crate::subjects::podunavailablebudget::start::{APPS_STATEFULSETS, DEPLOYMENTS, REPLICASETS};
 use start::{CONTROLLER, Edit, NAME, SUBSET, Size, Start, UNITED};
 
-use super::{
-    cloneset::draft::CLONESETS,
-    podunavailablebudget::start::{APPS_STATEFULSETS, DEPLOYMENTS, REPLICASETS},
-};
-use crate::engine::{
-    oracles::Oracles,
-    resource::{CLAIMS, NODES, PODS, REVISIONS, Resource},
-    scenario::{Action, Scenario},
-    subject::{Subject, User},
-};
-
 /// UnitedDeployments.
-pub struct UnitedDeployment;
-
-impl Subject for UnitedDeployment {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn component(&self) -> Option<&'static str> {
-        Some(CONTROLLER)
-    }
-
-    /// Its own, and that of its workloads: their controller runs, too.
-    fn definitions(&self) -> Vec<Value> {
-        vec![
-            kruise_api::cloneset::crd::manifest("kruise-system"),
-            kruise_api::uniteddeployment::KIND.manifest("kruise-system"),
-        ]
-    }
-
-    fn resources(&self) -> &'static [Resource] {
-        &[
-            UNITED,
-            CLONESETS,
-            APPS_STATEFULSETS,
-            DEPLOYMENTS,
-            REPLICASETS,
-            PODS,
-            REVISIONS,
-            NODES,
-            CLAIMS,
-        ]
-    }
-
-    fn selectors(&self) -> &'static [&'static str] {
-        &[SUBSET]
-    }
-
-    fn scenario(&self, seed: u64) -> Option<Scenario> {
-        Some(generate::generate(seed))
-    }
-
-    fn clean_scenarios(&self) -> Vec<(&'static str, Scenario)> {
-        vec![("UnitedDeployment", clean())]
-    }
-
-    fn is_release(&self, _: &Value) -> bool {
-        false
-    }
-
-    fn begin(&self, scenario: &Scenario) -> anyhow::Result<(Box<dyn User>, Box<dyn Oracles>)> {
+pub static SUBJECT: Subject = Subject {
+    name: NAME,
+    component: Some(CONTROLLER),
+    // Its own, and that of its workloads: their controller runs, too.
+    definitions: &[
+        &kruise_api::cloneset::crd::KIND,
+        &kruise_api::uniteddeployment::KIND,
+    ],
+    resources: &[
+        UNITED,
+        CLONESETS,
+        APPS_STATEFULSETS,
+        DEPLOYMENTS,
+        REPLICASETS,
+        PODS,
+        REVISIONS,
+        NODES,
+        CLAIMS,
+    ],
+    selectors: &[SUBSET],
+    scenario: Some(generate::generate),
+    clean: || vec![("UnitedDeployment", clean())],
+    begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
         let user = user::UnitedDeploymentUser { start };
-        Ok((Box::new(user), Box::new(oracles::UnitedDeploymentOracles)))
-    }
-}
+        begun(user, oracles::UnitedDeploymentOracles)
+    },
+    ..Subject::PLAIN
+};
 
 /// A UnitedDeployment is updated in part, scaled, given other subsets, replaced and rolled back, and nothing fails.
 fn clean() -> Scenario {
@@ -93,7 +58,5 @@ fn clean() -> Scenario {
         (100_000, Edit::Scale(6)),
         (115_000, Edit::Replace(true)),
     ];
-    let steps = edits.map(|(at, edit)| (at, Action::edit(NAME, &edit)));
-    let start = serde_json::to_value(Start::default()).unwrap_or_default();
-    Scenario::clean([(NAME, start)], steps)
+    Scenario::of_edits(NAME, &Start::default(), edits)
 }

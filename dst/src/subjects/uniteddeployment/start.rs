@@ -1,9 +1,6 @@
 //! A UnitedDeployment as users create it, and what they do then.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use crate::engine::{resource::Resource, user::int_or_string};
+use crate::rules::prelude::*;
 
 /// Name of the subject.
 pub const NAME: &str = "uniteddeployment";

@@ -1,19 +1,8 @@
 //! What users do to a UnitedDeployment, to its workloads and beside them.
 
-use std::sync::Arc;
-
-use futures::{FutureExt, future::BoxFuture};
-use kruise_sim::{Method, Request};
-use serde::Deserialize;
-use serde_json::{Value, json};
-
 use super::start::{BOSS, Edit, FLEET, SUBSET, Start, UNITED, foreign, pods, subset, subsets};
-use crate::engine::{
-    cluster::Cluster,
-    resource::CONFIGMAPS,
-    subject::User,
-    user::{self, create_once_free, insist},
-};
+use crate::engine::user::create_once_free;
+use crate::rules::prelude::*;
 use crate::subjects::cloneset::draft::CLONESETS;
 
 const NAMESPACE: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default";
@@ -25,36 +14,21 @@ pub struct UnitedDeploymentUser {
     pub start: Start,
 }
 
-impl User for UnitedDeploymentUser {
-    fn prepare<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
-        async move {
-            let boss = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": BOSS}});
-            insist(cluster, Request::new(Method::Post, MAPS, Some(&boss))).await;
-        }
-        .boxed()
+impl Users for UnitedDeploymentUser {
+    type Edit = Edit;
+
+    async fn prepare(&self, cluster: &Arc<Cluster>) {
+        let boss = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": BOSS}});
+        user::create(cluster, MAPS, &boss).await;
     }
 
-    fn create<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
-        async move {
-            let united = self.start.united();
-            // Until a manager answers for it.
-            insist(cluster, Request::new(Method::Post, &all(), Some(&united))).await;
-        }
-        .boxed()
+    async fn create(&self, cluster: &Arc<Cluster>) {
+        let united = self.start.united();
+        // Until a manager answers for it.
+        user::create(cluster, &all(), &united).await;
     }
 
-    fn edit<'a>(
-        &'a self,
-        cluster: &'a Arc<Cluster>,
-        change: &'a Value,
-    ) -> BoxFuture<'a, anyhow::Result<bool>> {
-        async move { Ok(self.perform(cluster, &Edit::deserialize(change)?).await) }.boxed()
-    }
-}
-
-impl UnitedDeploymentUser {
-    /// False if that is refused, or means nothing now.
-    async fn perform(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
+    async fn edit(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
         let path = fleet();
         let spec = match edit {
             Edit::Image(image) => template(cluster, Some(*image), None),
@@ -80,14 +54,16 @@ impl UnitedDeploymentUser {
                 let Some(path) = child(cluster, *number) else {
                     return false;
                 };
-                return insist(cluster, Request::new(Method::Delete, &path, None)).await;
+                return user::delete(cluster, &path).await;
             }
             Edit::Foreign(number) => return create_foreign(cluster, *number).await,
             Edit::Replace(orphans) => return self.replace(cluster, *orphans).await,
         };
         user::patch(cluster, &path, &json!({"spec": spec})).await
     }
+}
 
+impl UnitedDeploymentUser {
     async fn replace(&self, cluster: &Arc<Cluster>, orphans: bool) -> bool {
         let policy = if orphans { "Orphan" } else { "Background" };
         let options = json!({"propagationPolicy": policy});
@@ -149,5 +125,5 @@ async fn create_foreign(cluster: &Arc<Cluster>, number: u8) -> bool {
     };
     let path = format!("{NAMESPACE}/{}", CLONESETS.plural);
     let foreign = foreign(number, &boss);
-    insist(cluster, Request::new(Method::Post, &path, Some(&foreign))).await
+    user::create(cluster, &path, &foreign).await
 }

@@ -1,24 +1,13 @@
 //! Scenarios with a WorkloadSpread: those of a CloneSet or a Deployment, and more that makes pods come and go.
 
 use super::start::{Edit, NAME, SPREADS, Start, Workload};
-use crate::{
-    engine::{
-        generate::{add_crashes, add_faults, begin, fault, finish, removal},
-        random::{Purpose, Random},
-        resource::{PODS, Resource},
-        scenario::{Action, LastingFault, Scenario, Step},
-    },
-    subjects::{
-        cloneset::{
-            draft::{CLONESETS, NAME as CLONESET},
-            edit::Edit as WorkloadEdit,
-            generate::draft,
-            start::{Policy, Start as Below},
-        },
-        deployment,
-        podunavailablebudget::start::REPLICASETS,
-    },
-};
+use crate::rules::prelude::*;
+use crate::subjects::cloneset::draft::{CLONESETS, NAME as CLONESET};
+use crate::subjects::cloneset::edit::Edit as WorkloadEdit;
+use crate::subjects::cloneset::generate::draft;
+use crate::subjects::cloneset::start::{Policy, Start as Below};
+use crate::subjects::deployment;
+use crate::subjects::podunavailablebudget::start::REPLICASETS;
 
 /// Resources whose watches faults hit.
 const WATCHED: &[Resource] = &[PODS, PODS, SPREADS, SPREADS, CLONESETS, REPLICASETS];
@@ -45,17 +34,12 @@ pub fn generate(seed: u64) -> Scenario {
     let mut scenario = below(seed, start.workload);
     scenario.managers = 2;
     add(&mut scenario, random, &start);
-    let start = serde_json::to_value(&start).unwrap_or_default();
-    scenario.subjects.insert(NAME.to_owned(), start);
+    scenario.add(NAME, &start);
     scenario
 }
 
 fn start(random: &mut Random) -> Start {
-    let workload = if random.percent(60) {
-        Workload::CloneSet
-    } else {
-        Workload::Deployment
-    };
+    let workload = random.either(60, Workload::CloneSet, Workload::Deployment);
     let subsets = random.between(2, 3) as usize;
     let percentages = random.percent(25);
     // The last one has to be open for a strategy that moves pods, and behind percentages.
@@ -85,17 +69,19 @@ fn refused(seed: u64, random: &mut Random) -> Scenario {
     };
     let workload = Below::plain(CROWD as u32, Policy::ReCreate);
     let mut scenario = begin(seed, CLONESET, &workload, random);
-    let mut add = |at, what| scenario.steps.push(Step { at, what });
+    let mut add = |at, what| scenario.push(at, what);
     for _ in 0..random.between(1, 3) {
         let edit = Edit::Limits(limits(random, 3, false, true));
-        add(random.between(LEAST / 2, LEAST), action(&edit));
+        add(random.between(LEAST / 2, LEAST), Action::edit(NAME, &edit));
         add(random.between(0, LEAST), removal(random, CROWD - 1));
     }
-    add(random.between(LEAST / 4, LEAST / 2), action(&Edit::Create));
+    add(
+        random.between(LEAST / 4, LEAST / 2),
+        Action::edit(NAME, &Edit::Create),
+    );
     add_faults(&mut scenario, random, WATCHED, 8, LEAST);
     scenario.steps.sort_by_key(|step| step.at);
-    let start = serde_json::to_value(&start).unwrap_or_default();
-    scenario.subjects.insert(NAME.to_owned(), start);
+    scenario.add(NAME, &start);
     scenario
 }
 
@@ -123,14 +109,16 @@ fn below(seed: u64, workload: Workload) -> Scenario {
 
 /// Adds what users do, and faults that matter to counts.
 fn add(scenario: &mut Scenario, random: &mut Random, start: &Start) {
-    let last = scenario.steps.iter().map(|step| step.at).max();
-    let end = last.unwrap_or(0).max(LEAST);
-    let mut add = |at, what| scenario.steps.push(Step { at, what });
+    let end = scenario.end(LEAST);
+    let mut add = |at, what| scenario.push(at, what);
     if !start.at_first {
-        add(random.between(2_000, end / 3), action(&Edit::Create));
+        add(random.between(2_000, end / 3), Action::edit(NAME, &Edit::Create));
     }
     for _ in 0..random.between(6, 12) {
-        add(random.between(4_000, end), action(&edit(random, start)));
+        add(
+            random.between(4_000, end),
+            Action::edit(NAME, &edit(random, start)),
+        );
     }
     for _ in 0..random.between(4, 8) {
         add(random.between(4_000, end), scale(random, start.workload));
@@ -152,22 +140,16 @@ fn add(scenario: &mut Scenario, random: &mut Random, start: &Start) {
     for _ in 0..random.between(4, 8) {
         add(random.between(0, end), fault(random, WATCHED));
     }
-    add(end + 1, action(&Edit::Create));
+    add(end + 1, Action::edit(NAME, &Edit::Create));
     add_crashes(scenario, random, end);
     let draw = |random: &mut Random| {
         if random.percent(35) {
             scale(random, start.workload)
         } else {
-            action(&edit(random, start))
+            Action::edit(NAME, &edit(random, start))
         }
     };
-    finish(scenario, WATCHED, draw, |what| {
-        what.edit_of(NAME).is_some_and(|edit: Edit| edit.is_release())
-    });
-}
-
-fn action(edit: &Edit) -> Action {
-    Action::edit(NAME, edit)
+    finish(scenario, WATCHED, draw, |what| what.says(NAME, Edit::is_release));
 }
 
 /// Another number of replicas, none of them now and then.
@@ -194,7 +176,7 @@ fn edit(random: &mut Random, start: &Start) -> Edit {
             Edit::Limits(limits(random, subsets, percentages, open))
         }
         40..85 => {
-            let place = random.between(0, subsets as u64 - 1) as u8;
+            let place = random.small(0, subsets as u64 - 1);
             Edit::Empty(place, random.percent(50))
         }
         85..90 => Edit::Delete,

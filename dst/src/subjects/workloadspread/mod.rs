@@ -5,73 +5,35 @@ mod oracles;
 mod start;
 mod user;
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::sync::atomic::AtomicBool;
 
-use serde::Deserialize;
-use serde_json::Value;
+use crate::rules::prelude::*;
+use crate::subjects::cloneset::draft::NAME as CLONESET;
+use crate::subjects::cloneset::edit::Edit as WorkloadEdit;
+use crate::subjects::cloneset::start::{Policy, Start as Below};
+use crate::subjects::podunavailablebudget::start::{APPS_STATEFULSETS, DEPLOYMENTS, REPLICASETS};
 use start::{CONTROLLER, Edit, JOBS, NAME, SPREADS, Start, Workload};
 
-use super::{
-    cloneset::{
-        draft::NAME as CLONESET,
-        edit::Edit as WorkloadEdit,
-        start::{Policy, Start as Below},
-    },
-    podunavailablebudget::start::{APPS_STATEFULSETS, DEPLOYMENTS, REPLICASETS},
-};
-use crate::engine::{
-    oracles::Oracles,
-    resource::{NAMESPACES, NODES, PODS, Resource},
-    scenario::{Action, Scenario},
-    subject::{Subject, User},
-};
-
 /// A WorkloadSpread above a CloneSet or a Deployment.
-pub struct WorkloadSpread;
-
-impl Subject for WorkloadSpread {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn component(&self) -> Option<&'static str> {
-        Some(CONTROLLER)
-    }
-
-    fn definitions(&self) -> Vec<Value> {
-        vec![kruise_api::workloadspread::KIND.manifest("kruise-system")]
-    }
-
-    fn resources(&self) -> &'static [Resource] {
-        &[
-            SPREADS,
-            PODS,
-            NODES,
-            NAMESPACES,
-            DEPLOYMENTS,
-            REPLICASETS,
-            APPS_STATEFULSETS,
-            JOBS,
-        ]
-    }
-
-    fn uses_all_webhooks(&self) -> bool {
-        true
-    }
-
-    fn scenario(&self, seed: u64) -> Option<Scenario> {
-        Some(generate::generate(seed))
-    }
-
-    fn clean_scenarios(&self) -> Vec<(&'static str, Scenario)> {
-        vec![("WorkloadSpread", clean())]
-    }
-
-    fn is_release(&self, change: &Value) -> bool {
-        Edit::deserialize(change).is_ok_and(|edit| edit.is_release())
-    }
-
-    fn begin(&self, scenario: &Scenario) -> anyhow::Result<(Box<dyn User>, Box<dyn Oracles>)> {
+pub static SUBJECT: Subject = Subject {
+    name: NAME,
+    component: Some(CONTROLLER),
+    definitions: &[&kruise_api::workloadspread::KIND],
+    resources: &[
+        SPREADS,
+        PODS,
+        NODES,
+        NAMESPACES,
+        DEPLOYMENTS,
+        REPLICASETS,
+        APPS_STATEFULSETS,
+        JOBS,
+    ],
+    uses_all_webhooks: true,
+    scenario: Some(generate::generate),
+    clean: || vec![("WorkloadSpread", clean())],
+    is_release: |change| says(change, Edit::is_release),
+    begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
         let refilled = Arc::new(AtomicBool::new(false));
         let user = user::SpreadUser {
@@ -81,12 +43,10 @@ impl Subject for WorkloadSpread {
             refills: scenario.failing.is_none() && !start.refused,
             refilled: refilled.clone(),
         };
-        Ok((
-            Box::new(user),
-            Box::new(oracles::SpreadOracles::new(start, refilled)),
-        ))
-    }
-}
+        begun(user, oracles::SpreadOracles::new(start, refilled))
+    },
+    ..Subject::PLAIN
+};
 
 /// Pods of a CloneSet in three subsets are scaled, updated, deleted and evicted, and limits change, while nothing fails.
 fn clean() -> Scenario {
@@ -110,10 +70,6 @@ fn clean() -> Scenario {
         (90_000, workload(WorkloadEdit::Scale(6))),
     ];
     let below = Below::plain(5, Policy::ReCreate);
-    let value = |start: serde_json::Result<Value>| start.unwrap_or_default();
-    let starts = [
-        (NAME, value(serde_json::to_value(start))),
-        (CLONESET, value(serde_json::to_value(below))),
-    ];
+    let starts = [(NAME, stored(&start)), (CLONESET, stored(&below))];
     Scenario::clean(starts, steps)
 }

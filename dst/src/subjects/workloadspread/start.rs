@@ -1,15 +1,9 @@
 //! A WorkloadSpread as users create it.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use crate::{
-    engine::{boot::NODES, resource::Resource, user::int_or_string},
-    subjects::{
-        cloneset::draft::CLONESETS,
-        podunavailablebudget::start::{DEPLOYMENTS, REPLICASETS},
-    },
-};
+use crate::engine::boot::NODES;
+use crate::rules::prelude::*;
+use crate::subjects::cloneset::draft::CLONESETS;
+use crate::subjects::podunavailablebudget::start::{DEPLOYMENTS, REPLICASETS};
 
 /// Name of the subject.
 pub const NAME: &str = "workloadspread";

@@ -1,34 +1,10 @@
 //! What users do to a WorkloadSpread, and to the pods of its subsets.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures::{FutureExt, future::BoxFuture};
-use kruise::manager::MatchConditions;
-use kruise_runtime::Client;
-use kruise_sim::{Method, Request};
-use serde::Deserialize;
-use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
-
-use super::{
-    oracles::truth,
-    start::{Edit, SPREAD, Start, manifest, subset, subsets},
-};
-use crate::engine::{
-    cluster::Cluster,
-    oracles::PODS,
-    process::ProcessId,
-    subject::User,
-    user::{self, insist},
-    verdict::Violation,
-};
-use crate::subjects::registration;
+use super::oracles::truth;
+use super::start::{Edit, SPREAD, Start, manifest, subset, subsets};
+use crate::rules::prelude::*;
 
 const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/workloadspreads";
 /// Does an update put a pod into a subset?
@@ -51,60 +27,46 @@ pub struct SpreadUser {
     pub refilled: Arc<AtomicBool>,
 }
 
-impl User for SpreadUser {
-    fn prepare<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
-        async move {
-            if self.start.refused {
-                user::forbid_updates(cluster, PODS, ADOPTS).await;
-            }
-            if self.start.at_first {
-                self.create_spread(cluster).await;
-            }
+impl Users for SpreadUser {
+    type Edit = Edit;
+    const HAS_TRIAL: bool = true;
+    const REGISTERS: bool = true;
+
+    async fn prepare(&self, cluster: &Arc<Cluster>) {
+        if self.start.refused {
+            user::forbid_updates(cluster, PODS, ADOPTS).await;
         }
-        .boxed()
+        if self.start.at_first {
+            self.create_spread(cluster).await;
+        }
     }
 
-    fn edit<'a>(
-        &'a self,
-        cluster: &'a Arc<Cluster>,
-        change: &'a Value,
-    ) -> BoxFuture<'a, anyhow::Result<bool>> {
-        async move { Ok(self.perform(cluster, &Edit::deserialize(change)?).await) }.boxed()
-    }
-
-    fn beside_manager(
-        &self,
-        cluster: &Arc<Cluster>,
-        process: ProcessId,
-        client: Client,
-        desired: MatchConditions,
-    ) -> Option<BoxFuture<'static, ()>> {
-        Some(registration::register(cluster.clone(), process, client, desired).boxed())
-    }
-
-    fn probe<'a>(&'a self, cluster: &'a Arc<Cluster>) -> Option<BoxFuture<'a, Option<Violation>>> {
-        self.refills.then(|| self.refill(cluster).boxed())
-    }
-}
-
-impl SpreadUser {
-    async fn create_spread(&self, cluster: &Arc<Cluster>) -> bool {
-        let spread = manifest(&self.start);
-        insist(cluster, Request::new(Method::Post, PATH, Some(&spread))).await
-    }
-
-    /// False if that is refused, or means nothing now.
-    async fn perform(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
+    async fn edit(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
         let path = format!("{PATH}/{SPREAD}");
         match edit {
             Edit::Create => self.create_spread(cluster).await,
-            Edit::Delete => insist(cluster, Request::new(Method::Delete, &path, None)).await,
+            Edit::Delete => user::delete(cluster, &path).await,
             Edit::Limits(limits) => {
                 let patch = json!({"spec": {"subsets": subsets(limits)}});
                 user::patch(cluster, &path, &patch).await
             }
             Edit::Empty(place, evicts) => empty(cluster, &subset(usize::from(*place)), *evicts).await,
         }
+    }
+
+    async fn probe(&self, cluster: &Arc<Cluster>) -> Option<Violation> {
+        if self.refills {
+            self.refill(cluster).await
+        } else {
+            None
+        }
+    }
+}
+
+impl SpreadUser {
+    async fn create_spread(&self, cluster: &Arc<Cluster>) -> bool {
+        let spread = manifest(&self.start);
+        user::create(cluster, PATH, &spread).await
     }
 
     /// Takes all pods away and gives them back, so that they fill the subsets anew.

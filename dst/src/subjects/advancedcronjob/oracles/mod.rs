@@ -7,13 +7,9 @@ mod create;
 mod end;
 mod known;
 
-use jiff::Timestamp;
-use kruise_sim::Method;
-use serde_json::Value;
-
-use self::known::{Known, activation, believed, ended, last};
 use super::start::{CONTROLLER, CRON_JOBS, JOBS};
-use crate::engine::oracles::{Counters, Mirror, Object, Oracles, Violation, Write};
+use crate::rules::prelude::*;
+use known::{Known, activation, believed, ended, last};
 
 /// Least of jobs for a scenario to count.
 const WRITES: u32 = 10;
@@ -24,7 +20,10 @@ pub struct CronOracles(Known);
 impl CronOracles {
     /// For managers none of whose clocks is faster than so many seconds.
     pub fn new(ahead: i64) -> Self {
-        Self(Known::new(ahead))
+        Self(Known {
+            ahead,
+            ..Known::default()
+        })
     }
 
     fn judge_write(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
@@ -51,10 +50,8 @@ impl CronOracles {
 
 impl Oracles for CronOracles {
     fn judge(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
-        if write.component != CONTROLLER {
-            return None;
-        }
-        self.judge_write(write, mirror)
+        let is_its = write.component == CONTROLLER;
+        is_its.then(|| self.judge_write(write, mirror)).flatten()
     }
 
     fn unfinished(&self, mirror: &Mirror, _: Timestamp, _: &Value) -> Result<(), String> {
@@ -82,37 +79,22 @@ impl Oracles for CronOracles {
 
 /// A job is deleted for the history or to be replaced, and only once the status names its activation.
 fn deleted(write: &Write<'_>, job: &Object, mirror: &Mirror) -> Option<Violation> {
-    let violation = |oracle, why: &str| {
-        Some(Violation {
-            oracle,
-            what: format!("{} deleted {}: {why}", write.process, job.name),
-        })
-    };
     let cron = mirror.of(CRON_JOBS).now().next()?;
-    if activation(job) > last(cron) {
-        return violation(
-            "activations are recorded before their jobs go",
-            "it is not recorded",
-        );
-    }
-    let versions = believed(write, mirror);
-    let floor = write.sent.floors.of(JOBS);
-    let replaces = versions
-        .iter()
-        .any(|cron| cron.value()["spec"]["concurrencyPolicy"] == "Replace");
-    let mut seen = mirror.of(JOBS).window(&job.uid, floor).iter();
-    let may_run = seen.any(|job| !job.gone && ended(job).is_none());
-    if replaces && may_run {
+    never!(write, "activations are recorded before their jobs go", activation(job) > last(cron) => "it is not recorded");
+    let believed = believed(write, mirror);
+    let replaces = believed.may_be(|cron| cron.value()["spec"]["concurrencyPolicy"] == "Replace");
+    let runs = |job: &Object| !job.gone && ended(job).is_none();
+    if replaces && write.sees(mirror, JOBS, &job.uid).may_be(runs) {
         return None;
     }
     let Some(end) = ended(job) else {
-        return violation("jobs that run stay", "it runs");
+        return write.breaks("jobs that run stay", "it runs".to_owned());
     };
-    let limit = if end == "Complete" {
-        "successfulJobsHistoryLimit"
-    } else {
-        "failedJobsHistoryLimit"
+    let limit = match end {
+        "Complete" => "successfulJobsHistoryLimit",
+        _ => "failedJobsHistoryLimit",
     };
+    let floor = write.sent.floors.of(JOBS);
     let alike = mirror.of(JOBS).objects.values().filter(|versions| {
         let was_there = versions
             .last()
@@ -120,44 +102,23 @@ fn deleted(write: &Write<'_>, job: &Object, mirror: &Mirror) -> Option<Violation
         was_there && versions.iter().any(|job| ended(job) == Some(end))
     });
     let alike = alike.count() as i64;
-    let is_kept = versions.iter().all(|cron| {
+    let keeps = |cron: &Object| {
         cron.value()["spec"][limit]
             .as_i64()
             .is_none_or(|limit| alike <= limit)
-    });
-    if is_kept {
-        return violation("the history is kept", limit);
-    }
+    };
+    never!(write, "the history is kept", believed.is(keeps) => "{alike}, {limit}");
     None
 }
 
 /// The status never moves back, and names only activations that had a job.
 fn recorded(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
-    let versions = mirror.of(CRON_JOBS).changed_at(write.marks.of(CRON_JOBS))?;
-    let version = mirror
-        .of(CRON_JOBS)
-        .changes
-        .get(write.marks.of(CRON_JOBS))?
-        .version;
-    let place = versions.iter().position(|cron| cron.version == version)?;
-    let after = last(versions.get(place)?);
-    let before = place.checked_sub(1).and_then(|place| last(versions.get(place)?));
-    let violation = |oracle| {
-        Some(Violation {
-            oracle,
-            what: format!("{}: {before:?}, then {after:?}", write.process),
-        })
-    };
-    if after < before {
-        return violation("the last activation never moves back");
-    }
-    let had_job = mirror
-        .of(JOBS)
-        .objects
-        .values()
-        .any(|versions| versions.first().and_then(|job| activation(job)) == after);
-    if after != before && !had_job {
-        return violation("activations are recorded when they had a job");
-    }
+    let change = write.change(mirror, CRON_JOBS)?;
+    let (before, after) = (change.before().and_then(last), last(change.after));
+    never!(write, "the last activation never moves back", after < before => "{before:?}, then {after:?}");
+    let mut jobs = mirror.of(JOBS).objects.values();
+    let had_job = jobs.any(|versions| versions.first().and_then(|job| activation(job)) == after);
+    never!(write, "activations are recorded when they had a job",
+        after != before && !had_job => "{before:?}, then {after:?}");
     None
 }

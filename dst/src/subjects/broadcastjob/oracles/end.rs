@@ -1,11 +1,10 @@
 //! The state that must be reached after the last edit and the last fault.
 
-use std::sync::Arc;
-
+use super::super::start::JOBS;
 use super::known::{has_ended, is_never, pod_has_ended, pod_has_failed};
-use crate::engine::oracles::{Mirror, NODES, Object, PODS};
-use crate::subjects::broadcastjob::start::JOBS;
-use crate::subjects::{fit, nodes::node_of, settled::expect};
+use crate::rules::fit;
+use crate::rules::prelude::*;
+use crate::subjects::nodes::node_of;
 
 /// What is not yet as it should be.
 pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
@@ -18,9 +17,7 @@ pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
         .now()
         .filter(|pod| pod.owner() == &*job.uid)
         .collect();
-    if let Some(pod) = pods.iter().find(|pod| pod.is_going()) {
-        return Err(format!("pod {} is still being deleted", pod.name));
-    }
+    wrong!(some pod in pods.iter().find(|pod| pod.is_going()) => "pod {} is still being deleted", pod.name);
     let (spec, status) = (&job.value()["spec"], &job.value()["status"]);
     if has_ended(job) {
         return ended(job, &pods);
@@ -29,9 +26,7 @@ pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
     let succeeded = pods.iter().filter(has_succeeded).count() as i64;
     let failed = pods.iter().filter(|pod| pod_has_failed(pod, job)).count() as i64;
     let active = pods.len() as i64 - succeeded - failed;
-    if active > 0 {
-        return Err(format!("{active} pods have not ended yet"));
-    }
+    wrong!(active > 0 => "{active} pods have not ended yet");
     let policy = &spec["failurePolicy"]["type"];
     // One without an end stays failed, whatever becomes of its pods.
     let has_failed = is_never(job) && status["phase"] == "failed";
@@ -43,15 +38,11 @@ pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
     let desired = nodes.iter().filter(|node| is_on(node) || runs(node)).count() as i64;
     let rests = spec["paused"] == true || (fails && is_never(job)) || (pauses && status["phase"] == "paused");
     if !rests {
-        if let Some(node) = nodes.iter().find(|node| !is_on(node) && runs(node)) {
-            return Err(format!("node {} has no pod", node.name));
-        }
-        if !is_never(job) && desired > 0 {
-            return Err(format!("all pods have ended, and the job is {}", status["phase"]));
-        }
-        if !is_never(job) && !spec["completionPolicy"]["activeDeadlineSeconds"].is_null() {
-            return Err("its deadline is to come".into());
-        }
+        wrong!(some node in nodes.iter().find(|node| !is_on(node) && runs(node))
+            => "node {} has no pod", node.name);
+        wrong!(!is_never(job) && desired > 0 => "all pods have ended, and the job is {}", status["phase"]);
+        wrong!(!is_never(job) && !spec["completionPolicy"]["activeDeadlineSeconds"].is_null()
+            => "its deadline is to come");
     }
     let phase = if spec["paused"] == true || (rests && !fails) {
         "paused"
@@ -78,12 +69,10 @@ pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
 
 /// What an ended job leaves.
 fn ended(job: &Object, pods: &[&Arc<Object>]) -> Result<(), String> {
-    if !job.value()["spec"]["completionPolicy"]["ttlSecondsAfterFinished"].is_null() {
-        return Err("it is to be deleted after its time to live".into());
-    }
-    if let Some(pod) = pods.iter().find(|pod| !pod_has_ended(pod)) {
-        return Err(format!("the job has ended, and pod {} runs", pod.name));
-    }
+    wrong!(!job.value()["spec"]["completionPolicy"]["ttlSecondsAfterFinished"].is_null()
+        => "it is to be deleted after its time to live");
+    wrong!(some pod in pods.iter().find(|pod| !pod_has_ended(pod))
+        => "the job has ended, and pod {} runs", pod.name);
     let status = &job.value()["status"];
     expect("status.active", status["active"].as_i64(), Some(0))?;
     let kind = if status["phase"] == "failed" {
@@ -91,7 +80,7 @@ fn ended(job: &Object, pods: &[&Arc<Object>]) -> Result<(), String> {
     } else {
         "Complete"
     };
-    let conditions = status["conditions"].as_array().into_iter().flatten();
+    let conditions = items(&status["conditions"]);
     let mut true_ones = conditions
         .filter(|one| one["status"] == "True" && one["type"] != "PodsStopped")
         .map(|one| one["type"].as_str());

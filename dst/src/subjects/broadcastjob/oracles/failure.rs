@@ -1,27 +1,20 @@
 //! *"A failed pod ends the job, pauses it, or does neither, as the failure policy says. A job fails for a reason, and not before
 //! its deadline."*
 
-use jiff::{SignedDuration, Timestamp};
-
 use super::known::{believed, failure_policy, has_stored_end, is_never, known_failure, may_have_failed};
-use crate::engine::oracles::{Mirror, Object, Violation, Write};
-use crate::subjects::nodes::created;
+use crate::rules::belief::created;
+use crate::rules::prelude::*;
 
 /// Judges the creation of a pod.
 pub fn judge_creation(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let new = created(write, mirror)?;
     let jobs = believed(write, mirror, new.owner());
-    let newest = jobs.last()?;
+    let newest = jobs.versions.last()?;
     let failed = known_failure(newest, write, mirror)?;
     let policy = failure_policy(newest);
-    let is_held = jobs.iter().all(|job| failure_policy(job) == policy && holds(job));
-    is_held.then(|| Violation {
-        oracle: oracle(policy),
-        what: format!(
-            "{} created {}: {policy}, and {} has failed",
-            write.process, new.name, failed.name
-        ),
-    })
+    never!(write, oracle(policy),
+        jobs.is(|job| failure_policy(job) == policy && holds(job)) => "{policy}, and {} has failed", failed.name);
+    None
 }
 
 /// Judges a status, written for this version of the job.
@@ -30,38 +23,24 @@ pub fn judge_status(
     write: &Write<'_>,
     mirror: &Mirror,
 ) -> Option<Violation> {
-    let violation = |oracle, why: &str| {
-        let phase = &new.value()["status"]["phase"];
-        let what = format!("{} reported {phase}: {why}", write.process);
-        Some(Violation { oracle, what })
-    };
     let phase = &new.value()["status"]["phase"];
-    if (phase == "running" || phase == "completed")
-        && holds(before)
-        && let Some(failed) = known_failure(before, write, mirror)
-    {
-        return violation(
-            oracle(failure_policy(before)),
-            &format!("{} has failed", failed.name),
-        );
-    }
-    if phase != "failed" || has_stored_end(before) {
+    let goes_on = (phase == "running" || phase == "completed") && holds(before);
+    never!(write, oracle(failure_policy(before)),
+        some failed in known_failure(before, write, mirror).filter(|_| goes_on) => "{} has failed", failed.name);
+    let ends_it = failure_policy(before) == "FailFast" && may_have_failed(before, write, mirror);
+    if phase != "failed" || has_stored_end(before) || ends_it {
         return None;
     }
-    if failure_policy(before) == "FailFast" && may_have_failed(before, write, mirror) {
-        return None;
-    }
-    match deadline(before, new) {
-        Some(deadline) if write.sender_now() >= deadline => None,
-        Some(deadline) => violation("no job fails before its deadline", &format!("that is {deadline}")),
-        None => violation("a job fails for a reason", "it has none"),
-    }
+    let deadline = deadline(before, new);
+    never!(write, "a job fails for a reason", deadline.is_none() => "it has none");
+    never!(write, "no job fails before its deadline",
+        some deadline in deadline.filter(|deadline| write.sender_now() < *deadline) => "that is {deadline}");
+    None
 }
 
 /// Does a failed pod keep a job in this state from creating pods? One that a user let go on in spite of it is not kept.
 fn holds(job: &Object) -> bool {
-    let conditions = job.value()["status"]["conditions"].as_array();
-    let mut conditions = conditions.into_iter().flatten();
+    let mut conditions = items(&job.value()["status"]["conditions"]);
     let paused = conditions.find(|one| one["type"] == "Paused");
     let is_accepted = paused.is_some_and(|paused| paused["reason"] != "FailedPods");
     let is_paused = job.value()["spec"]["paused"] == true;
@@ -83,13 +62,9 @@ fn oracle(policy: &str) -> &'static str {
 
 /// When the job fails, if it has a deadline.
 fn deadline(before: &Object, new: &Object) -> Option<Timestamp> {
-    let seconds = before.value()["spec"]["completionPolicy"]["activeDeadlineSeconds"].as_i64()?;
-    let start = [before, new]
+    let seconds = &before.value()["spec"]["completionPolicy"]["activeDeadlineSeconds"];
+    let mut starts = [before, new]
         .into_iter()
-        .find_map(|job| job.value()["status"]["startTime"].as_str());
-    let start: Timestamp = start?.parse().ok()?;
-    start
-        .checked_add(SignedDuration::from_secs(seconds))
-        .ok()
-        .filter(|_| !is_never(before))
+        .map(|job| &job.value()["status"]["startTime"]);
+    after(starts.find(|start| start.is_string())?, seconds).filter(|_| !is_never(before))
 }

@@ -1,13 +1,12 @@
 //! What the sender of a write for a BroadcastJob may have believed of it.
 
-use std::sync::Arc;
+use super::super::start::JOBS;
+use crate::rules::belief::Seen;
+use crate::rules::prelude::*;
 
-use crate::engine::oracles::{Mirror, Object, PODS, Write};
-use crate::subjects::broadcastjob::start::JOBS;
-
-/// The versions of the job with this uid that the sender of a write may have believed.
-pub fn believed<'m>(write: &Write<'_>, mirror: &'m Mirror, uid: &str) -> &'m [Arc<Object>] {
-    mirror.of(JOBS).window(uid, write.sent.floors.of(JOBS))
+/// The job with this uid as the sender of a write may have seen it.
+pub fn believed<'m>(write: &Write<'_>, mirror: &'m Mirror, uid: &str) -> Seen<'m> {
+    write.sees(mirror, JOBS, uid)
 }
 
 /// Is it without an end?
@@ -29,22 +28,14 @@ pub fn has_stored_end(job: &Object) -> bool {
 
 /// Its `failurePolicy.type`.
 pub fn failure_policy(job: &Object) -> &str {
-    job.value()["spec"]["failurePolicy"]["type"]
-        .as_str()
-        .unwrap_or_default()
+    text(&job.value()["spec"]["failurePolicy"]["type"])
 }
 
 /// Did its containers restart more often than its job allows?
 pub fn is_over_limit(pod: &Object, job: &Object) -> bool {
     let value = pod.value();
-    let statuses = value["status"]["containerStatuses"].as_array();
-    let counts = statuses
-        .into_iter()
-        .flatten()
-        .map(|one| one["restartCount"].as_i64().unwrap_or(0));
-    let limit = job.value()["spec"]["failurePolicy"]["restartLimit"]
-        .as_i64()
-        .unwrap_or(0);
+    let counts = items(&value["status"]["containerStatuses"]).map(|one| number(&one["restartCount"]));
+    let limit = number(&job.value()["spec"]["failurePolicy"]["restartLimit"]);
     value["spec"]["restartPolicy"] == "OnFailure" && counts.sum::<i64>() > limit
 }
 
@@ -56,22 +47,15 @@ pub fn pod_has_failed(pod: &Object, job: &Object) -> bool {
 
 /// May the sender believe that a pod of the job has failed?
 pub fn may_have_failed(job: &Object, write: &Write<'_>, mirror: &Mirror) -> bool {
-    let (log, floor) = (mirror.of(PODS), write.sent.floors.of(PODS));
-    let mut pods = log.objects.keys().flat_map(|uid| log.window(uid, floor));
-    pods.any(|pod| !pod.gone && pod.owner() == &*job.uid && pod_has_failed(pod, job))
+    let has_failed = |pod: &Object| !pod.gone && pod.owner() == &*job.uid && pod_has_failed(pod, job);
+    write.sees_all(mirror, PODS).any(|pod| pod.may_be(has_failed))
 }
 
 /// A pod of the job that has failed, as the sender must know.
-pub fn known_failure<'m>(job: &Object, write: &Write<'_>, mirror: &'m Mirror) -> Option<&'m Arc<Object>> {
-    let (log, floor) = (mirror.of(PODS), write.sent.floors.of(PODS));
-    let windows = log.objects.keys().map(|uid| log.window(uid, floor));
-    let mut known = windows.filter_map(|versions| {
-        let first = versions.first().filter(|first| first.version <= floor)?;
-        let has_failed =
-            |pod: &Arc<Object>| !pod.gone && pod.owner() == &*job.uid && pod_has_failed(pod, job);
-        versions.iter().all(has_failed).then_some(first)
-    });
-    known.next()
+pub fn known_failure<'m>(job: &Object, write: &Write<'_>, mirror: &'m Mirror) -> Option<&'m Object> {
+    let has_failed = |pod: &Object| !pod.gone && pod.owner() == &*job.uid && pod_has_failed(pod, job);
+    let mut pods = write.sees_all(mirror, PODS);
+    pods.find(|pod| pod.must_be(has_failed)).map(|pod| pod.first())
 }
 
 /// Has the pod ended by itself?

@@ -7,14 +7,10 @@ mod failure;
 mod known;
 mod report;
 
-use jiff::Timestamp;
-use kruise_sim::Method;
-use serde_json::Value;
-
 use super::start::{CONTROLLER, JOBS, Start};
-use crate::engine::oracles::{Counters, Mirror, Object, Oracles, Violation, Write};
+use crate::rules::pod_writes;
+use crate::rules::prelude::*;
 use crate::subjects::nodes::{Names, Newest, judge_names, judge_succession};
-use crate::subjects::pod_writes;
 
 /// Least of nodes at first for a scenario to count.
 const LEAST: u8 = 5;

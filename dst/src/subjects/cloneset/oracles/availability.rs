@@ -2,33 +2,32 @@
 //!
 //! An available pod may be deleted or made unavailable only while enough others are available.
 
-use kruise_sim::Method;
-
 use super::spec::{Knowledge, Spec};
-use crate::engine::oracles::{Mirror, Object, PODS, Violation, Write};
+use crate::rules::belief::Seen;
+use crate::rules::prelude::*;
 
 /// Judges writes that make a pod unavailable.
 pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Option<Violation> {
     if write.resource != "pods" || write.component != "cloneset-controller" || write.name.is_empty() {
         return None;
     }
-    let pod = known
-        .pod(write.name)
-        .or_else(|| known.pods.iter().find(|pod| pod.name() == write.name))?;
+    let mut named = known.pods.iter().filter(|pod| pod.name() == write.name);
+    let pod = known.pod(write.name).or_else(|| named.next())?;
     let after = mirror.of(PODS).objects.get(&pod.truth().uid)?.last()?;
     let deletes = write.method == Method::Delete;
     let now = write.now;
     let spec_of = |min_ready: i64| move |object: &Object| object.is_available(min_ready, now);
     // A phase of its lifecycle makes a pod unavailable as well as a condition.
-    let stays = if pod.truth().is_available(0, now) {
+    let was_available = pod.truth().is_available(0, now);
+    let stays = if was_available {
         after.is_available(0, now)
     } else {
         after.is_ready()
     };
-    let takes_out = pod.truth().is_ready() && (deletes || !stays);
-    if !takes_out {
+    if !pod.truth().is_ready() || (!deletes && stays) {
         return None;
     }
+    let is_other = |other: &&Seen<'_>| other.name() != pod.name();
     let fits = |spec: &Spec| {
         let available = spec_of(spec.min_ready_seconds);
         // One that may have been believed not to be available costs nothing.
@@ -36,23 +35,13 @@ pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Optio
         let others = known
             .pods
             .iter()
-            .filter(|other| other.name() != pod.name() && other.may_be(available))
-            .count() as i64;
-        free || others >= spec.replicas - spec.max_unavailable
+            .filter(is_other)
+            .filter(|other| other.may_be(available));
+        free || others.count() as i64 >= spec.replicas - spec.max_unavailable
     };
-    if known.allows(fits) {
-        return None;
-    }
-    let available = known.most(spec_of(0));
-    Some(Violation {
-        oracle: "availability",
-        what: format!(
-            "{} made {} unavailable while at most {available} pods were available; specifications: {}",
-            write.process,
-            write.name,
-            brief(known)
-        ),
-    })
+    never!(write, "availability", !known.allows(fits)
+        => "at most {} pods are available; specifications: {}", known.most(spec_of(0)), brief(known));
+    None
 }
 
 /// The numbers of the specifications that may have been believed.

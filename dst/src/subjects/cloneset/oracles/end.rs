@@ -1,13 +1,11 @@
 //! The state that must be reached after the last edit and the last fault.
 
-use jiff::Timestamp;
-
-use super::{progressing, spec::Spec};
-use crate::engine::oracles::{Mirror, Object, PODS, REVISIONS};
-use crate::subjects::cloneset::draft::CLONESETS;
-use crate::subjects::labels::REVISION;
-use crate::subjects::pod_writes::{claims, environment, resources};
-use crate::subjects::settled::{expect, settled};
+use super::super::draft::CLONESETS;
+use super::progressing;
+use super::spec::Spec;
+use crate::rules::pod_writes::{claims, environment, resources};
+use crate::rules::prelude::*;
+use crate::rules::settled::settled;
 
 /// What is not yet as it should be.
 pub fn unfinished(mirror: &Mirror, now: Timestamp, rolls_back: bool) -> Result<(), String> {
@@ -20,9 +18,7 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp, rolls_back: bool) -> Result<(
         .collect();
     let active: Vec<_> = pods.iter().filter(|pod| pod.is_active()).collect();
     let going = pods.iter().find(|pod| pod.is_going());
-    if let Some(pod) = going {
-        return Err(format!("pod {} is still being deleted", pod.name));
-    }
+    wrong!(some pod in going => "pod {} is still being deleted", pod.name);
     let labels = set.value()["spec"]["selector"]["matchLabels"].as_object();
     let strays = |pod: &Object| {
         labels
@@ -30,9 +26,8 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp, rolls_back: bool) -> Result<(
             .flatten()
             .any(|(key, value)| pod.label(key) != value)
     };
-    if let Some(pod) = active.iter().find(|pod| strays(pod)) {
-        return Err(format!("pod {} left the selector and is still owned", pod.name));
-    }
+    wrong!(some pod in active.iter().find(|pod| strays(pod))
+        => "pod {} left the selector and is still owned", pod.name);
     expect("active pods", active.len() as i64, spec.replicas)?;
     claims::unfinished(set, &active, mirror)?;
     let revision = mirror
@@ -56,12 +51,8 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp, rolls_back: bool) -> Result<(
         }
         updated += i64::from(pod.label(REVISION) == &*revision.name);
     }
-    if !spec.on_delete && updated < spec.replicas - spec.partition {
-        return Err(format!(
-            "{updated} pods are updated, {} replicas, partition {}",
-            spec.replicas, spec.partition
-        ));
-    }
+    wrong!(!spec.on_delete && updated < spec.replicas - spec.partition
+        => "{updated} pods are updated, {} replicas, partition {}", spec.replicas, spec.partition);
     if rolls_back && set.value()["status"]["currentRevision"] != *revision.name {
         expect("updated pods", updated, spec.replicas - spec.partition)?;
     }
@@ -75,7 +66,7 @@ fn status(set: &Object, spec: &Spec, revision: &str, updated: i64) -> Result<(),
     for (name, wanted) in [
         (
             "observedGeneration",
-            set.value()["metadata"]["generation"].as_i64().unwrap_or(0),
+            number(&set.value()["metadata"]["generation"]),
         ),
         ("replicas", all),
         ("readyReplicas", all),
@@ -85,11 +76,7 @@ fn status(set: &Object, spec: &Spec, revision: &str, updated: i64) -> Result<(),
         ("updatedAvailableReplicas", updated),
         ("expectedUpdatedReplicas", all - spec.partition),
     ] {
-        expect(
-            format_args!("status.{name}"),
-            status[name].as_i64().unwrap_or(0),
-            wanted,
-        )?;
+        expect(format_args!("status.{name}"), number(&status[name]), wanted)?;
     }
     expect(
         "status.updateRevision",
@@ -108,7 +95,7 @@ fn status(set: &Object, spec: &Spec, revision: &str, updated: i64) -> Result<(),
         spec.pods_to_delete.as_slice(),
         &[],
     )?;
-    let conditions = status["conditions"].as_array().into_iter().flatten();
+    let conditions = items(&status["conditions"]);
     let mut failed =
         conditions.filter(|one| matches!(one["type"].as_str(), Some("FailedScale" | "FailedUpdate")));
     match failed.find(|one| one["status"] == "True") {

@@ -11,16 +11,12 @@ mod report;
 mod size;
 mod spec;
 
-use jiff::Timestamp;
-use kruise_sim::Method;
-use serde_json::Value;
-
+use super::draft::CLONESETS;
+use super::start::Start;
+use crate::rules::pod_writes;
+use crate::rules::prelude::*;
 use names::Names;
 use spec::Spec;
-
-use super::{draft::CLONESETS, start::Start};
-use crate::engine::oracles::{Counters, Mirror, Object, Oracles, PODS, Violation, Write};
-use crate::subjects::pod_writes;
 
 /// Least of replicas at first for a scenario to count.
 const REPLICAS: u32 = 5;

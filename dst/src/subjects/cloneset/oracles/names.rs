@@ -4,11 +4,9 @@
 //! A process repeats a name that it requested at an earlier version. Only that process knows of it: one that starts
 //! afterwards draws names from the version that it reads.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use super::super::draft::CLONESETS;
 use super::spec;
-use crate::engine::oracles::{Mirror, ProcessId, Violation, Write};
-use crate::subjects::cloneset::draft::CLONESETS;
+use crate::rules::prelude::*;
 
 /// Names requested for at one version of the set.
 #[derive(Debug, Default)]
@@ -29,7 +27,7 @@ impl Names {
     pub fn sent(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         let sets = mirror.of(CLONESETS);
         let set = sets.now().next()?;
-        let name = write.body["metadata"]["name"].as_str().unwrap_or_default();
+        let name = text(&write.body["metadata"]["name"]);
         let [known] = sets.window(&set.uid, write.sent.floors.of(CLONESETS)) else {
             // Its sender may have planned at another version.
             self.begin(0);
@@ -47,14 +45,13 @@ impl Names {
         if unused <= self.missing {
             return None;
         }
-        let what = format!(
-            "{} requests {unused} other pods, of which {} are missing: {:?}",
-            write.process, self.missing, self.requested
-        );
-        Some(Violation {
-            oracle: "names are decided once",
-            what,
-        })
+        write.breaks(
+            "names are decided once",
+            format!(
+                "requests {unused} other pods, of which {} are missing: {:?}",
+                self.missing, self.requested
+            ),
+        )
     }
 
     /// A name is requested at a version at which so many pods are missing. How many names are requested that no pod has, as

@@ -1,15 +1,10 @@
 //! *"`partition` pods stay on old revisions."* A pod is moved to the update revision, or created on it, only while fewer
 //! than `replicas − partition` are there.
 
-use kruise_sim::Method;
-
-use super::{
-    availability::brief,
-    spec::{Knowledge, Spec},
-};
-use crate::engine::oracles::{Mirror, Object, PODS, REVISIONS, Violation, Write};
-use crate::subjects::cloneset::draft::CLONESETS;
-use crate::subjects::labels::REVISION;
+use super::super::draft::CLONESETS;
+use super::availability::brief;
+use super::spec::{Knowledge, Spec};
+use crate::rules::prelude::*;
 
 /// Judges writes that give a pod a revision.
 pub fn judge(
@@ -21,66 +16,36 @@ pub fn judge(
     if write.resource != "pods" || write.method == Method::Delete {
         return None;
     }
-    let pods = mirror.of(PODS);
-    let change = pods.changes.get(write.marks.of(PODS))?;
-    let after = pods.now().find(|pod| pod.version == change.version)?;
-    let versions = pods.objects.get(&after.uid)?;
-    let before = versions.iter().rev().nth(1);
+    let change = write.change(mirror, PODS)?;
+    let (before, after) = (change.before(), change.after);
     let to = after.label(REVISION);
     if before.is_some_and(|before| before.label(REVISION) == to) {
         return None;
     }
     let target = mirror.of(REVISIONS).named(to)?;
     let moved = before.is_some_and(|before| !before.label(REVISION).is_empty());
-    if moved && let Some(oracle) = held(known, mirror, target, rolls_back) {
-        let what = format!(
-            "{} moved {} to {to}; specifications: {}",
-            write.process,
-            after.name,
-            brief(known)
-        );
-        return Some(Violation { oracle, what });
+    if moved {
+        let forward = known.allows(|spec| spec.updates() && spec.is_revision(target));
+        let back = rolls_back && known.allows(|spec| too_many(spec, known, mirror));
+        never!(write, "no updates while they are held", !known.allows(Spec::updates) => "{}", brief(known));
+        never!(write, "pods go to the update revision", !forward && !back => "{to}; specifications: {}", brief(known));
     }
     let is_on_target = |object: &Object| object.is_active() && object.label(REVISION) == to;
     let is_on_other = |object: &Object| object.is_active() && object.label(REVISION) != to;
     let there = known.least(is_on_target);
     // Surge pods come on top: what matters then is that enough stay behind. A set without old pods has none to keep.
-    let others = known.most(is_on_other) - i64::from(write.method != Method::Post);
+    let is_new = write.method == Method::Post;
+    let others = known.most(is_on_other) - i64::from(!is_new);
     let fits = |spec: &Spec| {
-        let surge = if write.method == Method::Post {
-            spec.max_surge
-        } else {
-            0
-        };
+        let surge = if is_new { spec.max_surge } else { 0 };
         !spec.is_revision(target)
             || others >= spec.partition
             || there < spec.replicas - spec.partition + surge
-            || (write.method == Method::Post && others == 0)
+            || (is_new && (others == 0 || is_first(spec, mirror)))
     };
-    if known.allows(fits) || (write.method == Method::Post && known.allows(|spec| is_first(spec, mirror))) {
-        return None;
-    }
-    let what = format!(
-        "{} brought {} to {to}, where {there} pods are already; specifications: {}",
-        write.process,
-        after.name,
-        brief(known)
-    );
-    Some(Violation {
-        oracle: "partition",
-        what,
-    })
-}
-
-/// Why no pod may be moved to a revision: updates are held, or it is not the update revision. With the gate, pods are
-/// brought back while there are more on the update revision than the partition allows.
-fn held(known: &Knowledge<'_>, mirror: &Mirror, target: &Object, rolls_back: bool) -> Option<&'static str> {
-    if !known.allows(Spec::updates) {
-        return Some("no updates while they are held");
-    }
-    let forward = known.allows(|spec| spec.updates() && spec.is_revision(target));
-    let fits = forward || (rolls_back && known.allows(|spec| too_many(spec, known, mirror)));
-    (!fits).then_some("pods go to the update revision")
+    never!(write, "partition",
+        !known.allows(fits) => "{there} pods are on {to} already; specifications: {}", brief(known));
+    None
 }
 
 /// May there be more pods on the update revision than the partition allows?
@@ -90,14 +55,11 @@ pub fn too_many(spec: &Spec, known: &Knowledge<'_>, mirror: &Mirror) -> bool {
 
 /// Is there but one revision, or is the one of the template current already?
 fn is_first(spec: &Spec, mirror: &Mirror) -> bool {
-    let current = mirror
-        .of(CLONESETS)
-        .now()
-        .next()
-        .map(|set| set.value()["status"]["currentRevision"].clone());
-    let current = current
-        .as_ref()
-        .and_then(|name| name.as_str())
-        .and_then(|name| mirror.of(REVISIONS).named(name));
+    let set = mirror.of(CLONESETS).now().next();
+    let current = set.and_then(|set| {
+        mirror
+            .of(REVISIONS)
+            .named(text(&set.value()["status"]["currentRevision"]))
+    });
     current.is_none_or(|current| spec.is_revision(current))
 }

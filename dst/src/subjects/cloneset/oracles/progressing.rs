@@ -1,21 +1,14 @@
 //! *"A rollout that makes no progress for `progressDeadlineSeconds` is late, and no other."* The clock starts anew with a
 //! new update revision, and whenever more updated pods are ready.
 
-use jiff::Timestamp;
-use serde_json::Value;
-
+use super::super::draft::CLONESETS;
 use super::spec::Spec;
-use crate::engine::oracles::{Mirror, Object, Violation, Write};
-use crate::subjects::cloneset::draft::CLONESETS;
+use crate::rules::prelude::*;
 
 const LATE: &str = "ProgressDeadlineExceeded";
 
 fn progressing(status: &Value) -> Option<&Value> {
-    let conditions = status["conditions"].as_array();
-    conditions
-        .into_iter()
-        .flatten()
-        .find(|one| one["type"] == "Progressing")
+    items(&status["conditions"]).find(|one| one["type"] == "Progressing")
 }
 
 /// Judges statuses that call a rollout late.
@@ -56,17 +49,9 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         .next_back()?;
     let passed = write.now.as_second() - last.as_second();
     // A status may report the progress and its end at once; times are in seconds.
-    if last == after.at || passed + 1 >= deadline {
-        return None;
-    }
-    let what = format!(
-        "{} called a rollout late {passed} s after progress",
-        write.process
-    );
-    Some(Violation {
-        oracle: "late when the deadline is over",
-        what,
-    })
+    never!(write, "late when the deadline is over",
+        last != after.at && passed + 1 < deadline => "{passed} s after progress");
+    None
 }
 
 /// When the progress was noticed that the second status reports: not before the first, however long the write took.
@@ -81,7 +66,7 @@ fn noticed(one: &Object, next: &Object) -> Timestamp {
 pub fn unfinished(set: &Object, spec: &Spec) -> Result<(), String> {
     let status = &set.value()["status"];
     let found = progressing(status).map(|one| (one["status"].as_str(), one["reason"].as_str()));
-    let count = |name: &str| status[name].as_i64().unwrap_or(0);
+    let count = |name: &str| number(&status[name]);
     let wanted = match set.value()["spec"]["progressDeadlineSeconds"].as_i64() {
         None => None,
         Some(_)

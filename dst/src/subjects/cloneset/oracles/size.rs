@@ -1,16 +1,12 @@
 //! *"`replicas` pods, and `maxSurge` more while something is replaced."* No pod is created for a place that is taken,
 //! none twice, and none is deleted without a cause.
 
-use kruise_sim::Method;
-
-use super::{
-    availability::brief,
-    hooks,
-    partition::too_many,
-    spec::{Knowledge, Spec},
-};
-use crate::engine::oracles::{Mirror, Object, PODS, REVISIONS, Violation, Write};
-use crate::subjects::labels::{REVISION, SPECIFIED, STATE};
+use super::availability::brief;
+use super::hooks;
+use super::partition::too_many;
+use super::spec::{Knowledge, Spec};
+use crate::rules::lifecycle::HELD;
+use crate::rules::prelude::*;
 
 /// Pod label: the place a pod takes.
 const INSTANCE: &str = "apps.kruise.io/cloneset-instance-id";
@@ -28,7 +24,7 @@ pub fn judge(
     match write.method {
         Method::Post => created(write, known, mirror),
         Method::Delete => deleted(write, known, mirror, rolls_back),
-        Method::Patch if hooks::turn(write, mirror).is_some_and(|(_, to)| to == "PreparingDelete") => {
+        Method::Patch if hooks::turn(write, mirror).is_some_and(|(_, to)| to == HELD) => {
             deleted(write, known, mirror, rolls_back)
         }
         _ => None,
@@ -37,54 +33,28 @@ pub fn judge(
 
 fn created(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Option<Violation> {
     let pods = mirror.of(PODS);
-    let last = pods
-        .changes
-        .len()
-        .checked_sub(1)
-        .and_then(|at| pods.changes.get(at))?
-        .version;
+    let last = pods.changes.last()?.version;
     let new = pods.now().find(|pod| pod.version == last)?;
     let id = new.label(INSTANCE);
-    let twin = pods.now().find(|pod| {
+    let is_twin = |pod: &&Arc<Object>| {
         pod.uid != new.uid && pod.is_active() && pod.owner() == new.owner() && pod.label(INSTANCE) == id
-    });
-    if let Some(twin) = twin {
-        let what = format!(
-            "{} created {} beside {}, both of instance {id}",
-            write.process, new.name, twin.name
-        );
-        return Some(Violation {
-            oracle: "one pod for one place",
-            what,
-        });
-    }
+    };
+    never!(write, "one pod for one place",
+        some twin in pods.now().find(is_twin) => "{} is of instance {id}, too", twin.name);
     // Those it must know of count: a pod that somebody else may have ended does not.
     let before = |spec: &Spec| known.least(|pod| spec.counts(pod));
-    if known.allows(|spec| before(spec) < spec.replicas + spec.max_surge) {
-        return None;
-    }
-    let before = known.least(Object::is_active);
-    let what = format!(
-        "{} created {} beside {before} active pods; specifications: {}",
-        write.process,
-        new.name,
-        brief(known)
-    );
-    Some(Violation {
-        oracle: "number of pods",
-        what,
-    })
+    never!(write, "number of pods",
+        !known.allows(|spec| before(spec) < spec.replicas + spec.max_surge)
+            => "{} are active; specifications: {}", known.least(Object::is_active), brief(known));
+    None
 }
 
 fn deleted(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror, rolls_back: bool) -> Option<Violation> {
-    let pod = known
-        .pods
-        .iter()
-        .find(|pod| pod.name() == write.name && pod.may_be(|object| !object.is_going()))?;
+    let mut pods = known.pods.iter();
+    let pod = pods.find(|pod| pod.name() == write.name && pod.may_be(|object| !object.is_going()))?;
     let specified = pod.may_be(|object| object.has_label(SPECIFIED));
     // There was a cause when a hook began to hold it, and what returns such a pod is judged by itself.
-    let held =
-        write.method == Method::Delete && pod.may_be(|object| object.label(STATE) == "PreparingDelete");
+    let held = write.method == Method::Delete && pod.may_be(|object| object.label(STATE) == HELD);
     let caused = |spec: &Spec| {
         specified
             || held
@@ -93,19 +63,8 @@ fn deleted(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror, rolls_back
             || replaces(spec, pod.truth(), mirror)
             || (rolls_back && spec.policy != "InPlaceOnly" && too_many(spec, known, mirror))
     };
-    if known.allows(caused) {
-        return None;
-    }
-    let what = format!(
-        "{} deleted {} for no reason; specifications: {}",
-        write.process,
-        write.name,
-        brief(known)
-    );
-    Some(Violation {
-        oracle: "deletion has a cause",
-        what,
-    })
+    never!(write, "deletion has a cause", !known.allows(caused) => "specifications: {}", brief(known));
+    None
 }
 
 /// Is the pod on an old revision, and replaced to be updated?

@@ -1,15 +1,12 @@
 //! A CloneSet's specification as its documentation explains it.
 
-use serde_json::Value;
-
-use crate::engine::oracles::{Mirror, Object, REVISIONS, Write};
-use crate::subjects::cloneset::draft::CLONESETS;
-use crate::subjects::knowledge;
-use crate::subjects::labels::{REVISION, STATE};
-use crate::subjects::template::same_template;
+use super::super::draft::CLONESETS;
+use crate::rules::belief;
+use crate::rules::prelude::*;
+use crate::rules::template::same_template;
 
 /// What the sender of a write may have believed of the CloneSet.
-pub type Knowledge<'a> = knowledge::Knowledge<'a, Spec<'a>>;
+pub type Knowledge<'a> = belief::Knowledge<'a, Spec<'a>>;
 
 /// What a version of a CloneSet demands.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +52,6 @@ impl<'a> Spec<'a> {
             Value::Null => Value::from("20%"),
             given => given.clone(),
         };
-        let names = spec["scaleStrategy"]["podsToDelete"].as_array();
         Self {
             replicas,
             partition: partition(&rolling["partition"], replicas),
@@ -65,12 +61,10 @@ impl<'a> Spec<'a> {
             on_delete: spec["updateStrategy"]["type"] == "OnDelete",
             excludes: spec["scaleStrategy"]["excludePreparingDelete"] == true,
             policy: rolling["podUpdatePolicy"].as_str().unwrap_or("ReCreate"),
-            pods_to_delete: names
-                .into_iter()
-                .flatten()
+            pods_to_delete: items(&spec["scaleStrategy"]["podsToDelete"])
                 .filter_map(|name| name.as_str().map(str::to_owned))
                 .collect(),
-            min_ready_seconds: spec["minReadySeconds"].as_i64().unwrap_or(0),
+            min_ready_seconds: number(&spec["minReadySeconds"]),
             template: &spec["template"],
         }
     }

@@ -7,15 +7,9 @@ mod reports;
 mod requests;
 mod stops;
 
-use std::collections::BTreeMap;
-
-use jiff::Timestamp;
-use kruise_sim::Method;
-use serde_json::Value;
-
-pub use self::stops::Stops;
 use super::start::{CONTROLLER, REQUESTS};
-use crate::engine::oracles::{Counters, Mirror, Object, Oracles, RuntimeCall, Violation, Write};
+use crate::rules::prelude::*;
+pub use stops::Stops;
 
 /// Least of writes of requests for a scenario to count.
 const WRITES: u32 = 12;
@@ -75,12 +69,10 @@ impl ContainerRecreateRequestOracles {
         if !is_main {
             return None;
         }
-        let [_, after] = known::change(write, mirror)?;
+        let [_, after] = write.both(mirror, REQUESTS)?;
         let count = self.written.entry(after.uid.to_string()).or_default();
         *count += 1;
-        (*count > MOST).then(|| Violation {
-            oracle: "a request is written as often as it needs",
-            what: format!("{} wrote {} the {count}. time", write.process, write.name),
-        })
+        never!(write, "a request is written as often as it needs", *count > MOST => "the {count}. time");
+        None
     }
 }

@@ -1,15 +1,12 @@
 //! *"A container is stopped once for a request: after that is stored, after its pod was out of service for as long as is wanted,
 //! in its order, and one request of a pod after the other."*
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use jiff::{SignedDuration, Timestamp};
 use kruise_sim::runtime::Call;
-use serde_json::Value;
 
-use super::known::{grace, has_ended, has_gate, has_key, is_there, pod_of};
-use crate::engine::oracles::{Mirror, Object, RuntimeCall, Violation};
-use crate::subjects::containerrecreaterequest::{request::POD_UID, start::REQUESTS};
+use super::super::request::POD_UID;
+use super::super::start::REQUESTS;
+use super::known::{grace, has_ended, has_gate, has_key, is_there, pod_of, states};
+use crate::rules::prelude::*;
 
 /// What agents have stopped.
 #[derive(Default)]
@@ -32,53 +29,38 @@ impl Stops {
         let Call::StopContainer { container, .. } = call.call else {
             return None;
         };
-        let violation = |oracle, what: String| {
-            let what = format!("{} stops {container} on {}: {what}", call.process, call.node);
-            Some(Violation { oracle, what })
-        };
         let Some(stop) = stored(container, mirror) else {
-            return violation("what is stopped was stored before", "no request says so".into());
+            return call.breaks("what is stopped was stored before", "no request says so".into());
         };
         let (request, name) = (stop.request, stop.name);
         let pod = request.label(POD_UID);
         let key = (request.uid.to_string(), name.to_owned());
         let before = self.stopped.entry(key).or_insert_with(|| container.clone());
-        if before != container {
-            let what = format!("for {} {before} was stopped as {name}", request.name);
-            return violation("a container is stopped once for a request", what);
-        }
+        never!(call, "a container is stopped once for a request",
+            before != container => "for {} {before} was stopped as {name}", request.name);
         let of_pod = self.of_pods.entry(pod.to_owned()).or_default();
         of_pod.insert(request.uid.to_string());
-        if let Some(other) = of_pod.iter().find_map(|uid| running(uid, request, mirror)) {
-            let what = format!("{} has begun, and {} is not over", request.name, other.name);
-            return violation("one request of a pod after the other", what);
-        }
+        never!(call, "one request of a pod after the other",
+            some other in of_pod.iter().find_map(|uid| running(uid, request, mirror))
+                => "{} has begun, and {} is not over", request.name, other.name);
         if is_over(request) {
             return None;
         }
-        if let Some(what) = too_early(request, call.now) {
-            return violation("a container is stopped after the grace period", what);
-        }
+        never!(call, "a container is stopped after the grace period",
+            some what in too_early(request, call.now) => "{what}");
         let pod = pod_of(request, mirror).filter(|pod| has_gate(pod) && is_there(request, mirror));
         let is_in_service = pod.is_some_and(|pod| !has_key(pod, &request.name));
-        if has_grace(request) && is_in_service {
-            return violation("a container is stopped out of service", request.name.to_string());
-        }
-        let others = unordered(request, name);
-        others.and_then(|what| violation("one container after the other", what))
+        never!(call, "a container is stopped out of service",
+            has_grace(request) && is_in_service => "{}", request.name);
+        never!(call, "one container after the other", some what in unordered(request, name) => "{what}");
+        None
     }
 }
 
 /// The request that has stored last that this container is being stopped.
 fn stored<'m>(container: &str, mirror: &'m Mirror) -> Option<Stop<'m>> {
     let end = format!("://{container}");
-    let named = |object: &'m Object| {
-        let mut states = states(object.value());
-        states.find(|state| {
-            let message = state["message"].as_str().unwrap_or_default();
-            message.ends_with(&end)
-        })
-    };
+    let named = |object: &'m Object| states(object).find(|state| text(&state["message"]).ends_with(&end));
     let newest = |versions: &'m Vec<std::sync::Arc<Object>>| {
         let mut newest_first = versions.iter().rev();
         let (version, name) =
@@ -88,11 +70,6 @@ fn stored<'m>(container: &str, mirror: &'m Mirror) -> Option<Stop<'m>> {
     };
     let all = mirror.of(REQUESTS).objects.values().filter_map(newest);
     all.max_by_key(|(version, _)| *version).map(|(_, stop)| stop)
-}
-
-fn states(request: &Value) -> impl Iterator<Item = &Value> {
-    let states = request["status"]["containerRecreateStates"].as_array();
-    states.into_iter().flatten()
 }
 
 fn is_over(request: &Object) -> bool {
@@ -123,10 +100,7 @@ fn too_early(request: &Object, now: Timestamp) -> Option<String> {
 /// What another container is still to go through before this one is stopped.
 fn unordered(request: &Object, name: &str) -> Option<String> {
     let spec = &request.value()["spec"];
-    let state_of = |one: &Value| {
-        let mut states = states(request.value());
-        states.find(|state| state["name"] == one["name"])
-    };
+    let state_of = |one: &Value| states(request).find(|state| state["name"] == one["name"]);
     let is_ordered = spec["strategy"]["orderedRecreate"] == true;
     let is_dealt_with = |one: &Value| {
         state_of(one).is_some_and(|state| {

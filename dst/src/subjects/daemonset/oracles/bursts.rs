@@ -2,7 +2,7 @@
 //! over once its sender was shown what became of it.
 
 use super::known::Known;
-use crate::engine::oracles::{PODS, ProcessId, Violation, Write};
+use crate::rules::prelude::*;
 
 /// What a write does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,12 +51,8 @@ impl Bursts {
         let count = own.filter(|one| one.kind == kind).count() as i64;
         let specs = known.specs.iter();
         let most = specs.map(|spec| spec.burst(known.most_desired(spec))).max()?;
-        (count > most).then(|| Violation {
-            oracle: "burst",
-            what: format!(
-                "{} {kind:?} {count} pods at a time, and {most} are allowed: {:?}",
-                write.process, self.0
-            ),
-        })
+        never!(write, "burst",
+            count > most => "{kind:?} {count} pods at a time, and {most} are allowed: {:?}", self.0);
+        None
     }
 }

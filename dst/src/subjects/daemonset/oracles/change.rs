@@ -1,16 +1,12 @@
 //! *"A pod is deleted or updated for a reason; updates leave partition, selector and nodes that may not run a pod alone;
 //! what can be updated in place is; and no more nodes are without an available pod than may be."*
 
-use kruise_sim::Method;
-use serde_json::Value;
-
 use super::create::is_in_window;
 use super::fit;
 use super::known::{Known, Pod, has_ended, is_available, is_held, is_ready};
 use super::spec::{Spec, revision};
-use crate::engine::oracles::{Mirror, Object, Violation, Write};
-use crate::subjects::labels::{GATE, REVISION};
-use crate::subjects::template::same_template;
+use crate::rules::prelude::*;
+use crate::rules::template::same_template;
 
 /// What a write does to a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,8 +153,7 @@ impl Case<'_> {
     /// Can nobody doubt that it can be updated in place?
     fn must_be_in_place(&self, spec: &Spec<'_>) -> bool {
         let from = revision(self.mirror, self.before.label(REVISION)).filter(|one| !one.gone);
-        let gates = self.before.value()["spec"]["readinessGates"].as_array();
-        let mut gates = gates.into_iter().flatten();
+        let mut gates = items(&self.before.value()["spec"]["readinessGates"]);
         let has_gate = gates.any(|one| one["conditionType"] == GATE);
         let differs_little = from.is_some_and(|from| {
             let bare = |template: &Value| without_what_changes_in_place(template);
@@ -199,7 +194,7 @@ fn without_what_changes_in_place(template: &Value) -> Value {
 
 /// Of several pods on a node the first is kept.
 fn rank(pod: &Object) -> (bool, String, String) {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let text = |value: &Value| text(&value).to_owned();
     let value = pod.value();
     (
         !value["spec"]["nodeName"].is_string(),

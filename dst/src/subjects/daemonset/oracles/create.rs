@@ -1,15 +1,10 @@
 //! *"One pod for each node that may run it, of the current template, pinned to its node; a second one only while the node is
 //! updated with surge, within the limits of surge, partition and selector."*
 
-use std::collections::BTreeSet;
-
-use serde_json::Value;
-
 use super::fit::TOLERATED;
 use super::known::{Known, Pod, is_held, is_ready, is_selected};
 use super::spec::Spec;
-use crate::engine::oracles::{Mirror, Object, PODS, REVISIONS, Violation, Write};
-use crate::subjects::labels::{GATE, REVISION};
+use crate::rules::prelude::*;
 use crate::subjects::nodes::{node_of, pinned};
 
 /// Judges the creation of a pod. `surges`: may some version of the DaemonSet have two pods on a node?
@@ -20,29 +15,13 @@ pub fn judge(
     mirror: &Mirror,
     surges: bool,
 ) -> Option<Violation> {
-    let violation = |oracle, what: String| {
-        let what = format!(
-            "{} created {} on {}: {what}; {}",
-            write.process,
-            new.name,
-            node_of(new).unwrap_or_default(),
-            known.brief()
-        );
-        Some(Violation { oracle, what })
-    };
     let Some(node) = pinned(&new.value()["spec"]) else {
-        return violation("a pod has its form", "it is not pinned to a node".into());
+        return write.breaks("a pod has its form", "it is not pinned to a node".into());
     };
-    if let Some(what) = misformed(new) {
-        return violation("a pod has its form", what);
-    }
+    never!(write, "a pod has its form", some what in misformed(new) => "{what}");
     let other = if surges { None } else { other(new, node, mirror) };
-    if let Some(other) = other {
-        return violation(
-            "one pod for each node",
-            format!("{} is there, though nobody surges", other.name),
-        );
-    }
+    never!(write, "one pod for each node",
+        some other in other => "{} is there, though nobody surges", other.name);
     let case = Case {
         node,
         new,
@@ -50,7 +29,10 @@ pub fn judge(
         mirror,
     };
     let oracle = case.broken()?;
-    violation(oracle, format!("on {}", new.label(REVISION)))
+    write.breaks(
+        oracle,
+        format!("{} on {node}; {}", new.label(REVISION), known.brief()),
+    )
 }
 
 /// A new pod, and what its creator may have believed.
@@ -137,7 +119,7 @@ fn may_be_first(known: &Known<'_>, spec: &Spec<'_>, node: &str, mirror: &Mirror)
     let mut later = others.filter(|pod| pod.node > node);
     let current = |set: &Object| {
         let current = &set.value()["status"]["currentNumberScheduled"];
-        current.as_i64().unwrap_or(0)
+        number(&current)
     };
     (updated.len() as i64) < known.most_desired(spec) - kept
         || later.any(|pod| pod.seen.may_be(|pod| known.is_ours(pod)))
@@ -156,9 +138,8 @@ fn other<'m>(new: &Object, node: &str, mirror: &'m Mirror) -> Option<&'m Object>
 /// What a new pod lacks.
 fn misformed(pod: &Object) -> Option<String> {
     let spec = &pod.value()["spec"];
-    let tolerations = spec["tolerations"].as_array();
     let tolerates = |key: &str, effect: &str| {
-        let mut all = tolerations.into_iter().flatten();
+        let mut all = items(&spec["tolerations"]);
         all.any(|one| {
             one["key"] == key
                 && one["effect"] == effect
@@ -169,7 +150,7 @@ fn misformed(pod: &Object) -> Option<String> {
     if let Some((key, effect)) = TOLERATED.iter().find(|(key, effect)| !tolerates(key, effect)) {
         return Some(format!("it does not tolerate {key}:{effect}"));
     }
-    let gates = spec["readinessGates"].as_array().into_iter().flatten();
+    let gates = items(&spec["readinessGates"]);
     let gates = gates.filter(|one: &&Value| one["conditionType"] == GATE).count();
     (gates > 1).then(|| format!("it has {gates} gates {GATE}"))
 }

@@ -1,17 +1,12 @@
 //! The state that must be reached after the last edit and the last fault.
 
-use std::sync::Arc;
-
-use jiff::Timestamp;
-
+use super::super::start::{DAEMONSETS, HISTORY};
 use super::fit;
 use super::known::{is_available, is_ready, is_selected};
 use super::spec::Spec;
-use crate::engine::oracles::{Mirror, NODES, Object, PODS, REVISIONS};
-use crate::subjects::daemonset::start::{DAEMONSETS, HISTORY};
-use crate::subjects::labels::{GATE, REVISION};
+use crate::rules::prelude::*;
+use crate::rules::settled::settled_on;
 use crate::subjects::nodes::node_of;
-use crate::subjects::settled::{expect, settled_on};
 
 /// A node that is to have a pod, and its pod.
 struct Place<'a> {
@@ -28,16 +23,12 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp) -> Result<(), String> {
         .now()
         .filter(|pod| pod.owner() == &*set.uid)
         .collect();
-    if let Some(pod) = pods.iter().find(|pod| pod.is_going()) {
-        return Err(format!("pod {} is still being deleted", pod.name));
-    }
-    if let Some(pod) = pods.iter().find(|pod| !is_selected(pod)) {
-        return Err(format!("pod {} left the selector and is still owned", pod.name));
-    }
+    wrong!(some pod in pods.iter().find(|pod| pod.is_going()) => "pod {} is still being deleted", pod.name);
+    wrong!(some pod in pods.iter().find(|pod| !is_selected(pod))
+        => "pod {} left the selector and is still owned", pod.name);
     let named = |name: &str| mirror.of(NODES).named(name);
-    if let Some(pod) = pods.iter().find(|pod| node_of(pod).and_then(named).is_none()) {
-        return Err(format!("pod {} is for a node that is gone", pod.name));
-    }
+    wrong!(some pod in pods.iter().find(|pod| node_of(pod).and_then(named).is_none())
+        => "pod {} is for a node that is gone", pod.name);
     let (places, strangers) = divide(&spec, &pods, mirror)?;
     let desired = mirror.of(NODES).now();
     let desired = desired.filter(|node| fit::runs(spec.template, node)).count() as i64;
@@ -47,12 +38,8 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp) -> Result<(), String> {
         .filter(|one| one.pod.label(REVISION) == hash)
         .count() as i64;
     let empty = desired - places.len() as i64;
-    if empty > 0 && updated < desired - spec.partition(desired) {
-        return Err(format!(
-            "{empty} nodes have no pod, though the partition allows {}",
-            desired - spec.partition(desired)
-        ));
-    }
+    wrong!(empty > 0 && updated < desired - spec.partition(desired)
+        => "{empty} nodes have no pod, though the partition allows {}", desired - spec.partition(desired));
     for Place { pod, .. } in &places {
         is_settled(pod, &spec, mirror, now)?;
     }
@@ -99,19 +86,14 @@ fn is_kept_empty(on: &[&Arc<Object>], spec: &Spec<'_>) -> bool {
 
 fn is_settled(pod: &Object, spec: &Spec<'_>, mirror: &Mirror, now: Timestamp) -> Result<(), String> {
     let name = &pod.name;
-    if !is_available(pod, spec.min_ready_seconds, now) || !pod.have_started(now) {
-        return Err(format!(
-            "pod {name} is not available: {}",
-            pod.value()["status"]["conditions"]
-        ));
-    }
+    wrong!(!is_available(pod, spec.min_ready_seconds, now) || !pod.have_started(now)
+        => "pod {name} is not available: {}", pod.value()["status"]["conditions"]);
     let mut revisions = mirror.of(REVISIONS).now();
     let label = pod.label(REVISION);
     let revision = revisions.find(|one| one.owner() == pod.owner() && one.label(REVISION) == label);
     let revision = revision.ok_or_else(|| format!("pod {name}: revision {label} is gone"))?;
-    let gates = pod.value()["spec"]["readinessGates"].as_array();
-    for gate in gates.into_iter().flatten() {
-        let gate = gate["conditionType"].as_str().unwrap_or_default();
+    for gate in items(&pod.value()["spec"]["readinessGates"]) {
+        let gate = text(&gate["conditionType"]);
         expect(format_args!("pod {name}: {gate}"), pod.state(gate), "True")?;
     }
     settled_on(pod, revision)
@@ -162,7 +144,7 @@ fn status(
     let count = |counts: &dyn Fn(&Object) -> bool| places.iter().filter(|one| counts(one.pod)).count() as i64;
     let available =
         count(&|pod| is_available(pod, spec.min_ready_seconds, now) && pod.state(GATE) != "False");
-    let generation = set.value()["metadata"]["generation"].as_i64().unwrap_or(0);
+    let generation = number(&set.value()["metadata"]["generation"]);
     for (name, wanted) in [
         ("observedGeneration", generation),
         ("desiredNumberScheduled", desired),
@@ -176,18 +158,14 @@ fn status(
             count(&|pod| pod.label(REVISION) == hash),
         ),
     ] {
-        expect(
-            format_args!("status.{name}"),
-            status[name].as_i64().unwrap_or(0),
-            wanted,
-        )?;
+        expect(format_args!("status.{name}"), number(&status[name]), wanted)?;
     }
     expect(
         "status.updateRevision",
         status["updateRevision"].as_str(),
         Some(hash),
     )?;
-    let conditions = status["conditions"].as_array().into_iter().flatten();
+    let conditions = items(&status["conditions"]);
     let mut failed = conditions.filter(|one| {
         one["status"] == "True"
             && one["type"]
@@ -205,10 +183,6 @@ fn history(set: &Object, hash: &str, pods: &[&Arc<Object>], mirror: &Mirror) -> 
     let in_use = |label: &str| label == hash || pods.iter().any(|pod| pod.label(REVISION) == label);
     let revisions = mirror.of(REVISIONS).now().filter(|one| one.owner() == &*set.uid);
     let unused = revisions.filter(|one| !in_use(one.label(REVISION))).count() as i64;
-    if unused > HISTORY {
-        return Err(format!(
-            "{unused} revisions that nothing uses, {HISTORY} are kept"
-        ));
-    }
+    wrong!(unused > HISTORY => "{unused} revisions that nothing uses, {HISTORY} are kept");
     Ok(())
 }

@@ -1,9 +1,7 @@
 //! On which nodes pods of a DaemonSet may run.
 
-use serde_json::Value;
-
-use crate::engine::oracles::Object;
-use crate::subjects::fit;
+use crate::rules::fit;
+use crate::rules::prelude::*;
 
 /// What every pod of a DaemonSet tolerates: key and effect.
 pub static TOLERATED: [(&str, &str); 6] = [

@@ -1,59 +1,11 @@
 //! What the sender of a write for a DaemonSet may have believed of it, of its pods and of the nodes.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
-
-use jiff::Timestamp;
-
+use super::super::start::DAEMONSETS;
 use super::fit;
 use super::spec::Spec;
-use crate::engine::oracles::{Log, Mirror, NODES, Object, PODS, ProcessId, Write};
-use crate::subjects::daemonset::start::DAEMONSETS;
-use crate::subjects::labels::{GATE, REVISION, STATE};
+use crate::rules::belief::{self, Rule, Seen, Wrote};
+use crate::rules::prelude::*;
 use crate::subjects::nodes::node_of;
-
-/// Newest version of each pod that its last writer wrote: what it wrote itself, it must know.
-pub type Wrote = BTreeMap<Arc<str>, (ProcessId, u64)>;
-
-/// Name of an oracle, and what it demands of a write under a specification.
-pub type Rule<'r> = (&'static str, &'r dyn Fn(&Spec<'_>) -> bool);
-
-/// An object as the sender may have seen it: any of these versions, of which there is one at least.
-pub struct Seen<'a> {
-    versions: &'a [Arc<Object>],
-    /// It cannot have missed that there is one.
-    is_known: bool,
-}
-
-impl<'a> Seen<'a> {
-    /// Its versions in a log that somebody may believe who knows everything up to `floor`.
-    fn of(log: &'a Log, uid: &str, floor: u64, newest: u64) -> Option<Self> {
-        let window = log.window(uid, floor);
-        let until = window.partition_point(|object| object.version <= newest);
-        let versions = window.get(..until)?;
-        Some(Self {
-            versions,
-            is_known: versions.first()?.version <= floor,
-        })
-    }
-
-    /// May this be believed of it?
-    pub fn may_be(&self, believed: impl Fn(&Object) -> bool) -> bool {
-        self.versions.iter().any(|object| believed(object))
-    }
-
-    /// Must this be believed of it?
-    pub fn must_be(&self, believed: impl Fn(&Object) -> bool) -> bool {
-        self.is_known && self.versions.iter().all(|object| believed(object))
-    }
-
-    /// Its first version.
-    pub fn first(&self) -> &'a Object {
-        &self.versions[0]
-    }
-}
 
 /// A pod as the sender may have seen it.
 pub struct Pod<'a> {
@@ -112,39 +64,30 @@ pub fn is_available(pod: &Object, min_ready_seconds: i64, now: Timestamp) -> boo
 impl<'a> Known<'a> {
     /// What the sender may have believed of the DaemonSet with this uid.
     pub fn of(write: &Write<'_>, mirror: &'a Mirror, uid: &str, wrote: &Wrote) -> Self {
-        let floors = &write.sent.floors;
-        let mut specs: Vec<Spec<'a>> = Vec::new();
-        for version in mirror.of(DAEMONSETS).window(uid, floors.of(DAEMONSETS)) {
-            let spec = Spec::of(version);
-            if !version.is_going() && specs.last() != Some(&spec) {
-                specs.push(spec);
-            }
-        }
-        let newest = |log: &Log| {
-            let end = write.marks.of(log.resource);
-            let last = end.checked_sub(1).and_then(|last| log.changes.get(last));
-            last.map_or(0, |change| change.version)
-        };
-        let log = mirror.of(PODS);
-        let pods = log.objects.keys().filter_map(|pod| {
-            let own = wrote.get(pod).filter(|(process, _)| *process == write.process);
-            let floor = own.map_or(0, |(_, version)| *version).max(floors.of(PODS));
-            let seen = Seen::of(log, pod, floor, newest(log))?;
-            let is_ours = |object: &Object| object.owner() == uid && is_selected(object);
-            let node = node_of(seen.first())?;
-            seen.may_be(is_ours).then_some(Pod { seen, node })
-        });
-        let log = mirror.of(NODES);
+        let versions = write.sees(mirror, DAEMONSETS, uid).versions.iter();
+        let is_ours = |object: &Object| object.owner() == uid && is_selected(object);
+        let pods = belief::pods(write, mirror, wrote).filter(|seen| seen.may_be(is_ours));
+        let newest = write.newest_before(mirror.of(NODES));
         let mut nodes: BTreeMap<&str, Vec<Seen<'a>>> = BTreeMap::new();
-        for node in log.objects.keys() {
-            if let Some(seen) = Seen::of(log, node, floors.of(NODES), newest(log)) {
-                nodes.entry(&seen.first().name).or_default().push(seen);
-            }
+        for seen in write
+            .sees_all(mirror, NODES)
+            .filter_map(|seen| seen.until(newest))
+        {
+            nodes.entry(seen.name()).or_default().push(seen);
         }
         Self {
             uid: uid.into(),
-            specs,
-            pods: pods.collect(),
+            specs: belief::specs(versions.filter(|version| !version.is_going()), |set| {
+                Spec::of(set)
+            }),
+            pods: pods
+                .filter_map(|seen| {
+                    Some(Pod {
+                        seen,
+                        node: node_of(seen.first())?,
+                    })
+                })
+                .collect(),
             nodes,
             now: write.now,
             mirror,
@@ -306,15 +249,8 @@ impl<'a> Known<'a> {
     }
 
     /// The first of some rules that no specification keeps together with those before it.
-    pub fn broken(&self, rules: &[Rule<'_>]) -> Option<&'static str> {
-        let mut left: Vec<&Spec<'_>> = self.specs.iter().collect();
-        for (name, rule) in rules {
-            left.retain(|spec| rule(spec));
-            if left.is_empty() {
-                return Some(name);
-            }
-        }
-        None
+    pub fn broken(&self, rules: &[Rule<'_, Spec<'a>>]) -> Option<&'static str> {
+        belief::broken(&self.specs, rules)
     }
 
     /// What may have been believed.

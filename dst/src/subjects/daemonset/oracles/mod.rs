@@ -5,25 +5,20 @@ mod change;
 mod create;
 mod end;
 mod fit;
-mod hooks;
 mod known;
 mod report;
 mod spec;
 
-use jiff::Timestamp;
-use kruise_sim::Method;
-use serde_json::Value;
-
+use super::start::{CONTROLLER, DAEMONSETS, Start};
+use crate::rules::belief::{Memory, created};
+use crate::rules::lifecycle;
+use crate::rules::pod_writes;
+use crate::rules::prelude::*;
+use crate::subjects::nodes::{Names, Newest, judge_names, judge_succession};
 use bursts::{Bursts, Kind};
 use change::Act;
-use known::{Known, Wrote};
+use known::Known;
 use spec::Spec;
-
-use super::start::{CONTROLLER, DAEMONSETS, Start};
-use crate::engine::oracles::{Counters, Mirror, NODES, Object, Oracles, PODS, Violation, Write};
-use crate::subjects::labels::REVISION;
-use crate::subjects::nodes::{Names, Newest, created, judge_names, judge_succession};
-use crate::subjects::pod_writes;
 
 /// Least of nodes at first for a scenario to count.
 const LEAST: u8 = 5;
@@ -37,9 +32,7 @@ pub struct DaemonSetOracles {
     start: Start,
     /// Has it at any time two pods on a node?
     surges: bool,
-    /// All that a process wrote of pods, and what it created.
-    wrote: Wrote,
-    created: Wrote,
+    memory: Memory,
     names: Names,
     newest: Newest,
     bursts: Bursts,
@@ -51,62 +44,51 @@ impl DaemonSetOracles {
         Self {
             start,
             surges,
-            wrote: Wrote::new(),
-            created: Wrote::new(),
+            memory: Memory::default(),
             names: Names::new(),
             newest: Newest::new(),
             bursts: Bursts::default(),
         }
     }
 
+    /// A pod that a hook holds does not return.
+    fn judge_phase(
+        write: &Write<'_>,
+        pods: [&Object; 2],
+        known: &Known<'_>,
+        mirror: &Mirror,
+    ) -> Option<Violation> {
+        let set = mirror.of(DAEMONSETS).objects.get(&*known.uid)?.last()?;
+        let pod = known.pod(&pods[0].uid)?;
+        lifecycle::judge(write, pods, &pod.seen, &set.value()["spec"]["lifecycle"], || {
+            false
+        })
+    }
+
     fn judge_pod(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         if let Some(new) = created(write, mirror) {
             // Pods that the same plan deletes are decided at the same time.
-            let known = Known::of(write, mirror, new.owner(), &self.created);
-            if !create::has_revision(new, mirror) {
-                let what = format!(
-                    "{} created {} on {}",
-                    write.process,
-                    new.name,
-                    new.label(REVISION)
-                );
-                return Some(Violation {
-                    oracle: "revisions before pods",
-                    what,
-                });
-            }
+            let known = Known::of(write, mirror, new.owner(), &self.memory.created);
+            never!(write, "revisions before pods",
+                !create::has_revision(new, mirror) => "there is no {}", new.label(REVISION));
             return create::judge(write, new, &known, mirror, self.surges).or_else(|| {
                 self.bursts
                     .judge(write, Kind::Creates, (&new.name, new.version), &known)
             });
         }
         let pods = write.pod(mirror)?;
-        let known = Known::of(write, mirror, pods[0].owner(), &self.wrote);
+        let known = Known::of(write, mirror, pods[0].owner(), &self.memory.wrote);
         let kind = match change::act(write, pods[0], pods[1]) {
             Some(Act::Removes) => Some(Kind::Removes),
             Some(Act::Updates) => Some(Kind::Updates),
             None => None,
         };
-        hooks::judge(write, pods, &known, mirror)
+        Self::judge_phase(write, pods, &known, mirror)
             .or_else(|| change::judge(write, pods, &known, mirror))
             .or_else(|| {
                 self.bursts
                     .judge(write, kind?, (&pods[1].name, pods[1].version), &known)
             })
-    }
-
-    /// What a process wrote itself it must know.
-    fn remember(&mut self, write: &Write<'_>, mirror: &Mirror) {
-        let versions = mirror.of(PODS).changed_at(write.marks.of(PODS));
-        if let Some(written) = versions.and_then(|versions| versions.last())
-            && write.resource == "pods"
-        {
-            let what = (write.process, written.version);
-            self.wrote.insert(written.uid.clone(), what);
-            if created(write, mirror).is_some() {
-                self.created.insert(written.uid.clone(), what);
-            }
-        }
     }
 }
 
@@ -117,7 +99,7 @@ impl Oracles for DaemonSetOracles {
         if write.component == CONTROLLER {
             let succession = judge_succession(write, mirror, &mut self.newest);
             verdict = verdict.or(succession).or_else(|| self.judge_pod(write, mirror));
-            self.remember(write, mirror);
+            self.memory.remember(write, mirror);
         }
         verdict
     }

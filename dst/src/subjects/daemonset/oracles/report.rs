@@ -1,10 +1,8 @@
-//! *"Status reports what was."* What one status counts fits together, and no status counts more than there ever was.
+//! *"Status reports what was."*
 
-use kruise_sim::Method;
-use serde_json::Value;
-
-use crate::engine::oracles::{Mirror, NODES, PODS, Violation, Write};
-use crate::subjects::daemonset::start::DAEMONSETS;
+use super::super::start::DAEMONSETS;
+use crate::rules::prelude::*;
+use crate::rules::reports::{ever, exaggerated, misfit};
 
 /// Of each pair in one status, the first counts some of those that the second counts.
 const PARTS: [(&str, &str); 5] = [
@@ -15,18 +13,6 @@ const PARTS: [(&str, &str); 5] = [
     ("numberUnavailable", "desiredNumberScheduled"),
 ];
 
-fn misfit(status: &Value) -> Option<String> {
-    let count = |name: &str| status[name].as_i64().unwrap_or(0);
-    let part = PARTS.iter().find(|(part, whole)| count(part) > count(whole));
-    if let Some((part, whole)) = part {
-        return Some(format!("{part} {} of {whole} {}", count(part), count(whole)));
-    }
-    let [desired, available, unavailable] =
-        ["desiredNumberScheduled", "numberAvailable", "numberUnavailable"].map(count);
-    (available + unavailable != desired)
-        .then(|| format!("{available} available and {unavailable} unavailable of {desired}"))
-}
-
 /// Judges status writes.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     if write.resource != DAEMONSETS.plural || write.subresource != "status" || write.method != Method::Patch {
@@ -34,42 +20,25 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     }
     let set = mirror.of(DAEMONSETS).now().next()?;
     let status = &set.value()["status"];
-    let violation = |oracle, what: String| {
-        let what = format!("{} reported {what}", write.process);
-        Some(Violation { oracle, what })
-    };
-    if let Some(counts) = misfit(status) {
-        return violation("status fits together", counts);
-    }
-    let count = |name: &str| status[name].as_i64().unwrap_or(0);
-    let generation = set.value()["metadata"]["generation"].as_i64().unwrap_or(0);
-    if count("observedGeneration") > generation {
-        let observed = count("observedGeneration");
-        return violation(
-            "status reports what was",
-            format!("generation {observed} of {generation}"),
-        );
-    }
-    let mut names: Vec<&str> = mirror
+    never!(write, "status fits together", some counts in misfit(status, &PARTS) => "{counts}");
+    let [desired, available, unavailable] =
+        ["desiredNumberScheduled", "numberAvailable", "numberUnavailable"].map(|name| number(&status[name]));
+    never!(write, "status fits together",
+        available + unavailable != desired => "{available} available and {unavailable} unavailable of {desired}");
+    let nodes = mirror
         .of(NODES)
         .objects
         .values()
-        .filter_map(|versions| Some(&*versions.first()?.name))
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    let pods = mirror
-        .of(PODS)
-        .objects
-        .values()
-        .filter(|versions| versions.iter().any(|pod| pod.owner() == &*set.uid));
-    let limits = [
-        ("desiredNumberScheduled", names.len()),
-        ("currentNumberScheduled", pods.count()),
+        .filter_map(|versions| Some(&*versions.first()?.name));
+    let nodes: BTreeSet<&str> = nodes.collect();
+    let most = [
+        (
+            "observedGeneration",
+            number(&set.value()["metadata"]["generation"]),
+        ),
+        ("desiredNumberScheduled", nodes.len() as i64),
+        ("currentNumberScheduled", ever(mirror, &set.uid, |_| true)),
     ];
-    let wrong = limits.into_iter().find_map(|(name, most)| {
-        let reported = count(name);
-        (reported > most as i64).then(|| format!("{name} {reported}, but there were never more than {most}"))
-    })?;
-    violation("status reports what was", wrong)
+    never!(write, "status reports what was", some wrong in exaggerated(status, most) => "{wrong}");
+    None
 }

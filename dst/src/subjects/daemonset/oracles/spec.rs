@@ -1,10 +1,7 @@
 //! A DaemonSet's specification as its documentation explains it.
 
-use serde_json::Value;
-
-use crate::engine::oracles::{Mirror, Object, REVISIONS};
-use crate::subjects::labels::REVISION;
-use crate::subjects::template::same_template;
+use crate::rules::prelude::*;
+use crate::rules::template::same_template;
 
 /// `burstReplicas` where nobody says otherwise.
 const BURST: i64 = 250;
@@ -41,7 +38,7 @@ impl<'a> Spec<'a> {
             on_delete: strategy["type"] == "OnDelete",
             paused: rolling["paused"] == true,
             in_place: rolling["rollingUpdateType"] == "InPlaceIfPossible",
-            min_ready_seconds: spec["minReadySeconds"].as_i64().unwrap_or(0),
+            min_ready_seconds: number(&spec["minReadySeconds"]),
             partitioned_scaling: spec["scaleStrategy"]["partitionedScaling"] == true,
             template: &spec["template"],
             max_unavailable: &rolling["maxUnavailable"],
@@ -81,7 +78,7 @@ impl<'a> Spec<'a> {
     pub fn partition(&self, desired: i64) -> i64 {
         let given = match self.partition {
             Value::String(text) => percent(text).map_or(0, |percent| percent * desired / 100),
-            given => given.as_i64().unwrap_or(0),
+            given => number(&given),
         };
         given.clamp(0, desired.max(0))
     }
@@ -159,7 +156,7 @@ fn percent(text: &str) -> Option<i64> {
 fn up(given: &Value, of: i64) -> i64 {
     match given {
         Value::String(text) => percent(text).map_or(0, |percent| (percent * of + 99) / 100),
-        given => given.as_i64().unwrap_or(0),
+        given => number(&given),
     }
 }
 

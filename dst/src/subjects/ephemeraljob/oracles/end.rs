@@ -1,9 +1,8 @@
 //! The state that must be reached after the last edit and the last fault.
 
+use super::super::start::JOBS;
 use super::known::{container, has_ended, pods};
-use crate::engine::oracles::Mirror;
-use crate::subjects::ephemeraljob::start::JOBS;
-use crate::subjects::settled::expect;
+use crate::rules::prelude::*;
 
 /// What is not yet as it should be.
 pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
@@ -11,19 +10,13 @@ pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
     let Some(job) = mirror.of(JOBS).now().next() else {
         return Ok(());
     };
-    if job.is_going() {
-        return Err("the job is still being deleted".into());
-    }
+    wrong!(job.is_going() => "the job is still being deleted");
     let (spec, status) = (&job.value()["spec"], &job.value()["status"]);
     if has_ended(job) {
-        if spec["ttlSecondsAfterFinished"]
-            .as_i64()
-            .is_some_and(|ttl| ttl < 100)
-        {
-            return Err("it is to be deleted after its time to live".into());
-        }
-        let failed = status["failed"].as_i64().unwrap_or(0);
-        let conditions = status["conditions"].as_array().into_iter().flatten();
+        wrong!(spec["ttlSecondsAfterFinished"].as_i64().is_some_and(|ttl| ttl < 100)
+            => "it is to be deleted after its time to live");
+        let failed = number(&status["failed"]);
+        let conditions = items(&status["conditions"]);
         let conditions: Vec<&str> = conditions.filter_map(|one| one["type"].as_str()).collect();
         let phase = status["phase"].as_str();
         let kind = if phase == Some("Succeeded") {
@@ -31,28 +24,18 @@ pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
         } else {
             "JobFailed"
         };
-        if !conditions.contains(&kind) {
-            return Err(format!("{phase:?}, and its conditions are {conditions:?}"));
-        }
+        wrong!(!conditions.contains(&kind) => "{phase:?}, and its conditions are {conditions:?}");
         let is_late = conditions.contains(&"JobFailed") && failed == 0;
-        if is_late && spec["activeDeadlineSeconds"].is_null() {
-            return Err("it has failed, without a failed pod and without a deadline".into());
-        }
+        wrong!(is_late && spec["activeDeadlineSeconds"].is_null()
+            => "it has failed, without a failed pod and without a deadline");
         return Ok(());
     }
     if spec["paused"] == true {
         return expect("status.phase", status["phase"].as_str(), Some("Paused"));
     }
-    if let Some(pod) = pods(mirror).next() {
-        return Err(format!(
-            "the job has not ended, and pod {} is at {:?}",
-            pod.name,
-            container(pod, &job.uid)
-        ));
-    }
-    if !spec["activeDeadlineSeconds"].is_null() {
-        return Err("its deadline is to come".into());
-    }
+    wrong!(some pod in pods(mirror).next()
+        => "the job has not ended, and pod {} is at {:?}", pod.name, container(pod, &job.uid));
+    wrong!(!spec["activeDeadlineSeconds"].is_null() => "its deadline is to come");
     expect("status.phase", status["phase"].as_str(), Some("Waiting"))?;
     expect("status.match", status["match"].as_i64(), Some(0))
 }

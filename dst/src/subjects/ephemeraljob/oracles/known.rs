@@ -1,15 +1,12 @@
 //! What the sender of a write for an EphemeralJob may have believed of it, and what pods hold.
 
-use std::sync::Arc;
+use super::super::start::JOBS;
+use crate::rules::belief::Seen;
+use crate::rules::prelude::*;
 
-use serde_json::Value;
-
-use crate::engine::oracles::{Mirror, Object, PODS, Write};
-use crate::subjects::ephemeraljob::start::JOBS;
-
-/// The versions of the job with this uid that the sender of a write may have believed.
-pub fn believed<'m>(write: &Write<'_>, mirror: &'m Mirror, uid: &str) -> &'m [Arc<Object>] {
-    mirror.of(JOBS).window(uid, write.sent.floors.of(JOBS))
+/// The job with this uid as the sender of a write may have seen it.
+pub fn believed<'m>(write: &Write<'_>, mirror: &'m Mirror, uid: &str) -> Seen<'m> {
+    write.sees(mirror, JOBS, uid)
 }
 
 /// Has the job ended?
@@ -32,12 +29,13 @@ pub fn pods(mirror: &Mirror) -> impl Iterator<Item = &Arc<Object>> {
 
 /// The ephemeral containers of a pod that a job with this uid added.
 pub fn containers<'o>(pod: &'o Object, uid: &str) -> Vec<&'o Value> {
-    let all = pod.value()["spec"]["ephemeralContainers"].as_array();
     let is_own = |one: &&Value| {
-        let mut env = one["env"].as_array().into_iter().flatten();
+        let mut env = items(&one["env"]);
         env.any(|one| one["name"] == "KRUISE_EJOB_ID" && one["value"] == uid)
     };
-    all.into_iter().flatten().filter(is_own).collect()
+    items(&pod.value()["spec"]["ephemeralContainers"])
+        .filter(is_own)
+        .collect()
 }
 
 /// The container of a job in a pod.
@@ -57,8 +55,7 @@ pub fn container(pod: &Object, uid: &str) -> Added {
     let Some(own) = own.first() else {
         return Added::None;
     };
-    let statuses = pod.value()["status"]["ephemeralContainerStatuses"].as_array();
-    let mut statuses = statuses.into_iter().flatten();
+    let mut statuses = items(&pod.value()["status"]["ephemeralContainerStatuses"]);
     let status = statuses.find(|one| one["name"] == own["name"]);
     let code = status.and_then(|status| status["state"]["terminated"]["exitCode"].as_i64());
     code.map_or(Added::Open, Added::Ended)

@@ -5,11 +5,8 @@ mod end;
 mod known;
 mod report;
 
-use jiff::Timestamp;
-use serde_json::Value;
-
 use super::start::{CONTROLLER, JOBS};
-use crate::engine::oracles::{Counters, Mirror, Object, Oracles, Violation, Write};
+use crate::rules::prelude::*;
 
 /// Least of writes of a job for a scenario to count.
 const WRITES: u32 = 10;

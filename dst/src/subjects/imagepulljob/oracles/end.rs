@@ -1,11 +1,9 @@
 //! The state that must be reached after the last edit and the last fault.
 
-use super::{
-    copies::needed_by,
-    known::{has_result, is_asked, owners, tags},
-};
-use crate::engine::oracles::{Mirror, NODES};
-use crate::subjects::imagepulljob::start::{AGENTS, JOBS, NODE_IMAGES, SECRET, SECRETS};
+use super::super::start::{AGENTS, JOBS, NODE_IMAGES, SECRET, SECRETS};
+use super::copies::needed_by;
+use super::known::{has_result, is_asked, owners, tags};
+use crate::rules::prelude::*;
 
 /// What is not yet as it should be.
 pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
@@ -21,28 +19,17 @@ fn nodes(mirror: &Mirror) -> Result<(), String> {
             return Err(format!("node {} has no NodeImage", node.name));
         };
         let labels = |object: &crate::engine::oracles::Object| object.value()["metadata"]["labels"].clone();
-        if labels(node) != labels(image) {
-            return Err(format!(
-                "the labels of NodeImage {} are not those of its node",
-                node.name
-            ));
-        }
+        wrong!(labels(node) != labels(image)
+            => "the labels of NodeImage {} are not those of its node", node.name);
     }
     let exists = |uid: &str| mirror.of(JOBS).now().any(|job| *job.uid == *uid);
     for image in mirror.of(NODE_IMAGES).now() {
-        if mirror.of(NODES).named(&image.name).is_none() {
-            return Err(format!("NodeImage {} has no node", image.name));
-        }
+        wrong!(mirror.of(NODES).named(&image.name).is_none() => "NodeImage {} has no node", image.name);
         for (name, tag) in tags(image) {
-            if let Some(uid) = owners(tag).into_iter().find(|uid| !exists(uid)) {
-                return Err(format!(
-                    "{name} on {} is wanted by {uid}, which is gone",
-                    image.name
-                ));
-            }
-            if !owners(tag).is_empty() && !has_result(image, &name, tag) {
-                return Err(format!("{name} on {} has no result", image.name));
-            }
+            wrong!(some uid in owners(tag).into_iter().find(|uid| !exists(uid))
+                => "{name} on {} is wanted by {uid}, which is gone", image.name);
+            wrong!(!owners(tag).is_empty() && !has_result(image, &name, tag)
+                => "{name} on {} has no result", image.name);
         }
     }
     Ok(())
@@ -52,23 +39,15 @@ fn nodes(mirror: &Mirror) -> Result<(), String> {
 fn jobs(mirror: &Mirror) -> Result<(), String> {
     for job in mirror.of(JOBS).now() {
         let (spec, status) = (&job.value()["spec"], &job.value()["status"]);
-        if job.is_going() {
-            return Err(format!("{} is still being deleted", job.name));
-        }
-        if spec["completionPolicy"]["type"] != "Never" {
-            return Err(format!(
-                "{} is not deleted after its end and its time to live: {status}",
-                job.name
-            ));
-        }
+        wrong!(job.is_going() => "{} is still being deleted", job.name);
+        wrong!(spec["completionPolicy"]["type"] != "Never"
+            => "{} is not deleted after its end and its time to live: {status}", job.name);
         let nodes = mirror.of(NODE_IMAGES).now().count() as i64;
-        let count = |name: &str| status[name].as_i64().unwrap_or(0);
-        if count("desired") != nodes || count("succeeded") + count("failed") != nodes {
-            return Err(format!("{} reports {status} of {nodes} nodes", job.name));
-        }
-        if !mirror.of(NODE_IMAGES).now().all(|node| is_asked(node, &job.uid)) {
-            return Err(format!("{} has not asked all nodes", job.name));
-        }
+        let count = |name: &str| number(&status[name]);
+        wrong!(count("desired") != nodes || count("succeeded") + count("failed") != nodes
+            => "{} reports {status} of {nodes} nodes", job.name);
+        wrong!(!mirror.of(NODE_IMAGES).now().all(|node| is_asked(node, &job.uid))
+            => "{} has not asked all nodes", job.name);
     }
     Ok(())
 }
@@ -83,13 +62,10 @@ fn copies(mirror: &Mirror) -> Result<(), String> {
         metadata["namespace"] == "default" && metadata["name"] == SECRET
     });
     for copy in copies {
-        if needed_by(copy, mirror).is_empty() {
-            return Err(format!("copy {} is left, and no job needs it", copy.name));
-        }
+        wrong!(needed_by(copy, mirror).is_empty() => "copy {} is left, and no job needs it", copy.name);
         let data = original.map(|original| original.value()["data"].clone());
-        if data.as_ref() != Some(&copy.value()["data"]) {
-            return Err(format!("copy {} has other data than the original", copy.name));
-        }
+        wrong!(data.as_ref() != Some(&copy.value()["data"])
+            => "copy {} has other data than the original", copy.name);
     }
     Ok(())
 }

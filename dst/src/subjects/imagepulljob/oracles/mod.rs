@@ -6,11 +6,8 @@ mod known;
 mod nodes;
 mod pulls;
 
-use jiff::Timestamp;
-use serde_json::Value;
-
 use super::start::{CONTROLLER, JOBS, NODE_IMAGES, TIDIER};
-use crate::engine::oracles::{Counters, Mirror, Oracles, Violation, Write};
+use crate::rules::prelude::*;
 
 /// Least of writes of nodes for a scenario to count.
 const WRITES: u32 = 20;

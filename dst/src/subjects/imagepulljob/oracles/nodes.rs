@@ -1,10 +1,8 @@
 //! *"No more nodes than parallelism pull for a job, an ended job asks none, and nothing of others is lost."*
 
-use kruise_sim::Method;
-
-use super::known::{believed, change, has_ended, is_surely_active, owners, surely_runs, tags};
-use crate::engine::oracles::{Mirror, Object, Violation, Write};
-use crate::subjects::imagepulljob::start::{CONTROLLER, FOREIGN, JOBS, NODE_IMAGES};
+use super::super::start::{CONTROLLER, FOREIGN, JOBS, NODE_IMAGES};
+use super::known::{believed, has_ended, is_active, owners, tags};
+use crate::rules::prelude::*;
 
 /// Judges changes of NodeImages.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
@@ -12,40 +10,27 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     {
         return None;
     }
-    let [before, after] = change(write, mirror)?;
-    let violation = |oracle, what: String| {
-        let what = format!("{} wrote {}: {what}", write.process, write.name);
-        Some(Violation { oracle, what })
-    };
-    if let Some(what) = lost(write, mirror, before, after) {
-        return violation("nothing of others is lost", what);
-    }
+    let [before, after] = write.both(mirror, NODE_IMAGES)?;
+    never!(write, "nothing of others is lost", some what in lost(write, mirror, before, after) => "{what}");
     if write.component != CONTROLLER {
         return None;
     }
     for uid in asked(before, after) {
         let jobs = believed(write, mirror, &uid);
-        if !jobs.is_empty() && jobs.iter().all(|job| has_ended(job) || job.is_going()) {
-            return violation("an ended job asks no node", format!("{uid} had ended"));
-        }
+        never!(write, "an ended job asks no node",
+            jobs.is(|job| has_ended(job) || job.is_going()) => "{uid} had ended");
         let limits = jobs
+            .versions
             .iter()
             .map(|job| job.value()["spec"]["parallelism"].as_u64().unwrap_or(1));
         let limit = limits.max().unwrap_or(u64::MAX);
-        let others = mirror
-            .of(NODE_IMAGES)
-            .objects
-            .keys()
-            .filter(|node| **node != after.uid);
-        let busy = others
-            .filter(|node| is_surely_active(write, mirror, node, &uid))
+        let pulls =
+            |node: &Object| node.uid != after.uid && !node.gone && !node.is_going() && is_active(node, &uid);
+        let busy = write
+            .sees_all(mirror, NODE_IMAGES)
+            .filter(|node| node.is(pulls))
             .count() as u64;
-        if busy >= limit {
-            return violation(
-                "nodes at a time",
-                format!("{busy} others pulled for {uid}, of {limit}"),
-            );
-        }
+        never!(write, "nodes at a time", busy >= limit => "{busy} others pulled for {uid}, of {limit}");
     }
     None
 }
@@ -54,11 +39,8 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
 fn asked(before: &Object, after: &Object) -> Vec<String> {
     let had = |uid: &str| tags(before).iter().any(|(_, tag)| owners(tag).contains(uid));
     let all = tags(after);
-    let new = all
-        .iter()
-        .flat_map(|(_, tag)| owners(tag))
-        .filter(|uid| !had(uid));
-    new.map(str::to_owned).collect()
+    let owners = all.iter().flat_map(|(_, tag)| owners(tag));
+    owners.filter(|uid| !had(uid)).map(str::to_owned).collect()
 }
 
 /// What the write took from somebody who still wants it.
@@ -71,7 +53,8 @@ fn lost(write: &Write<'_>, mirror: &Mirror, before: &Object, after: &Object) -> 
         }
         let wanted_still = stays.map(owners).unwrap_or_default();
         for uid in owners(tag).difference(&wanted_still) {
-            if surely_runs(write, mirror, uid) && !is_of_type_never(mirror, uid) {
+            let surely_runs = believed(write, mirror, uid).must_be(|job| !job.is_going() && !has_ended(job));
+            if surely_runs && !is_of_type_never(mirror, uid) {
                 return Some(format!("{uid} wants {name}"));
             }
         }

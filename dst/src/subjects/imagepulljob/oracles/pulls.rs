@@ -1,14 +1,11 @@
 //! *"For an image and a node, until success, an agent writes at most twice: that it pulls, and that the image is there. Any further
 //! write says what holds it back. What it has reported of the end of a pull stays, and an image that does not exist is never there."*
 
-use std::collections::BTreeMap;
-
 use kruise_api::names::agent::IMAGE_PULLER;
-use serde_json::Value;
 
-use super::known::change;
-use crate::engine::oracles::{Mirror, Object, ProcessId, Violation, Write};
-use crate::subjects::imagepulljob::start::{MISSING, NODE_IMAGES, reference};
+use super::super::start::{MISSING, NODE_IMAGES, reference};
+use super::known::tags_in;
+use crate::rules::prelude::*;
 
 /// Writes of a round in which nothing holds an agent back.
 const WRITES: u32 = 2;
@@ -34,30 +31,21 @@ impl Pulls {
         if write.component != IMAGE_PULLER || write.resource != NODE_IMAGES.plural {
             return None;
         }
-        let [before, after] = change(write, mirror)?;
-        let old = statuses(before);
-        for (name, status) in statuses(after) {
+        let [before, after] = write.both(mirror, NODE_IMAGES)?;
+        let [old, new] = [before, after].map(|node| tags_in(&node.value()["status"]["imageStatuses"]));
+        let old: BTreeMap<String, &Value> = old.into_iter().collect();
+        for (name, status) in new {
             let known = old.get(&name).copied();
             if known == Some(status) {
                 continue;
             }
-            let violation = |oracle, what: String| {
-                let what = format!("{} wrote {name} of {}: {what}", write.process, write.name);
-                Some(Violation { oracle, what })
-            };
-            if name == reference(MISSING) && status["phase"] == "Succeeded" {
-                return violation("an image that does not exist is never pulled", status.to_string());
-            }
+            never!(write, "an image that does not exist is never pulled",
+                name == reference(MISSING) && status["phase"] == "Succeeded" => "{}", status);
             let version = version_of(status);
             let end = |of: &Value| (of["phase"].clone(), of["completionTime"].clone());
-            if let Some(old) = known.filter(|old| has_ended(old) && version_of(old) == version)
-                && end(old) != end(status)
-            {
-                return violation(
-                    "what became of a pull is final",
-                    format!("{status}, and it was {old}"),
-                );
-            }
+            let same = known.filter(|old| has_ended(old) && version_of(old) == version);
+            never!(write, "what became of a pull is final",
+                some old in same.filter(|old| end(old) != end(status)) => "{status}, and it was {old}");
             let round = self.0.entry((after.uid.to_string(), name.clone())).or_default();
             if known.is_none() || round.version != version || round.agent != Some(write.process) {
                 *round = Round {
@@ -67,12 +55,10 @@ impl Pulls {
                 };
             }
             round.writes += 1;
-            let says = |of: &Value| !of["message"].as_str().unwrap_or_default().is_empty();
+            let says = |of: &Value| !text(&of["message"]).is_empty();
             round.has_message |= says(status) || known.is_some_and(says);
-            if round.writes > WRITES && !round.has_message {
-                let what = format!("for the {}. time: {status}", round.writes);
-                return violation("an agent writes twice for an image that it pulls", what);
-            }
+            never!(write, "an agent writes twice for an image that it pulls",
+                round.writes > WRITES && !round.has_message => "for the {}. time: {status}", round.writes);
         }
         None
     }
@@ -86,20 +72,4 @@ fn version_of(status: &Value) -> i64 {
 /// Has the round ended?
 fn has_ended(status: &Value) -> bool {
     !status["completionTime"].is_null()
-}
-
-/// The statuses of tags, by image and tag.
-fn statuses(node: &Object) -> BTreeMap<String, &Value> {
-    let images = node.value()["status"]["imageStatuses"].as_object();
-    let images = images.into_iter().flatten();
-    let tags = images.flat_map(|(image, status)| {
-        let tags = status["tags"].as_array().into_iter().flatten();
-        tags.map(move |tag| {
-            (
-                format!("{image}:{}", tag["tag"].as_str().unwrap_or_default()),
-                tag,
-            )
-        })
-    });
-    tags.collect()
 }

@@ -1,20 +1,12 @@
 //! *"The next pod of a name is scheduled to a node with the same labels."* Each new pod is judged by the records that a webhook
 //! may have known, whichever replica reviewed it: it has what one of them says, and nothing else.
 
-use std::collections::BTreeMap;
-
-use serde_json::Value;
-
-use super::known::{LAG, before, is_for_workload, pairs, record};
+use super::super::start::STATES;
+use super::known::{LAG, before, is_for_workload, record};
 use super::wanted::Wanted;
-use crate::{
-    engine::oracles::{Mirror, Object, PODS, Violation},
-    subjects::{
-        moments::{self, list},
-        persistentpodstate::start::STATES,
-        statefulset::start::STATEFULSETS,
-    },
-};
+use crate::rules::moments;
+use crate::rules::prelude::*;
+use crate::subjects::statefulset::start::STATEFULSETS;
 
 /// The annotation of a pod that got what is recorded.
 const INJECTED: &str = "kruise.io/injected-persistent-pod-state";
@@ -68,10 +60,9 @@ fn comes_back(pod: &Object, mirror: &Mirror) -> Option<Violation> {
         allowed.push(Places::default());
     }
     let found = Places::of(pod);
-    (!allowed.contains(&found)).then(|| Violation {
-        oracle: "new pods come back to where the last one of their name was",
-        what: format!("pod {} has {found:?}, and not one of {allowed:?}", pod.name),
-    })
+    never!(Violation::of, "new pods come back to where the last one of their name was",
+        !allowed.contains(&found) => "pod {} has {found:?}, and not one of {allowed:?}", pod.name);
+    None
 }
 
 impl<'a> Places<'a> {
@@ -79,12 +70,12 @@ impl<'a> Places<'a> {
     fn of(pod: &'a Object) -> Self {
         let spec = &pod.value()["spec"];
         let affinity = &spec["affinity"]["nodeAffinity"];
-        let text = |value: &'a Value| value.as_str().unwrap_or_default();
+        let text = |value: &'a Value| text(&value);
         let preferred = list(&affinity["preferredDuringSchedulingIgnoredDuringExecution"]).iter();
         let preferred = preferred.map(|one| {
             let expressions = list(&one["preference"]["matchExpressions"]).iter();
             let labels = expressions.map(|one| (text(&one["key"]), text(&one["values"][0])));
-            (one["weight"].as_i64().unwrap_or(0), labels.collect())
+            (number(&one["weight"]), labels.collect())
         });
         Self {
             of: pod.value()["metadata"]["annotations"][INJECTED].as_str(),

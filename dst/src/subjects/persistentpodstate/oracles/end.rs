@@ -1,29 +1,16 @@
 //! The state that PersistentPodStates must reach after the last edit and the last fault.
 
-use std::sync::Arc;
-
-use serde_json::Value;
-
-use super::known::{is_for_workload, pairs, record};
+use super::super::start::{STATES, WORKLOAD, ZONE};
+use super::known::{is_for_workload, record};
 use super::wanted::Wanted;
-use crate::{
-    engine::oracles::{Mirror, NODES, Object, PODS},
-    subjects::{
-        persistentpodstate::start::{STATES, WORKLOAD, ZONE},
-        settled::expect,
-        statefulset::{
-            oracles::spec::{Gates, Spec},
-            start::STATEFULSETS,
-        },
-    },
-};
+use crate::rules::prelude::*;
+use crate::subjects::statefulset::oracles::spec::{Gates, Spec};
+use crate::subjects::statefulset::start::STATEFULSETS;
 
 /// What is not yet as it should be.
 pub fn unfinished(mirror: &Mirror, gates: Gates) -> Result<(), String> {
     let mut nodes = mirror.of(NODES).now();
-    if let Some(node) = nodes.find(|node| !node.has_label(ZONE)) {
-        return Err(format!("node {} has no zone", node.name));
-    }
+    wrong!(some node in nodes.find(|node| !node.has_label(ZONE)) => "node {} has no zone", node.name);
     let set = mirror.of(STATEFULSETS).now().find(|set| !set.is_going());
     generated(mirror, set)?;
     for state in mirror.of(STATES).now() {
@@ -67,9 +54,7 @@ fn generated(mirror: &Mirror, set: Option<&Arc<Object>>) -> Result<(), String> {
             wanted,
         )?;
     }
-    if wanted.is_some() && !is_there {
-        return Err("annotations ask for a PersistentPodState, and there is none".to_owned());
-    }
+    wrong!(wanted.is_some() && !is_there => "annotations ask for a PersistentPodState, and there is none");
     Ok(())
 }
 

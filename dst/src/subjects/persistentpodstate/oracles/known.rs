@@ -1,17 +1,9 @@
 //! What a write changed, and what its writer may have believed.
 
-use std::sync::Arc;
-
-use jiff::{SignedDuration, Timestamp};
-use kruise_sim::Method;
-use serde_json::Value;
-
-use crate::engine::oracles::{Mirror, Object, Write};
-use crate::subjects::{
-    moments,
-    persistentpodstate::start::{STATES, WORKLOAD},
-    statefulset::start::STATEFULSETS,
-};
+use super::super::start::{STATES, WORKLOAD};
+use crate::rules::moments;
+use crate::rules::prelude::*;
+use crate::subjects::statefulset::start::STATEFULSETS;
 
 /// How far anybody may lag behind what others write.
 pub(super) const LAG: SignedDuration = SignedDuration::from_secs(90);
@@ -27,15 +19,10 @@ pub(super) struct Change<'a> {
 impl<'a> Change<'a> {
     /// Nothing if the write changed nothing that is stored.
     pub(super) fn of(write: &Write<'_>, mirror: &'a Mirror) -> Option<Self> {
-        let states = mirror.of(STATES);
-        let place = write.marks.of(STATES);
-        let version = states.changes.get(place)?.version;
-        let versions = states.changed_at(place)?;
-        let at = versions.iter().position(|one| one.version == version)?;
-        let before = at.checked_sub(1).and_then(|at| versions.get(at));
+        let change = write.change(mirror, STATES)?;
         Some(Self {
-            before: before.filter(|_| write.method != Method::Post).map(|one| &**one),
-            after: versions.get(at)?,
+            before: change.before().filter(|_| write.method != Method::Post),
+            after: change.after,
         })
     }
 
@@ -62,10 +49,4 @@ pub(super) fn is_for_workload(state: &Object) -> bool {
 /// What is recorded of a pod; null if nothing is.
 pub(super) fn record<'s>(state: &'s Object, pod: &str) -> &'s Value {
     &state.value()["status"]["podStates"][pod]
-}
-
-/// Names and values of an object.
-pub(super) fn pairs(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
-    let members = value.as_object().into_iter().flatten();
-    members.map(|(key, value)| (key.as_str(), value))
 }

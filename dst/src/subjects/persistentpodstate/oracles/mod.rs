@@ -10,15 +10,12 @@ mod own;
 mod record;
 mod wanted;
 
-use jiff::Timestamp;
-use serde_json::Value;
-
+use super::start::{CONTROLLER, STATES};
+use crate::rules::prelude::*;
+use crate::subjects::statefulset::oracles::spec::Gates;
+use crate::subjects::statefulset::start::Start as Below;
 use births::Births;
 use known::Change;
-
-use super::start::{CONTROLLER, STATES};
-use crate::engine::oracles::{Counters, Mirror, Oracles, Violation, Write};
-use crate::subjects::statefulset::{oracles::spec::Gates, start::Start as Below};
 
 /// Least of writes of PersistentPodStates for a scenario to count.
 const WRITES: u32 = 8;
@@ -44,12 +41,8 @@ impl Oracles for StateOracles {
         if write.component != CONTROLLER || write.resource == "events" {
             return None;
         }
-        if write.resource != STATES.plural {
-            return Some(Violation {
-                oracle: "pods, nodes and workloads are only read",
-                what: format!("{} wrote {} {}", write.process, write.resource, write.name),
-            });
-        }
+        never!(write, "pods, nodes and workloads are only read",
+            write.resource != STATES.plural => "wrote {} {}", write.resource, write.name);
         let change = Change::of(write, mirror)?;
         if write.subresource == "status" {
             record::judge(&change, mirror, self.gates)

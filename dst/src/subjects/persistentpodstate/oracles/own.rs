@@ -1,16 +1,11 @@
 //! *"A workload whose annotations ask for it gets a PersistentPodState of its own name. What the workload does not control is
 //! never written."*
 
-use std::sync::Arc;
-
-use kruise_sim::Method;
-
+use super::super::start::WORKLOAD;
 use super::known::{Change, is_for_workload};
 use super::wanted::Wanted;
-use crate::{
-    engine::oracles::{Mirror, Object, Violation},
-    subjects::{persistentpodstate::start::WORKLOAD, statefulset::start::STATEFULSETS},
-};
+use crate::rules::prelude::*;
+use crate::subjects::statefulset::start::STATEFULSETS;
 
 /// Judges a creation, a deletion, or a change of the specification.
 pub fn judge(change: &Change<'_>, method: Method, mirror: &Mirror) -> Option<Violation> {
@@ -27,10 +22,9 @@ pub fn judge(change: &Change<'_>, method: Method, mirror: &Mirror) -> Option<Vio
     let believed = change.recent(owner);
     if method == Method::Delete {
         let asks = |set: &Arc<Object>| Wanted::by(set).is_some();
-        return believed.iter().all(asks).then(|| Violation {
-            oracle: "what annotations ask for stays",
-            what: format!("{} was deleted", state.name),
-        });
+        never!(Violation::of, "what annotations ask for stays",
+            believed.iter().all(asks) => "{} was deleted", state.name);
+        return None;
     }
     let made = Wanted::of(change.after);
     let is_asked = |set: &Arc<Object>| Wanted::by(set).is_some_and(|wanted| wanted == made);

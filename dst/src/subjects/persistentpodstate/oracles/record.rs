@@ -1,22 +1,14 @@
 //! Judges what the controller records, by what it may have believed. A report is for the version of the PersistentPodState that it
 //! was made from, so it knew what that said and recorded.
 
-use std::sync::Arc;
+use serde_json::Map;
 
-use serde_json::{Map, Value};
-
-use super::known::{Change, LAG, before, pairs};
+use super::known::{Change, LAG, before};
 use super::wanted::Wanted;
-use crate::{
-    engine::oracles::{Mirror, NODES, Object, PODS, Violation},
-    subjects::{
-        moments,
-        statefulset::{
-            oracles::spec::{Gates, Spec},
-            start::STATEFULSETS,
-        },
-    },
-};
+use crate::rules::moments;
+use crate::rules::prelude::*;
+use crate::subjects::statefulset::oracles::spec::{Gates, Spec};
+use crate::subjects::statefulset::start::STATEFULSETS;
 
 /// Judges a write of the status.
 pub fn judge(change: &Change<'_>, mirror: &Mirror, gates: Gates) -> Option<Violation> {
@@ -50,12 +42,9 @@ impl Judge<'_> {
     fn judge(&self) -> Option<Violation> {
         let (old, new) = (records(self.before), records(self.change.after));
         let mut dropped = old.keys().filter(|name| !new.contains_key(*name));
-        if let Some(name) = dropped.find(|name| !self.may_be_dropped(name)) {
-            return Some(Violation {
-                oracle: "records stay while their pods are wanted or run",
-                what: format!("the record of {name} is gone: {}", old[name]),
-            });
-        }
+        never!(Violation::of, "records stay while their pods are wanted or run",
+            some name in dropped.find(|name| !self.may_be_dropped(name))
+                => "the record of {name} is gone: {}", old[name]);
         new.iter().find_map(|(name, record)| {
             let before = old.get(name);
             if before == Some(record) {

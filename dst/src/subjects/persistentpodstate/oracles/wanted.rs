@@ -1,8 +1,6 @@
 //! What a PersistentPodState says, and what annotations of a workload say of one.
 
-use serde_json::Value;
-
-use crate::{engine::oracles::Object, subjects::moments::list};
+use crate::rules::prelude::*;
 
 /// What is recorded of pods, and what new ones get of it.
 #[derive(Debug, Default, PartialEq)]
@@ -21,7 +19,7 @@ impl<'a> Wanted<'a> {
         let spec = &state.value()["spec"];
         let preferred = list(&spec["preferredPersistentTopology"]).iter();
         let preferred = preferred.map(|one| {
-            let weight = one["weight"].as_i64().unwrap_or(0);
+            let weight = number(&one["weight"]);
             (weight, texts(&one["preference"]["keys"]))
         });
         let annotations = list(&spec["persistentPodAnnotations"]).iter();
@@ -36,7 +34,7 @@ impl<'a> Wanted<'a> {
     pub fn by(set: &'a Object) -> Option<Self> {
         let annotations = &set.value()["metadata"]["annotations"];
         let keys = |name: &str| -> Vec<&'a str> {
-            let text = annotations[name].as_str().unwrap_or_default();
+            let text = text(&annotations[name]);
             text.split(',').filter(|key| !key.is_empty()).collect()
         };
         let asks = annotations["kruise.io/auto-generate-persistent-pod-state"] == "true";

@@ -1,10 +1,8 @@
 //! The state that must be reached after the last edit and the last fault.
 
-use std::collections::BTreeSet;
-
-use super::known::{Probe, has_probe, is_probed, items, probes, text};
-use crate::engine::oracles::{Mirror, NODES, Object, PODS};
-use crate::subjects::podprobemarker::start::{MARKERS, NAMES, PROBES, condition};
+use super::super::start::{MARKERS, NAMES, PROBES, condition};
+use super::known::{Probe, has_probe, is_probed, probes, results};
+use crate::rules::prelude::*;
 
 /// What is not yet as it should be.
 pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
@@ -20,9 +18,7 @@ fn lists(mirror: &Mirror) -> Result<(), String> {
             return Err(format!("node {} has no NodePodProbe", node.name));
         };
         let (has, wants) = (probes(list), wanted(mirror, &node.name));
-        if has != wants {
-            return Err(format!("node {} probes {has:?}, not {wants:?}", node.name));
-        }
+        wrong!(has != wants => "node {} probes {has:?}, not {wants:?}", node.name);
     }
     Ok(())
 }
@@ -46,15 +42,12 @@ fn wanted(mirror: &Mirror, node: &str) -> BTreeSet<Probe> {
 fn markers(mirror: &Mirror) -> Result<(), String> {
     let matched = mirror.of(PODS).now().filter(|pod| is_probed(pod)).count();
     for marker in mirror.of(MARKERS).now() {
-        if marker.is_going() {
-            return Err(format!("{} is still being deleted", marker.name));
-        }
+        wrong!(marker.is_going() => "{} is still being deleted", marker.name);
         let (metadata, status) = (&marker.value()["metadata"], &marker.value()["status"]);
-        if status["matchedPods"].as_u64() != Some(matched as u64)
-            || status["observedGeneration"] != metadata["generation"]
-        {
-            return Err(format!("{} reports {status} of {matched} pods", marker.name));
-        }
+        wrong!(
+            status["matchedPods"].as_u64() != Some(matched as u64)
+                || status["observedGeneration"] != metadata["generation"]
+                => "{} reports {status} of {matched} pods", marker.name);
     }
     Ok(())
 }
@@ -62,14 +55,10 @@ fn markers(mirror: &Mirror) -> Result<(), String> {
 /// Conditions, labels and annotations are what the lists report.
 fn pods(mirror: &Mirror) -> Result<(), String> {
     for pod in mirror.of(PODS).now().filter(|pod| is_probed(pod)) {
-        for name in NAMES {
-            let Some(marker) = mirror.of(MARKERS).named(name) else {
-                continue;
-            };
-            for probe in ["x", "y"] {
-                if has_probe(marker, probe) {
-                    marked(mirror, pod, name, probe)?;
-                }
+        for (name, probe) in NAMES.into_iter().flat_map(|name| [(name, "x"), (name, "y")]) {
+            let marker = mirror.of(MARKERS).named(name);
+            if marker.is_some_and(|marker| has_probe(marker, probe)) {
+                marked(mirror, pod, name, probe)?;
             }
         }
     }
@@ -79,30 +68,20 @@ fn pods(mirror: &Mirror) -> Result<(), String> {
 /// The pod is as the result of a probe says, and there is one.
 fn marked(mirror: &Mirror, pod: &Object, marker: &str, probe: &str) -> Result<(), String> {
     let full = format!("{marker}#{probe}");
-    let lists = mirror.of(PROBES).now();
-    let statuses = lists.flat_map(|list| items(&list.value()["status"]["podProbeStatuses"]));
-    let of_pod = statuses.filter(|status| status["uid"] == *pod.uid);
-    let mut states = of_pod.flat_map(|status| items(&status["probeStates"]));
-    let Some(state) = states.find(|state| state["name"] == *full) else {
-        return Err(format!("{} has no result of {full}", pod.name));
-    };
-    let (status, label, annotation) = match state["state"].as_str() {
-        Some("Succeeded") => ("True", "good", "good"),
-        Some("Failed") => ("False", "bad", ""),
-        _ => ("False", "", ""),
+    let mut states = mirror.of(PROBES).now().flat_map(|list| results(list, pod));
+    let state = states.find(|state| state["name"] == *full);
+    let state = state.ok_or_else(|| format!("{} has no result of {full}", pod.name))?;
+    let wants = match text(&state["state"]) {
+        "Succeeded" => ["True", "good", "good"],
+        "Failed" => ["False", "bad", ""],
+        _ => ["False", "", ""],
     };
     let key = format!("{marker}-{probe}");
-    let has = (
-        pod.state(&condition(marker, probe)).to_owned(),
-        pod.label(&key).to_owned(),
-        text(&pod.value()["metadata"]["annotations"][&key]),
-    );
-    let wants = (status.to_owned(), label.to_owned(), annotation.to_owned());
-    if has == wants {
-        return Ok(());
-    }
-    Err(format!(
-        "{}: {full} is {}, and its marks are {has:?}",
-        pod.name, state["state"]
-    ))
+    let annotation = text(&pod.value()["metadata"]["annotations"][&key]);
+    let has = [pod.state(&condition(marker, probe)), pod.label(&key), annotation];
+    expect(
+        format_args!("marks of {}: {full} is {state}", pod.name),
+        has,
+        wants,
+    )
 }

@@ -5,11 +5,8 @@ mod known;
 mod lists;
 mod pods;
 
-use jiff::Timestamp;
-use serde_json::Value;
-
 use super::start::{CONTROLLER, PROBES, TIDIER};
-use crate::engine::oracles::{Counters, Mirror, Oracles, Violation, Write};
+use crate::rules::prelude::*;
 
 /// Least of writes of NodePodProbes for a scenario to count.
 const WRITES: u32 = 15;

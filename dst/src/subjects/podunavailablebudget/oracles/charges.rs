@@ -1,9 +1,7 @@
 //! Whether a budget's status may follow the one before: charges are paid from what is allowed.
 
-use jiff::Timestamp;
-
 use super::truth;
-use crate::engine::oracles::{Log, Object, Violation};
+use crate::rules::prelude::*;
 
 /// Pods that the newer status charges and the older one does not. An entry that is older than the pod that has the name now
 /// is none of its, and one that stays as it is charges nothing.
@@ -31,16 +29,11 @@ pub fn judge(before: &Object, after: &Object, new: &[String]) -> Option<Violatio
         is.room()
     };
     let is_right = is.allowed >= 0 && (new.is_empty() || is.allowed + added <= most);
-    (!is_right).then(|| Violation {
-        oracle: "charges are paid from what is allowed",
-        what: format!(
-            "{new:?} were charged to budget {}, {most} were allowed and {} are left: {} -> {}",
-            after.name,
-            is.allowed,
-            before.value()["status"],
-            after.value()["status"]
-        ),
-    })
+    let statuses = [before, after].map(|budget| &budget.value()["status"]);
+    never!(Violation::of, "charges are paid from what is allowed",
+        !is_right => "{new:?} were charged to budget {}, {most} were allowed and {} are left: {statuses:?}",
+            after.name, is.allowed);
+    None
 }
 
 struct Numbers {

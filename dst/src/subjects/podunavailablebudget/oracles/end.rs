@@ -1,16 +1,9 @@
 //! The state that a budget and its pods must reach after the last edit and the last fault.
 
-use std::{collections::BTreeMap, sync::Arc};
-
-use super::{
-    follow::{covers, replicas},
-    truth, wanted,
-};
-use crate::engine::oracles::{Mirror, Object, PODS};
-use crate::subjects::{
-    podunavailablebudget::start::{BUDGETS, DEPLOYMENTS, GUESTS, Start},
-    settled::expect,
-};
+use super::super::start::{BUDGETS, DEPLOYMENTS, GUESTS, Start};
+use super::follow::{covers, replicas};
+use super::{truth, wanted};
+use crate::rules::prelude::*;
 
 /// The first difference.
 pub fn unfinished(mirror: &Mirror, start: &Start) -> Result<(), String> {
@@ -68,9 +61,8 @@ pub fn unfinished(mirror: &Mirror, start: &Start) -> Result<(), String> {
 /// Guests have the pods that they want, and nobody else has any.
 fn rolled_out(mirror: &Mirror) -> Result<(), String> {
     let pods: Vec<_> = mirror.of(PODS).now().filter(|pod| pod.is_active()).collect();
-    if let Some(unwanted) = pods.iter().find(|pod| wanted::is_unwanted(pod, mirror)) {
-        return Err(format!("pod {} runs, and nobody wants it", unwanted.name));
-    }
+    wrong!(some unwanted in pods.iter().find(|pod| wanted::is_unwanted(pod, mirror))
+        => "pod {} runs, and nobody wants it", unwanted.name);
     let all = mirror.of(DEPLOYMENTS).now();
     let mut guests = all.filter(|one| GUESTS.contains(&&*one.name));
     guests.try_for_each(|guest| {

@@ -1,20 +1,12 @@
 //! Follows what happens, and judges each disruption.
 
-use std::{collections::BTreeMap, sync::Arc};
-
-use jiff::{SignedDuration, Timestamp};
-
-use super::{
-    charges,
-    truth::{self, LAG, Route, recent},
-    wanted,
-};
-use crate::engine::oracles::{Log, Mirror, Object, PODS, Resource, Violation};
-use crate::subjects::{
-    cloneset::draft::CLONESETS,
-    podunavailablebudget::start::{BUDGETS, DEPLOYMENTS, REPLICASETS, Workload},
-    statefulset::start::STATEFULSETS,
-};
+use super::super::start::{BUDGETS, DEPLOYMENTS, REPLICASETS, Workload};
+use super::truth::{self, LAG, Route, recent};
+use super::{charges, wanted};
+use crate::rules::moments;
+use crate::rules::prelude::*;
+use crate::subjects::cloneset::draft::CLONESETS;
+use crate::subjects::statefulset::start::STATEFULSETS;
 
 /// What a pod lost by itself is taken into account by whoever counts this much later.
 const COUNTED: SignedDuration = SignedDuration::from_secs(45);
@@ -141,26 +133,19 @@ impl Follow {
     /// added: whoever charged may not have known.
     fn keeps(&self, disruption: &Disruption<'_>, budget: &Object, mirror: &Mirror) -> Option<Violation> {
         let pods = mirror.of(PODS);
-        let then = pods.objects.values().filter_map(|versions| {
-            let until = versions.partition_point(|one| one.version <= disruption.version);
-            versions.get(until.checked_sub(1)?)
-        });
+        let then = pods.objects.values();
+        let then = then.filter_map(|versions| moments::at(versions, disruption.version));
         let covered: Vec<_> = then
             .filter(|pod| !pod.gone && pod.is_active() && covers(budget, pod, mirror))
             .collect();
         let left = covered.iter().filter(|pod| truth::is_available(pod)).count() as i64;
         let lost = self.lost.len() as i64;
         let least = least(budget, mirror, disruption.at)?;
-        (left + lost < least).then(|| Violation {
-            oracle: "as many pods stay available as the budget demands",
-            what: format!(
-                "pod {} was disrupted ({:?}): {left} are available and {lost} were lost by themselves, at least {least} must \
-                 be: {}",
-                disruption.before.name,
-                disruption.route,
-                budget.value()["status"]
-            ),
-        })
+        never!(Violation::of, "as many pods stay available as the budget demands",
+            left + lost < least
+                => "pod {} was disrupted ({:?}): {left} are available and {lost} were lost by themselves, at least {least} \
+                    must be: {}", disruption.before.name, disruption.route, budget.value()["status"]);
+        None
     }
 }
 
@@ -191,7 +176,7 @@ impl Disruption<'_> {
         let name = truth::named_by(self.before);
         let mut named = mirror.of(BUDGETS).objects.values();
         let versions = named.find(|versions| {
-            let now = now(versions, self.version);
+            let now = moments::at(versions, self.version);
             now.is_some_and(|now| &*now.name == name && !now.gone)
         })?;
         let protects = |budget: &Arc<Object>| {
@@ -203,7 +188,7 @@ impl Disruption<'_> {
                 && truth::number(budget, "totalReplicas") > 0
                 && truth::protects(budget, route.operations())
         };
-        let now = now(versions, self.version)?;
+        let now = moments::at(versions, self.version)?;
         let is_old = self.at.duration_since(truth::created(now)) > LAG;
         let mut recent = recent(versions, self.at).filter(|one| one.version <= now.version);
         (is_old && recent.all(protects) && covers(now, self.before, mirror)).then(|| now.clone())
@@ -214,24 +199,12 @@ impl Disruption<'_> {
         let created = truth::created(self.before).as_second();
         let charged = truth::charge(budget, &self.before.name);
         let is_its = charged.is_some_and(|charged| charged.as_second() >= created);
-        (!is_its).then(|| Violation {
-            oracle: "disruptions are charged first",
-            what: format!(
-                "pod {} (uid {}) was disrupted ({:?}), and budget {} has no charge for it: {}",
-                self.before.name,
-                self.before.uid,
-                self.route,
-                budget.name,
-                budget.value()["status"]
-            ),
-        })
+        let (name, uid) = (&self.before.name, &self.before.uid);
+        never!(Violation::of, "disruptions are charged first",
+            !is_its => "pod {name} (uid {uid}) was disrupted ({:?}), and budget {} has no charge for it: {}",
+                self.route, budget.name, budget.value()["status"]);
+        None
     }
-}
-
-/// The version of an object that is the newest at a version of the cluster.
-fn now(versions: &[Arc<Object>], version: u64) -> Option<&Arc<Object>> {
-    let until = versions.partition_point(|one| one.version <= version);
-    versions.get(until.checked_sub(1)?)
 }
 
 /// The least number of pods that the budget may be believed to demand: by its specification and the number of replicas, or
@@ -255,9 +228,9 @@ fn least(budget: &Object, mirror: &Mirror, at: Timestamp) -> Option<i64> {
 
 /// Does a budget cover a pod: by its labels, or as a pod of the workload?
 pub fn covers(budget: &Object, pod: &Object, mirror: &Mirror) -> bool {
-    let selector = budget.value()["spec"]["selector"]["matchLabels"].as_object();
-    if let Some(labels) = selector {
-        return labels.iter().all(|(key, value)| pod.label(key) == value);
+    let selector = &budget.value()["spec"]["selector"];
+    if selector["matchLabels"].is_object() {
+        return matches(selector, pod);
     }
     let kind = &budget.value()["spec"]["targetRef"]["kind"];
     let workloads = [CLONESETS, STATEFULSETS, DEPLOYMENTS];

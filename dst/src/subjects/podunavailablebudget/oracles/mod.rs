@@ -9,19 +9,12 @@ mod follow;
 pub mod truth;
 mod wanted;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering},
-};
-
-use jiff::Timestamp;
-use serde_json::Value;
-
-use follow::Follow;
-use wanted::Unwanted;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::start::{BUDGETS, Start};
-use crate::engine::oracles::{Counters, Mirror, Oracles, Violation, Write};
+use crate::rules::prelude::*;
+use follow::Follow;
+use wanted::Unwanted;
 
 /// Least of charges and counts for a scenario to count.
 const WRITES: u32 = 15;
@@ -66,9 +59,7 @@ impl Oracles for BudgetOracles {
     }
 
     fn unfinished(&self, mirror: &Mirror, _: Timestamp, _: &Value) -> Result<(), String> {
-        if self.drains.load(Ordering::Relaxed) > 0 {
-            return Err("a node is being drained".to_owned());
-        }
+        wrong!(self.drains.load(Ordering::Relaxed) > 0 => "a node is being drained");
         end::unfinished(mirror, &self.start)
     }
 

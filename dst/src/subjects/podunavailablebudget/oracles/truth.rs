@@ -1,11 +1,6 @@
 //! Pods and budgets, as the documentation of budgets explains them.
 
-use std::sync::Arc;
-
-use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
-
-use crate::engine::oracles::Object;
+use crate::rules::prelude::*;
 
 /// A label that makes a pod unavailable: any that begins like this does.
 pub const LABEL: &str = "unavailable-pod.kruise.io/dst";

@@ -1,12 +1,8 @@
 //! Who wants a pod, as the documentation of budgets explains it.
 
-use std::{collections::BTreeMap, sync::Arc};
-
-use jiff::{SignedDuration, Timestamp};
-
+use super::super::start::{BUDGETS, DEPLOYMENTS, REPLICASETS};
 use super::truth::recent;
-use crate::engine::oracles::{Mirror, Object, PODS, Violation};
-use crate::subjects::podunavailablebudget::start::{BUDGETS, DEPLOYMENTS, REPLICASETS};
+use crate::rules::prelude::*;
 
 /// How long a pod may run that nobody wants: managers may be away, and whoever deletes tries again later and later.
 const LET_GO: SignedDuration = SignedDuration::from_mins(5);
@@ -68,10 +64,9 @@ impl Unwanted {
         let kept = unwanted.iter().find(|pod| {
             let since = self.0.get(&pod.uid);
             since.is_some_and(|since| now.duration_since(*since) > LET_GO)
-        })?;
-        Some(Violation {
-            oracle: "a pod nobody wants is let go",
-            what: format!("pod {} still runs: {}", kept.name, kept.value()["metadata"]),
-        })
+        });
+        never!(Violation::of, "a pod nobody wants is let go",
+            some kept in kept => "pod {} still runs: {}", kept.name, kept.value()["metadata"]);
+        None
     }
 }

@@ -1,14 +1,11 @@
 //! *"At each moment no more pods are out of service than `maxUnavailable` of the workload allows; a pod counts until the workload
 //! calls it available again, and as long as any request for it is open. A pod that is out of service already costs nothing."*
 
-use jiff::Timestamp;
-use serde_json::Value;
-
-use super::{open::Open, order::Found};
-use crate::{
-    engine::oracles::{Object, PODS, Write},
-    subjects::{cloneset::draft::CLONESETS, knowledge::Knowledge},
-};
+use super::open::Open;
+use super::order::Found;
+use crate::rules::belief::Knowledge;
+use crate::rules::prelude::*;
+use crate::subjects::cloneset::draft::CLONESETS;
 
 /// What a version of the CloneSet allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +31,7 @@ impl Limits {
         Self {
             wanted,
             most_out: most_out.max(1),
-            min_ready_seconds: spec["minReadySeconds"].as_i64().unwrap_or(0),
+            min_ready_seconds: number(&spec["minReadySeconds"]),
         }
     }
 }

@@ -7,19 +7,12 @@ mod limit;
 mod open;
 mod order;
 
-use std::{collections::BTreeMap, sync::Arc};
-
-use jiff::Timestamp;
 use kruise::restart::AGENT;
-use kruise_sim::Method;
-use serde_json::Value;
 
-use self::open::Open;
 use super::runs::Runs;
-use crate::{
-    engine::oracles::{Counters, Mirror, Oracles, ProcessId, Violation, Write},
-    subjects::containerrecreaterequest::REQUESTS,
-};
+use crate::rules::prelude::*;
+use crate::subjects::containerrecreaterequest::REQUESTS;
+use open::Open;
 
 /// Least of requests for a scenario to count.
 const REQUESTED: usize = 5;

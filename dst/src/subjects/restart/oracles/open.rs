@@ -1,14 +1,8 @@
 //! What the command must know of requests when it creates another one.
 
-use std::{collections::BTreeMap, sync::Arc};
-
-use crate::{
-    engine::oracles::{Mirror, Object, ProcessId},
-    subjects::containerrecreaterequest::{
-        REQUESTS,
-        request::{POD_UID, is_open, is_over},
-    },
-};
+use crate::rules::prelude::*;
+use crate::subjects::containerrecreaterequest::REQUESTS;
+use crate::subjects::containerrecreaterequest::request::{POD_UID, is_open, is_over};
 
 /// All requests but one, when that was created.
 pub struct Open<'m> {
@@ -79,7 +73,7 @@ impl<'m> Open<'m> {
 
 fn has_succeeded(request: &Object) -> bool {
     let status = &request.value()["status"];
-    let mut states = status["containerRecreateStates"].as_array().into_iter().flatten();
-    let says_why = !status["message"].as_str().unwrap_or_default().is_empty();
+    let mut states = items(&status["containerRecreateStates"]);
+    let says_why = !text(&status["message"]).is_empty();
     !says_why && states.all(|state| state["phase"] == "Succeeded")
 }

@@ -1,13 +1,10 @@
 //! *"Each pod gets one request, for the named containers. It waits until open requests of others for this pod have ended. After a
 //! failure no further pod is restarted."*
 
-use serde_json::{Value, json};
-
+use super::super::start::Order;
 use super::open::Open;
-use crate::{
-    engine::oracles::{Object, PODS, Write},
-    subjects::{containerrecreaterequest::request::is_over, restart::start::Order},
-};
+use crate::rules::prelude::*;
+use crate::subjects::containerrecreaterequest::request::is_over;
 
 /// An oracle, and what it found.
 pub type Found = Option<(&'static str, String)>;

@@ -1,14 +1,10 @@
 //! *"What is injected leaves the pod's own containers as they are, in their order."* Judged of every pod that comes to
 //! be, whoever made it.
 
-use std::{collections::BTreeSet, sync::Arc};
-
-use serde_json::Value;
-
+use super::super::start::SIDECARSETS;
 use super::view;
 use crate::engine::object::is_injected;
-use crate::engine::oracles::{Mirror, Object, PODS, Violation};
-use crate::subjects::sidecarset::start::SIDECARSETS;
+use crate::rules::prelude::*;
 
 /// Pods that were looked at.
 #[derive(Debug, Default)]
@@ -33,23 +29,15 @@ impl Born {
             .collect();
         for pod in new {
             self.known.insert(pod.uid.clone());
-            if let Some(what) = wrong(pod, mirror) {
-                return Some(Violation {
-                    oracle: "injection keeps the pod",
-                    what: format!("pod {} was made so that {what}", pod.name),
-                });
-            }
+            never!(Violation::of, "injection keeps the pod",
+                some what in wrong(pod, mirror) => "pod {} was made so that {what}", pod.name);
         }
         None
     }
 }
 
 fn wrong(pod: &Object, mirror: &Mirror) -> Option<String> {
-    let containers: Vec<&Value> = pod.value()["spec"]["containers"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .collect();
+    let containers: Vec<&Value> = items(&pod.value()["spec"]["containers"]).collect();
     let own: Vec<&str> = containers
         .iter()
         .filter(|one| !is_injected(one))

@@ -1,6 +1,6 @@
 //! A write of a pod.
 
-use crate::engine::oracles::{Mirror, Object, PODS, Write};
+use crate::rules::prelude::*;
 
 /// The versions of a pod before and after a write.
 #[derive(Clone, Copy)]
@@ -14,14 +14,7 @@ pub struct Change<'a> {
 impl<'a> Change<'a> {
     /// What a write changed; none if it is no new version.
     pub fn of(write: &Write<'_>, mirror: &'a Mirror) -> Option<Self> {
-        let pods = mirror.of(PODS);
-        let place = write.marks.of(PODS);
-        let version = pods.changes.get(place)?.version;
-        let versions = pods.changed_at(place)?;
-        let at = versions.iter().position(|one| one.version == version)?;
-        Some(Self {
-            before: versions.get(at.checked_sub(1)?)?,
-            after: versions.get(at)?,
-        })
+        let [before, after] = write.both(mirror, PODS)?;
+        Some(Self { before, after })
     }
 }

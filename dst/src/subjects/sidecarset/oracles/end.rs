@@ -1,11 +1,10 @@
 //! Where the sets must be once nobody changes or breaks anything any more.
 
-use serde_json::Value;
-
-use super::{revisions, view, view::Spec};
-use crate::engine::oracles::{Mirror, NAMESPACES, Object, PODS, REVISIONS};
-use crate::subjects::sidecarset::start::SIDECARSETS;
-use crate::subjects::template::same_template;
+use super::super::start::SIDECARSETS;
+use super::view::Spec;
+use super::{revisions, view};
+use crate::rules::prelude::*;
+use crate::rules::template::same_template;
 
 /// What is not yet as it must be.
 pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
@@ -35,9 +34,7 @@ fn settled(set: &Object, mirror: &Mirror) -> Result<(), String> {
 fn upgraded(spec: Spec<'_>, pods: &[&Object]) -> Result<(), String> {
     let name = &spec.0.name;
     for pod in pods.iter().filter(|pod| spec.is_updated(pod)) {
-        if !spec.runs(pod) {
-            return Err(format!("pod {} does not run the sidecars of {name}", pod.name));
-        }
+        wrong!(!spec.runs(pod) => "pod {} does not run the sidecars of {name}", pod.name);
         for sidecar in spec.sidecars() {
             let works = view::working(pod, sidecar.name);
             for container in sidecar.containers() {
@@ -47,12 +44,7 @@ fn upgraded(spec: Spec<'_>, pods: &[&Object]) -> Result<(), String> {
                     sidecar.empty
                 };
                 let image = view::image(pod, &container);
-                if image != wanted {
-                    return Err(format!(
-                        "pod {}: {container} has {image:?}, not {wanted:?}",
-                        pod.name
-                    ));
-                }
+                wrong!(image != wanted => "pod {}: {container} has {image:?}, not {wanted:?}", pod.name);
             }
         }
     }
@@ -64,11 +56,7 @@ fn upgraded(spec: Spec<'_>, pods: &[&Object]) -> Result<(), String> {
     let out = pods.iter().filter(|pod| spec.is_out(pod)).count() as i64;
     // Pods that somebody else keeps unavailable count for ever, and then those that are available wait.
     let is_full = out >= spec.max_unavailable(pods.len() as i64);
-    if waiting > kept && !is_full {
-        return Err(format!(
-            "{waiting} pods wait for {name}, of which {kept} are to be kept"
-        ));
-    }
+    wrong!(waiting > kept && !is_full => "{waiting} pods wait for {name}, of which {kept} are to be kept");
     for pod in pods {
         let condition = pod.condition("SidecarSetUpgradable");
         let shown = condition.and_then(|one| serde_json::from_str::<Value>(one["message"].as_str()?).ok());
@@ -79,12 +67,8 @@ fn upgraded(spec: Spec<'_>, pods: &[&Object]) -> Result<(), String> {
         } else {
             !spec.is_updated(pod) || shown != false
         };
-        if !is_right {
-            return Err(format!(
-                "condition of pod {} shows {shown} for {name}, stranded: {is_stranded}",
-                pod.name
-            ));
-        }
+        wrong!(!is_right
+            => "condition of pod {} shows {shown} for {name}, stranded: {is_stranded}", pod.name);
     }
     Ok(())
 }
@@ -93,7 +77,7 @@ fn status(spec: Spec<'_>, pods: &[&Object]) -> Result<(), String> {
     let set = spec.0;
     let ready = |pod: &&&Object| spec.runs(pod) && spec.is_ready(pod);
     let updated: Vec<&&Object> = pods.iter().filter(|pod| spec.is_updated(pod)).collect();
-    let generation = set.value()["metadata"]["generation"].as_i64().unwrap_or(0);
+    let generation = number(&set.value()["metadata"]["generation"]);
     for (name, wanted) in [
         ("observedGeneration", generation),
         ("matchedPods", pods.len() as i64),
@@ -104,10 +88,8 @@ fn status(spec: Spec<'_>, pods: &[&Object]) -> Result<(), String> {
             updated.iter().filter(|pod| ready(pod)).count() as i64,
         ),
     ] {
-        let reported = set.value()["status"][name].as_i64().unwrap_or(0);
-        if reported != wanted {
-            return Err(format!("{}: status.{name} is {reported}, not {wanted}", set.name));
-        }
+        let reported = number(&set.value()["status"][name]);
+        wrong!(reported != wanted => "{}: status.{name} is {reported}, not {wanted}", set.name);
     }
     Ok(())
 }
@@ -122,13 +104,11 @@ fn history(set: &Object, pods: &[&Object], mirror: &Mirror) -> Result<(), String
         .collect();
     revisions.sort_by_key(|one| one.value()["revision"].as_i64());
     let newest = revisions.last().ok_or("there is no revision")?;
-    if set.value()["status"]["latestRevision"] != *newest.name {
-        return Err(format!("status.latestRevision is not {}", newest.name));
-    }
+    wrong!(set.value()["status"]["latestRevision"] != *newest.name
+        => "status.latestRevision is not {}", newest.name);
     let (stored, wanted) = (&newest.value()["data"]["spec"], &set.value()["spec"]);
-    if !same_template(&stored["containers"], &wanted["containers"]) {
-        return Err(format!("{} is not the specification", newest.name));
-    }
+    wrong!(!same_template(&stored["containers"], &wanted["containers"])
+        => "{} is not the specification", newest.name);
     let limit = set.value()["spec"]["revisionHistoryLimit"]
         .as_u64()
         .unwrap_or(10)
@@ -137,11 +117,7 @@ fn history(set: &Object, pods: &[&Object], mirror: &Mirror) -> Result<(), String
     let is_used =
         |one: &Object| *pinned == *one.name || pods.iter().any(|pod| view::revision(pod, name) == *one.name);
     let idle = revisions.iter().rev().skip(1).filter(|one| !is_used(one)).count();
-    if revisions.len() > limit && idle > 0 {
-        return Err(format!(
-            "{} revisions are kept, and {limit} may be",
-            revisions.len()
-        ));
-    }
+    wrong!(revisions.len() > limit && idle > 0
+        => "{} revisions are kept, and {limit} may be", revisions.len());
     Ok(())
 }

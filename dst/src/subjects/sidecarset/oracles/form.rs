@@ -1,12 +1,12 @@
 //! *"Little is touched."* Of a pod of somebody else only images of the set's own sidecars change, with the annotations
 //! that record it, and the write is for the version that was looked at.
 
-use serde_json::Value;
-
-use super::{change::Change, view, view::Spec};
+use super::change::Change;
+use super::view;
+use super::view::Spec;
 use crate::engine::object::is_injected;
-use crate::engine::oracles::{Violation, Write};
-use crate::subjects::pod_writes::guards::differences;
+use crate::rules::pod_writes::guards::differences;
+use crate::rules::prelude::*;
 
 /// What a SidecarSet may change of a pod.
 const OURS: &[&str] = &[
@@ -24,16 +24,9 @@ const OURS: &[&str] = &[
 /// Judges the form of a write.
 pub fn judge(write: &Write<'_>, change: Change<'_>) -> Option<Violation> {
     let metadata = &write.body["metadata"];
-    if metadata["uid"].is_null() || metadata["resourceVersion"].is_null() {
-        let what = format!(
-            "{} wrote pod {} of any version: {}",
-            write.process, write.name, write.body
-        );
-        return Some(Violation {
-            oracle: "writes of a set are for a version",
-            what,
-        });
-    }
+    never!(write, "writes of a set are for a version",
+        metadata["uid"].is_null() || metadata["resourceVersion"].is_null()
+            => "wrote pod {} of any version: {}", write.name, write.body);
     let Change { before, after } = change;
     let mut paths = Vec::new();
     differences("", before.value(), after.value(), &mut paths);
@@ -48,11 +41,10 @@ pub fn judge(write: &Write<'_>, change: Change<'_>) -> Option<Violation> {
             let (old, new) = (conditions(before.value()), conditions(after.value()));
             (old != new).then(|| "a condition of somebody else".to_owned())
         })?;
-    let what = format!("{} changed {alien} of {}", write.process, after.name);
-    Some(Violation {
-        oracle: "a set touches nothing foreign",
-        what,
-    })
+    write.breaks(
+        "a set touches nothing foreign",
+        format!("changed {alien} of {}", after.name),
+    )
 }
 
 /// The containers, those of sidecars without their images.
@@ -68,7 +60,7 @@ fn bare(pod: &Value) -> Value {
 
 /// The conditions of others.
 fn conditions(pod: &Value) -> Vec<&Value> {
-    let all = pod["status"]["conditions"].as_array().into_iter().flatten();
+    let all = items(&pod["status"]["conditions"]);
     all.filter(|one| one["type"] != "SidecarSetUpgradable").collect()
 }
 
@@ -78,12 +70,9 @@ pub fn images(change: Change<'_>, spec: Spec<'_>, is_upgrade: bool) -> Option<(&
     let oracle = "images are those of the set";
     let sidecars = spec.sidecars();
     let own: Vec<String> = sidecars.iter().flat_map(view::Sidecar::containers).collect();
-    let containers = after.value()["spec"]["containers"]
-        .as_array()
-        .into_iter()
-        .flatten();
+    let containers = items(&after.value()["spec"]["containers"]);
     for container in containers {
-        let name = container["name"].as_str().unwrap_or_default();
+        let name = text(&container["name"]);
         let changed = view::image(before, name) != view::image(after, name);
         if changed && !own.iter().any(|own| own == name) {
             return Some((oracle, format!("{name} is not its own")));

@@ -1,6 +1,8 @@
 //! *"A twin that serves is not touched before the other one serves."*
 
-use super::{change::Change, view, view::Spec};
+use super::change::Change;
+use super::view;
+use super::view::Spec;
 
 /// What is wrong with a change of twins.
 pub fn wrong(change: Change<'_>, spec: Spec<'_>) -> Option<(&'static str, String)> {

@@ -1,7 +1,9 @@
 //! *"Partition pods stay as they are, never more than maxUnavailable are unavailable because of the SidecarSet, and only
 //! those that the selector names are upgraded, of which no more than images differ."*
 
-use super::{change::Change, known::Known, view::Spec};
+use super::change::Change;
+use super::known::Known;
+use super::view::Spec;
 
 /// What is wrong with an upgrade.
 pub fn wrong(change: Change<'_>, spec: Spec<'_>, known: &Known<'_>) -> Option<(&'static str, String)> {

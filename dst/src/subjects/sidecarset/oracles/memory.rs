@@ -1,8 +1,6 @@
 //! What has to be remembered to judge.
 
-use std::{collections::BTreeMap, sync::Arc};
-
-use crate::engine::oracles::ProcessId;
+use crate::rules::prelude::*;
 
 /// Who wrote what.
 #[derive(Debug, Default)]

@@ -15,18 +15,13 @@ mod report;
 mod revisions;
 pub mod view;
 
-use jiff::Timestamp;
-use kruise_sim::Method;
-use serde_json::Value;
-
+use super::start::CONTROLLER;
+use crate::rules::prelude::*;
 use born::Born;
 use change::Change;
 use known::Known;
 use memory::Memory;
 use view::Spec;
-
-use crate::engine::oracles::{Counters, Mirror, Oracles, ProcessId, Violation, Write};
-use crate::subjects::sidecarset::start::CONTROLLER;
 
 /// Least of writes of pods for a scenario to count.
 const UPGRADES: u32 = 6;
@@ -74,13 +69,8 @@ impl Oracles for SidecarSetOracles {
 
 impl SidecarSetOracles {
     fn pod(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
-        if write.method != Method::Patch {
-            let what = format!("{} sent {:?} for pod {}", write.process, write.method, write.name);
-            return Some(Violation {
-                oracle: "pods of others are only changed",
-                what,
-            });
-        }
+        never!(write, "pods of others are only changed",
+            write.method != Method::Patch => "sent {:?} for pod {}", write.method, write.name);
         // A write that changes nothing is no version.
         let change = Change::of(write, mirror)?;
         let verdict = form::judge(write, change);
@@ -89,11 +79,7 @@ impl SidecarSetOracles {
         }
         let sets = view::concerned(change.before, change.after);
         let [set] = sets.as_slice() else {
-            let what = format!("{} changed {} for sets {sets:?}", write.process, write.name);
-            return Some(Violation {
-                oracle: "sets take turns",
-                what,
-            });
+            return write.breaks("sets take turns", format!("for sets {sets:?}"));
         };
         let known = Known::of(&self.memory, write, mirror, set);
         let verdict = judge(write, change, &known);

@@ -1,8 +1,8 @@
 //! *"Status reports what was"*, and what one status counts fits together.
 
+use super::super::start::SIDECARSETS;
 use super::view;
-use crate::engine::oracles::{Mirror, PODS, Violation, Write};
-use crate::subjects::sidecarset::start::SIDECARSETS;
+use crate::rules::prelude::*;
 
 /// Of each pair in one status, the first counts some of those that the second counts.
 const PARTS: [(&str, &str); 4] = [
@@ -15,37 +15,17 @@ const PARTS: [(&str, &str); 4] = [
 /// Judges status writes.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let set = mirror.of(SIDECARSETS).named(write.name)?;
-    if write.subresource != "status" {
-        let what = format!("{} changed the specification of {}", write.process, write.name);
-        return Some(Violation {
-            oracle: "a specification is its author's",
-            what,
-        });
-    }
-    let count = |name: &str| set.value()["status"][name].as_i64().unwrap_or(0);
-    if let Some((part, whole)) = PARTS.iter().find(|(part, whole)| count(part) > count(whole)) {
-        let what = format!(
-            "{} reported {part} {} of {whole} {} of {}",
-            write.process,
-            count(part),
-            count(whole),
-            write.name
-        );
-        return Some(Violation {
-            oracle: "status of a set fits together",
-            what,
-        });
-    }
+    never!(write, "a specification is its author's",
+        write.subresource != "status" => "changed the specification of {}", write.name);
+    let count = |name: &str| number(&set.value()["status"][name]);
+    never!(write, "status of a set fits together",
+        some (part, whole) in PARTS.iter().find(|(part, whole)| count(part) > count(whole))
+            => "reported {part} {} of {whole} {} of {}", count(part), count(whole), write.name);
     let pods = mirror.of(PODS).objects.values();
     let ever = pods.filter(|versions| versions.iter().any(|pod| view::is_in_list(pod, write.name)));
     let ever = ever.count() as i64;
-    (count("matchedPods") > ever).then(|| Violation {
-        oracle: "status of a set reports what was",
-        what: format!(
-            "{} reported {} pods of {}, and there were never more than {ever}",
-            write.process,
-            count("matchedPods"),
-            write.name
-        ),
-    })
+    never!(write, "status of a set reports what was",
+        count("matchedPods") > ever
+            => "reported {} pods of {}, and there were never more than {ever}", count("matchedPods"), write.name);
+    None
 }

@@ -1,10 +1,12 @@
 //! *"The content of a revision never changes, there is one for each content, and those in use stay."*
 
-use kruise_sim::Method;
-
-use super::{known::Known, memory::Memory, view, view::Spec};
-use crate::engine::oracles::{Mirror, Object, REVISIONS, Violation, Write};
-use crate::subjects::{pod_writes::guards, template::same_template};
+use super::known::Known;
+use super::memory::Memory;
+use super::view;
+use super::view::Spec;
+use crate::rules::pod_writes::guards;
+use crate::rules::prelude::*;
+use crate::rules::template::same_template;
 
 /// Label that names the set.
 pub const SET: &str = "kruise.io/sidecarset-name";

@@ -1,8 +1,8 @@
 //! SidecarSets and their pods, as their documentation explains them.
 
-use serde_json::{Map, Value};
+use serde_json::Map;
 
-use crate::engine::oracles::Object;
+use crate::rules::prelude::*;
 
 /// Pod annotation: what each set injected.
 const HASH: &str = "kruise.io/sidecarset-hash";
@@ -76,7 +76,6 @@ impl<'a> Spec<'a> {
 
     /// Its sidecars.
     pub fn sidecars(self) -> Vec<Sidecar<'a>> {
-        let containers = self.0.value()["spec"]["containers"].as_array();
         let read = |one: &'a Value| {
             let upgrade = &one["upgradeStrategy"];
             Sidecar {
@@ -86,20 +85,20 @@ impl<'a> Spec<'a> {
                     .then(|| text(&upgrade["hotUpgradeEmptyImage"])),
             }
         };
-        containers.into_iter().flatten().map(read).collect()
+        items(&self.0.value()["spec"]["containers"]).map(read).collect()
     }
 
     /// Pods that stay as they are, of so many. A percentage below all leaves one to upgrade.
     pub fn partition(self, of: i64) -> i64 {
         let value = &self.strategy()["partition"];
-        let kept = scaled(value, of, 0);
+        let kept = rounded_up(value, of, 0);
         let is_all = of > 1 && kept >= of && value.is_string() && value != "100%";
         if is_all { of - 1 } else { kept.clamp(0, of) }
     }
 
     /// Pods that may be unavailable because of it, of so many.
     pub fn max_unavailable(self, of: i64) -> i64 {
-        scaled(&self.strategy()["maxUnavailable"], of, 1)
+        rounded_up(&self.strategy()["maxUnavailable"], of, 1)
     }
 
     /// Does a pod count? Namespaces apart.
@@ -198,7 +197,7 @@ pub fn concerned(before: &Object, after: &Object) -> Vec<String> {
         let records = annotation(after, HASH);
         let records = records.as_object().into_iter().flatten();
         let has = |record: &Value, container: &str| {
-            let mut sidecars = record["sidecarList"].as_array().into_iter().flatten();
+            let mut sidecars = items(&record["sidecarList"]);
             sidecars.any(|sidecar| sidecar.as_str().is_some_and(|name| is_twin(container, name)))
         };
         let changed = |container: &str| image(before, container) != image(after, container);
@@ -216,7 +215,7 @@ pub fn concerned(before: &Object, after: &Object) -> Vec<String> {
 
 /// Names of the containers of a pod.
 fn containers(pod: &Object) -> impl Iterator<Item = &str> {
-    let list = pod.value()["spec"]["containers"].as_array().into_iter().flatten();
+    let list = items(&pod.value()["spec"]["containers"]);
     list.filter_map(|container| container["name"].as_str())
 }
 
@@ -251,41 +250,12 @@ fn status<'a>(pod: &'a Object, container: &str) -> Option<&'a Value> {
     named(&pod.value()["status"]["containerStatuses"], container)
 }
 
-fn named<'a>(list: &'a Value, name: &str) -> Option<&'a Value> {
-    let mut items = list.as_array().into_iter().flatten();
-    items.find(|one| one["name"] == name)
-}
-
 fn entry(pod: &Object, key: &str, set: &str) -> Value {
     annotation(pod, key)[set].clone()
 }
 
 fn annotation(pod: &Object, key: &str) -> Value {
     serde_json::from_str(text(&pod.value()["metadata"]["annotations"][key])).unwrap_or_default()
-}
-
-fn matches(selector: &Value, object: &Object) -> bool {
-    let labels = selector["matchLabels"].as_object();
-    labels
-        .into_iter()
-        .flatten()
-        .all(|(key, value)| object.label(key) == value)
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-/// A number, or a percentage rounded up.
-fn scaled(value: &Value, total: i64, absent: i64) -> i64 {
-    match value {
-        Value::Number(number) => number.as_i64().unwrap_or(0),
-        Value::String(text) => {
-            let percent: i64 = text.trim_end_matches('%').parse().unwrap_or(0);
-            (percent * total + 99) / 100
-        }
-        _ => absent,
-    }
 }
 
 #[cfg(test)]

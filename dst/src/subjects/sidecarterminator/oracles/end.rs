@@ -1,12 +1,8 @@
 //! The state that must be reached after the last edit and the last fault.
 
-use std::sync::Arc;
-
-use serde_json::Value;
-
-use super::known::{containers, earned_phase, is_ignored, is_on_virtual, is_sidecar, items, phase};
-use crate::engine::oracles::{Mirror, Object, PODS};
+use super::known::{containers, earned_phase, is_ignored, is_on_virtual, is_sidecar, phase};
 use crate::engine::resource::JOBS;
+use crate::rules::prelude::*;
 use crate::subjects::containerrecreaterequest::REQUESTS;
 
 /// What is not yet as it should be.
@@ -15,13 +11,7 @@ pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
         let has_ended = ["Complete", "Failed"]
             .iter()
             .any(|kind| job.state(kind) == "True");
-        if job.is_going() || !has_ended {
-            return Err(format!(
-                "job {} has not ended: {}",
-                job.name,
-                job.value()["status"]
-            ));
-        }
+        wrong!(job.is_going() || !has_ended => "job {} has not ended: {}", job.name, job.value()["status"]);
     }
     let pods = || {
         mirror
@@ -31,23 +21,19 @@ pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
             .filter_map(|versions| alive(versions))
     };
     for pod in mirror.of(PODS).now().filter(|pod| pod.label("app") == "report") {
-        if pod.is_going() || phase(pod).is_none() {
-            return Err(format!("{} has not ended", pod.name));
-        }
+        wrong!(pod.is_going() || phase(pod).is_none() => "{} has not ended", pod.name);
         let mut statuses = items(&pod.value()["status"]["containerStatuses"]);
         let running = statuses.find(|one| !one["state"]["running"].is_null());
-        if let Some(running) = running.filter(|_| !is_failed_by_others(pod)) {
-            return Err(format!("{} of {} runs", running["name"], pod.name));
-        }
+        wrong!(some running in running.filter(|_| !is_failed_by_others(pod))
+            => "{} of {} runs", running["name"], pod.name);
     }
     for request in mirror.of(REQUESTS).now() {
         let status = &request.value()["status"];
         let pod = mirror.of(PODS).objects.get(request.owner());
         // Nobody starts the containers of a pod that has ended, and its agent may have read the pod before.
         let has_ended = pod.is_some_and(|pod| pod.last().is_some_and(|pod| phase(pod).is_some()));
-        if status["completionTime"].is_null() && !(has_ended && says_why(status)) {
-            return Err(format!("{} has not ended: {status}", request.name));
-        }
+        wrong!(status["completionTime"].is_null() && !(has_ended && says_why(status))
+            => "{} has not ended: {status}", request.name);
     }
     match pods().find_map(wrong_phase) {
         Some(what) => Err(what),
@@ -58,7 +44,7 @@ pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
 /// Does the status of a request say what it waits for?
 fn says_why(status: &Value) -> bool {
     let mut states = items(&status["containerRecreateStates"]);
-    states.any(|state| !state["message"].as_str().unwrap_or_default().is_empty())
+    states.any(|state| !text(&state["message"]).is_empty())
 }
 
 /// The newest version of a pod that was not being deleted.

@@ -1,19 +1,11 @@
 //! What pods and requests say.
 
-use std::sync::Arc;
-
 use kruise_api::names::sidecarterminator::{
     SIDECAR_IGNORE_EXIT_CODE, TERMINATE_SIDECAR, TERMINATE_SIDECAR_WITH_IMAGE,
 };
-use serde_json::Value;
 
-use crate::engine::oracles::{Mirror, Object, PODS, Write};
-use crate::subjects::sidecarterminator::start::VIRTUAL;
-
-/// The items of a list.
-pub fn items(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
-}
+use super::super::start::VIRTUAL;
+use crate::rules::prelude::*;
 
 /// The containers of a pod.
 pub fn containers(pod: &Object) -> impl Iterator<Item = &Value> {

@@ -6,11 +6,8 @@ mod pods;
 mod requests;
 mod stops;
 
-use jiff::Timestamp;
-use serde_json::Value;
-
 use super::start::CONTROLLER;
-use crate::engine::oracles::{Counters, Mirror, Object, Oracles, PODS, RuntimeCall, Violation, Write};
+use crate::rules::prelude::*;
 use crate::subjects::containerrecreaterequest::{REQUESTS, Stops};
 
 /// Least of writes of requests for a scenario to count.

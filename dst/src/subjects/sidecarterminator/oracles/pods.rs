@@ -1,53 +1,34 @@
 //! *"Of a pod is written how it ended, once, as its main containers did; and on a virtual node the images of its sidecars."*
 
-use kruise_sim::Method;
-use serde_json::Value;
-
 use super::known::{
     containers, earned_phase, have_mains_ended, have_others_ended, is_ignored, is_on_virtual, is_sidecar,
     last_image, phase,
 };
-use crate::engine::oracles::{Mirror, Object, Violation, Write};
+use crate::rules::prelude::*;
 
 /// Judges writes of pods.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     if write.resource != "pods" {
         return None;
     }
-    let violation = |oracle, what: String| {
-        let what = format!("{} wrote {}: {what}", write.process, write.name);
-        Some(Violation { oracle, what })
-    };
     let [before, after] = write.pod(mirror)?;
-    if write.method != Method::Patch {
-        return violation("pods are patched only", format!("{:?}", write.method));
-    }
-    if !have_mains_ended(before) {
-        return violation(
-            "nothing is stopped before the main containers have ended",
-            before.value()["status"]["containerStatuses"].to_string(),
-        );
-    }
+    never!(write, "pods are patched only", write.method != Method::Patch => "{:?}", write.method);
+    never!(write, "nothing is stopped before the main containers have ended",
+        !have_mains_ended(before) => "{}", before.value()["status"]["containerStatuses"]);
     if write.subresource == "status" {
         let (had, has) = (phase(before), phase(after));
-        if had.is_some() && had != has {
-            return violation("an end is final", format!("{had:?} is {has:?}"));
-        }
-        if has != earned_phase(before) {
-            return violation(
-                "the phase is that of the main containers",
-                format!("{has:?}, and not {:?}", earned_phase(before)),
-            );
-        }
+        never!(write, "an end is final", had.is_some() && had != has => "{had:?} is {has:?}");
+        never!(write, "the phase is that of the main containers",
+            has != earned_phase(before) => "{has:?}, and not {:?}", earned_phase(before));
         let is_for_ignored = containers(before).any(is_ignored) && !is_on_virtual(before);
         if !is_for_ignored || !have_others_ended(before) {
             let what = before.value()["status"]["containerStatuses"].to_string();
-            return violation("sidecars whose exit codes count end first", what);
+            return write.breaks("sidecars whose exit codes count end first", what);
         }
         return None;
     }
     let wrong = unexpected_image(before, after)?;
-    violation("only images of sidecars on virtual nodes change", wrong)
+    write.breaks("only images of sidecars on virtual nodes change", wrong)
 }
 
 /// A container with an image that it should not have got.

@@ -1,17 +1,13 @@
 //! *"A request is for sidecars that run, once all main containers have ended. Those whose exit codes do not count come last. One
 //! request of a pod comes after the other."*
 
-use std::sync::Arc;
-
-use kruise_sim::Method;
-use serde_json::Value;
-
 use super::known::{
     believed, code, containers, have_mains_ended, have_others_ended, is_ignored, is_on_virtual, is_sidecar,
-    items, phase,
+    phase,
 };
-use crate::engine::oracles::{Mirror, Object, Violation, Write};
-use crate::subjects::containerrecreaterequest::{REQUESTS, request::is_open};
+use crate::rules::prelude::*;
+use crate::subjects::containerrecreaterequest::REQUESTS;
+use crate::subjects::containerrecreaterequest::request::is_open;
 
 /// Judges writes of requests.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
@@ -19,55 +15,38 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         return None;
     }
     let name = write.body["metadata"]["name"].as_str().unwrap_or(write.name);
-    let violation = |oracle, what: String| {
-        let what = format!("{} wrote {name}: {what}", write.process);
-        Some(Violation { oracle, what })
-    };
     if write.method != Method::Post {
-        if write.method != Method::Patch || write.subresource != "status" {
-            return violation("requests are created and ended", write.body.to_string());
-        }
+        never!(write, "requests are created and ended",
+            write.method != Method::Patch || write.subresource != "status" => "{}", write.body);
         let container = at_work(write, mirror)?;
-        return violation("a request that is at work goes on", container);
+        return write.breaks("a request that is at work goes on", container);
     }
     let owner = write.body["metadata"]["ownerReferences"][0]["uid"].as_str();
     let Some((versions, newest)) = owner.and_then(|uid| believed(write, mirror, uid)) else {
-        return violation("a request belongs to its pod", write.body.to_string());
+        return write.breaks("a request belongs to its pod", write.body.to_string());
     };
     // What has ended for good has so in the newest version.
-    if !have_mains_ended(newest) {
-        return violation(
-            "nothing is stopped before the main containers have ended",
-            newest.value()["status"]["containerStatuses"].to_string(),
-        );
-    }
-    if is_on_virtual(newest) {
-        return violation(
-            "sidecars on virtual nodes get their image",
-            newest.name.to_string(),
-        );
-    }
+    never!(write, "nothing is stopped before the main containers have ended",
+        !have_mains_ended(newest) => "{}", newest.value()["status"]["containerStatuses"]);
+    never!(write, "sidecars on virtual nodes get their image", is_on_virtual(newest) => "{}", newest.name);
     for wanted in items(&write.body["spec"]["containers"]) {
         let name = &wanted["name"];
         let container = containers(newest).find(|one| one["name"] == *name);
         let Some(container) = container.filter(|one| is_sidecar(one)) else {
-            return violation("a main container is never stopped", name.to_string());
+            return write.breaks("a main container is never stopped", name.to_string());
         };
         let is_its_turn = |pod: &Arc<Object>| !is_ignored(container) || have_others_ended(pod);
-        if !versions.iter().any(is_its_turn) {
-            return violation("sidecars whose exit codes count end first", name.to_string());
-        }
+        never!(write, "sidecars whose exit codes count end first",
+            !versions.iter().any(is_its_turn) => "{}", name);
         // The phase and the request are written in one go.
-        if is_ignored(container) && phase(newest).is_none() && !newest.is_going() {
-            return violation("a pod ends before sidecars that do not count", name.to_string());
-        }
-        if versions.iter().all(|pod| code(pod, name).is_some()) {
-            return violation("what has ended is not stopped", name.to_string());
-        }
+        never!(write, "a pod ends before sidecars that do not count",
+            is_ignored(container) && phase(newest).is_none() && !newest.is_going() => "{}", name);
+        never!(write, "what has ended is not stopped",
+            versions.iter().all(|pod| code(pod, name).is_some()) => "{}", name);
     }
     let mut others = mirror.of(REQUESTS).now();
     let open = others.find(|one| Some(one.owner()) == owner && *one.name != *name && is_open(one))?;
-    violation("one request of a pod after the other", open.name.to_string())
+    write.breaks("one request of a pod after the other", open.name.to_string())
 }
 
 /// A container that a request which is ended has yet to stop, as far as its sender may have believed.

@@ -1,10 +1,9 @@
 //! *"An agent stops sidecars only, once all main containers have ended."*
 
 use kruise_sim::runtime::Call;
-use serde_json::Value;
 
-use super::known::{containers, have_mains_ended, is_sidecar, items};
-use crate::engine::oracles::{Mirror, Object, PODS, RuntimeCall, Violation};
+use super::known::{containers, have_mains_ended, is_sidecar};
+use crate::rules::prelude::*;
 
 /// Judges a call of a runtime.
 pub fn judge(call: &RuntimeCall<'_>, mirror: &Mirror) -> Option<Violation> {
@@ -17,12 +16,8 @@ pub fn judge(call: &RuntimeCall<'_>, mirror: &Mirror) -> Option<Violation> {
     };
     let (pod, name) = find(container, mirror)?;
     let mut all = containers(pod);
-    if !all.any(|one| one["name"] == *name && is_sidecar(one)) {
-        return violation(
-            "a main container is never stopped",
-            format!("it is {name} of {}", pod.name),
-        );
-    }
+    never!(violation, "a main container is never stopped",
+        !all.any(|one| one["name"] == *name && is_sidecar(one)) => "it is {name} of {}", pod.name);
     if !have_mains_ended(pod) {
         let statuses = &pod.value()["status"]["containerStatuses"];
         return violation(
@@ -38,7 +33,7 @@ fn find<'m>(container: &str, mirror: &'m Mirror) -> Option<(&'m Object, &'m Valu
     let end = format!("://{container}");
     let name = |pod: &'m Object| {
         let mut statuses = items(&pod.value()["status"]["containerStatuses"]);
-        let has_id = |one: &&Value| one["containerID"].as_str().unwrap_or_default().ends_with(&end);
+        let has_id = |one: &&Value| text(&one["containerID"]).ends_with(&end);
         Some(&statuses.find(has_id)?["name"])
     };
     let mut pods = mirror.of(PODS).objects.values();

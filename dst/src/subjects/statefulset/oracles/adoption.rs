@@ -1,8 +1,8 @@
 //! *"A pod is adopted for a StatefulSet that is there, and released only when it is no longer one of its pods."*
 
+use super::super::start::STATEFULSETS;
 use super::known::{is_selected, ordinal};
-use crate::engine::oracles::{Mirror, Object, PODS, Violation, Write};
-use crate::subjects::statefulset::start::STATEFULSETS;
+use crate::rules::prelude::*;
 
 /// Judges a write that gives a pod an owner, or takes it away.
 pub fn judge(write: &Write<'_>, [before, after]: [&Object; 2], mirror: &Mirror) -> Option<Violation> {
@@ -10,30 +10,18 @@ pub fn judge(write: &Write<'_>, [before, after]: [&Object; 2], mirror: &Mirror) 
     if from == to {
         return None;
     }
-    let violation = |oracle, what: &str| {
-        let what = format!("{} wrote {}: {what}", write.process, after.name);
-        Some(Violation { oracle, what })
-    };
-    let floor = write.sent.floors.of(PODS);
-    let seen = mirror.of(PODS).window(&before.uid, floor);
-    let seen = seen.iter().filter(|object| object.version <= before.version);
-    let may_be = |believed: &dyn Fn(&Object) -> bool| seen.clone().any(|object| believed(object));
+    let seen = write.sees(mirror, PODS, &before.uid).versions.iter();
+    let seen = seen.filter(|object| object.version <= before.version);
+    let is_its = |pod: &Object| is_selected(pod) && ordinal(&pod.name).is_some();
+    let fits = |pod: &Object| is_its(pod) && pod.owner().is_empty();
     if to.is_empty() {
-        let strays = |pod: &Object| !is_selected(pod) || ordinal(&pod.name).is_none();
-        return (!may_be(&strays))
-            .then(|| violation("released when it left", "it is one of the StatefulSet's"))
-            .flatten();
+        never!(write, "released when it left", seen.clone().all(|pod| is_its(pod)) => "it is one of the StatefulSet's");
+        return None;
     }
-    if !from.is_empty() {
-        return violation("adopted without an owner", "it has another owner");
-    }
-    if !is_alive(to, write, mirror) {
-        return violation("adopted for one that is there", "its owner is gone or goes");
-    }
-    let fits = |pod: &Object| is_selected(pod) && ordinal(&pod.name).is_some() && pod.owner().is_empty();
-    (!may_be(&fits))
-        .then(|| violation("adopted if it fits", "labels or name differ"))
-        .flatten()
+    never!(write, "adopted without an owner", !from.is_empty() => "it has another owner");
+    never!(write, "adopted for one that is there", !is_alive(to, write, mirror) => "its owner is gone or goes");
+    never!(write, "adopted if it fits", !seen.clone().any(|pod| fits(pod)) => "labels or name differ");
+    None
 }
 
 /// Was the StatefulSet there, and not being deleted, at some time since the sender decided?

@@ -1,14 +1,11 @@
 //! *"A pod is deleted or updated for a reason; updates leave the partition alone; in an ordered set one pod goes after the
 //! other, those that are not wanted first; and no more pods are unavailable than may be."*
 
-use kruise_sim::Method;
-
 use super::claims::may_be_growing;
-use super::known::{Known, Seen, has_ended};
+use super::known::{Known, Pod, has_ended};
 use super::spec::{Spec, revision};
-use crate::engine::oracles::{Mirror, Object, Violation, Write};
-use crate::subjects::labels::{GATE, REVISION, SPECIFIED, STATE};
-use crate::subjects::pod_writes::claims::mounts;
+use crate::rules::pod_writes::claims::mounts;
+use crate::rules::prelude::*;
 
 /// A pod of an ended phase is at least so many seconds old when it is deleted.
 const ENDED: i64 = 10;
@@ -28,7 +25,7 @@ struct Case<'a> {
     /// It brings the pod to another revision.
     moves: bool,
     before: &'a Object,
-    pod: &'a Seen<'a>,
+    pod: &'a Pod<'a>,
     known: &'a Known<'a>,
     write: &'a Write<'a>,
     mirror: &'a Mirror,
@@ -101,7 +98,7 @@ impl Case<'_> {
         self.act == Act::Removes
             && (spec.rank(self.pod.ordinal).is_none()
                 || self.ended()
-                || (spec.updates() && self.pod.may_be(|pod| pod.has_label(SPECIFIED))))
+                || (spec.updates() && self.pod.seen.may_be(|pod| pod.has_label(SPECIFIED))))
     }
 
     /// Is it the second half of an update in place that began before?
@@ -115,8 +112,8 @@ impl Case<'_> {
             Act::Updates => spec.policy != "ReCreate",
         };
         let update = spec.update_revision(self.mirror);
-        let is_old = self.pod.may_be(|pod| pod.label(REVISION) != update);
-        let lacks_volume = self.act == Act::Removes && self.pod.may_be(|pod| lacks_volume(pod, spec));
+        let is_old = self.pod.seen.may_be(|pod| pod.label(REVISION) != update);
+        let lacks_volume = self.act == Act::Removes && self.pod.seen.may_be(|pod| lacks_volume(pod, spec));
         self.is_due(spec) || self.goes_on() || (spec.updates() && policy && (is_old || lacks_volume))
     }
 
@@ -125,7 +122,7 @@ impl Case<'_> {
         let created = self.before.value()["metadata"]["creationTimestamp"].as_str();
         let created: Option<jiff::Timestamp> = created.and_then(|text| text.parse().ok());
         let age = created.map_or(0, |created| self.write.now.as_second() - created.as_second());
-        self.pod.may_be(has_ended) && age >= ENDED
+        self.pod.seen.may_be(has_ended) && age >= ENDED
     }
 
     /// Is it one of those that are updated?
@@ -138,7 +135,7 @@ impl Case<'_> {
         }
         let update = spec.update_revision(self.mirror);
         let updated = |pod: &Object| pod.is_going() || pod.label(REVISION) == update;
-        let is_updated = self.pod.may_be(updated);
+        let is_updated = self.pod.seen.may_be(updated);
         // One whose deletion is asked for comes back as the partition says, and takes no other's turn.
         let takes_turn = |pod: &Object| updated(pod) && !(pod.is_going() && pod.has_label(SPECIFIED));
         is_updated || self.known.least(spec, self.pod.ordinal, takes_turn) < spec.replicas - spec.partition
@@ -168,7 +165,7 @@ impl Case<'_> {
 
     fn may_be_out_of_service(&self, spec: &Spec<'_>) -> bool {
         let serves = |pod: &Object| pod.is_certainly_available(spec.min_ready_seconds, self.write.decided);
-        self.pod.may_be(|pod| !serves(pod))
+        self.pod.seen.may_be(|pod| !serves(pod))
     }
 
     fn is_affordable(&self, spec: &Spec<'_>) -> bool {

@@ -1,77 +1,51 @@
 //! *"Claims are created for slots, never deleted, and owned by whose end is to be theirs: by the StatefulSet, or by a pod that
 //! is scaled away, and never by one whose ordinal is wanted. They only grow, and only with pods that are updated."*
 
-use kruise_sim::Method;
-use serde_json::Value;
-
+use super::super::start::{CLAIM, CLASSES};
 use super::known::{Known, ordinal, owner_of_kind};
 use super::spec::Spec;
-use crate::engine::oracles::{CLAIMS, Mirror, Object, PODS, Violation, Write};
-use crate::subjects::pod_writes::claims::mounts;
-use crate::subjects::statefulset::start::{CLAIM, CLASSES};
+use crate::rules::pod_writes::claims::mounts;
+use crate::rules::prelude::*;
 
 /// Judges a write to a claim. `known` is of each StatefulSet that was ever there.
 pub fn judge(write: &Write<'_>, known: &[Known<'_>], mirror: &Mirror) -> Option<Violation> {
     if write.resource != "persistentvolumeclaims" {
         return None;
     }
-    let violation = |oracle, name: &str, what: &str| {
-        let known: Vec<String> = known.iter().map(Known::brief).collect();
-        let what = format!(
-            "{} {:?} {name}: {what}; {}",
-            write.process,
-            write.method,
-            known.join(" or ")
-        );
-        Some(Violation { oracle, what })
-    };
-    if write.method == Method::Delete {
-        return violation(
-            "claims are not deleted",
-            write.name,
-            "it is not for the manager to delete it",
-        );
-    }
-    let versions = mirror.of(CLAIMS).changed_at(write.marks.of(CLAIMS))?;
-    let (after, before) = match versions {
-        [.., before, after] if write.method != Method::Post => (after, Some(before)),
-        [.., after] => (after, None),
-        [] => return None,
-    };
-    let name = &*after.name;
-    let prefix = format!("{CLAIM}-");
-    let Some(number) = name.strip_prefix(&*prefix).and_then(ordinal) else {
-        return violation(
+    let brief = || known.iter().map(Known::brief).collect::<Vec<_>>().join(" or ");
+    never!(write, "claims are not deleted", write.method == Method::Delete => "{}", brief());
+    let change = write.change(mirror, CLAIMS)?;
+    let (after, before) = (
+        change.after,
+        change.before().filter(|_| write.method != Method::Post),
+    );
+    let ordinal = after.name.strip_prefix(&format!("{CLAIM}-")).and_then(ordinal);
+    let Some(number) = ordinal else {
+        return write.breaks(
             "claims have their names",
-            name,
-            "no pod of the StatefulSet uses it",
+            "no pod of the StatefulSet uses it".to_owned(),
         );
     };
     let is_new = before.is_none();
-    let is_owned_anew = before.is_none_or(|before| {
-        before.value()["metadata"]["ownerReferences"] != after.value()["metadata"]["ownerReferences"]
-    });
+    let owners = |claim: &Object| claim.value()["metadata"]["ownerReferences"].clone();
+    let is_owned_anew = before.is_none_or(|before| owners(before) != owners(after));
     let grows = before.is_some_and(|before| requests(before) != requests(after));
-    if grows && requests(after) < before.and_then(|before| requests(before)) {
-        return violation("claims only grow", name, "it is to shrink");
-    }
-    let size = |spec: &Spec<'_>| !grows || may_grow(after, number, spec);
+    never!(write, "claims only grow",
+        grows && requests(after) < before.and_then(|before| requests(before)) => "it is to shrink; {}", brief());
     let of = known.iter().map(|known| {
         known.broken(&[
             ("claims of slots", &|spec| !is_new || spec.rank(number).is_some()),
             ("claims are owned as their policy says", &|spec| {
                 !is_owned_anew || is_owned(after, number, known, spec, mirror)
             }),
-            ("claims grow with their pods", &size),
+            ("claims grow with their pods", &|spec| {
+                !grows || may_grow(after, number, spec)
+            }),
         ])
     });
     let broken: Option<Vec<&'static str>> = of.collect();
     let oracle = broken?.into_iter().next_back()?;
-    violation(
-        oracle,
-        name,
-        &after.value()["metadata"]["ownerReferences"].to_string(),
-    )
+    write.breaks(oracle, format!("{}; {}", owners(after), brief()))
 }
 
 /// Judges a change of a claim when it is sent: the server refuses a claim of a class that does not expand.
@@ -79,10 +53,8 @@ pub fn judge_sent(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     if write.resource != "persistentvolumeclaims" || write.body["spec"]["resources"].is_null() {
         return None;
     }
-    let classes = mirror.of(CLASSES);
-    let floor = write.sent.floors.of(CLASSES);
-    let mut seen = classes.objects.keys().flat_map(|uid| classes.window(uid, floor));
-    let expands = seen.any(|class| class.value()["allowVolumeExpansion"] == true);
+    let mut classes = write.sees_all(mirror, CLASSES);
+    let expands = classes.any(|seen| seen.may_be(|class| class.value()["allowVolumeExpansion"] == true));
     let what = format!(
         "{} lets claim {} grow, and its class does not",
         write.process, write.name
@@ -111,18 +83,17 @@ pub fn judge_deletion(
     let claims = mirror.of(CLAIMS);
     let mut left = mounts(pod).filter_map(|name| claims.named(name));
     let left = left.find(|claim| !claim.is_going() && owner_of_kind(claim, "Pod") != Some(&*pod.uid))?;
-    Some(Violation {
-        oracle: "claims go with pods that are scaled away",
-        what: format!("{} deleted {}, and {} stays", write.process, pod.name, left.name),
-    })
+    write.breaks(
+        "claims go with pods that are scaled away",
+        format!("deleted {}, and {} stays", pod.name, left.name),
+    )
 }
 
 fn is_owned(claim: &Object, number: i64, known: &Known<'_>, spec: &Spec<'_>, mirror: &Mirror) -> bool {
     let is_wanted = spec.rank(number).is_some();
     let goes_with_pod = !is_wanted && spec.deletes_scaled;
     let goes_with_set = spec.deletes_all && !goes_with_pod;
-    let owners = claim.value()["metadata"]["ownerReferences"].as_array();
-    let mut owners = owners.into_iter().flatten();
+    let mut owners = items(&claim.value()["metadata"]["ownerReferences"]);
     let of_set = owners.any(|one| one["uid"] == *known.uid);
     let pod = owner_of_kind(claim, "Pod");
     let controlled = !claim.owner().is_empty();
@@ -159,15 +130,10 @@ pub fn capacity(claim: &Object) -> Option<i64> {
 
 /// May a claim of a pod be believed to have less than it asks for? Such a pod counts as unavailable where claims grow.
 pub fn may_be_growing(pod: &Object, write: &Write<'_>, mirror: &Mirror) -> bool {
-    let claims = mirror.of(CLAIMS);
-    let floor = write.sent.floors.of(CLAIMS);
-    let mut names = mounts(pod);
-    names.any(|name| {
-        let mut all = claims.objects.iter();
-        all.any(|(uid, versions)| {
-            let is_it = versions.first().is_some_and(|object| &*object.name == name);
-            let mut seen = claims.window(uid, floor).iter();
-            is_it && seen.any(|claim| capacity(claim) < requests(claim))
-        })
-    })
+    let seen: Vec<_> = write.sees_all(mirror, CLAIMS).collect();
+    let may_grow = |name| {
+        let mut claims = seen.iter().filter(|seen| seen.name() == name);
+        claims.any(|seen| seen.may_be(|claim| capacity(claim) < requests(claim)))
+    };
+    mounts(pod).any(may_grow)
 }

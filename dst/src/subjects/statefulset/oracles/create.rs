@@ -1,49 +1,25 @@
 //! *"One pod for each slot, named after it, on the revision that the partition says; in an ordered set only when all before
 //! it are available, otherwise within the limit for scaling; and never before its claims."*
 
-use kruise_sim::Method;
-
 use super::known::{Known, ordinal};
 use super::spec::{Spec, revision};
-use crate::engine::oracles::{CLAIMS, Mirror, Object, PODS, REVISIONS, Violation, Write};
-use crate::subjects::labels::REVISION;
-use crate::subjects::pod_writes::claims::mounts;
-
-/// The pod that a write created.
-pub fn created<'m>(write: &Write<'_>, mirror: &'m Mirror) -> Option<&'m Object> {
-    if write.resource != "pods" || write.method != Method::Post || !write.name.is_empty() {
-        return None;
-    }
-    let versions = mirror.of(PODS).changed_at(write.marks.of(PODS))?;
-    versions.last().map(|object| &**object)
-}
+use crate::rules::pod_writes::claims::mounts;
+use crate::rules::prelude::*;
 
 /// Judges the creation of a pod.
 pub fn judge(write: &Write<'_>, new: &Object, known: &Known<'_>, mirror: &Mirror) -> Option<Violation> {
-    let violation = |oracle, what: String| {
-        let what = format!(
-            "{} created {}: {what}; {}",
-            write.process,
-            new.name,
-            known.brief()
-        );
-        Some(Violation { oracle, what })
-    };
     let Some(number) = ordinal(&new.name).filter(|number| is_identified(new, *number)) else {
-        return violation(
+        return write.breaks(
             "a pod has its identity",
             "name, labels and host name differ".into(),
         );
     };
-    if let Some(claim) = mounts(new).find(|claim| !is_there(claim, write, mirror)) {
-        return violation("claims before their pod", format!("there is no claim {claim}"));
-    }
-    if let Some(claim) = mounts(new).find(|claim| is_stale(claim, new, write, mirror)) {
-        return violation(
-            "stale claims are waited for",
-            format!("claim {claim} goes with another pod"),
-        );
-    }
+    never!(write, "claims before their pod",
+        some claim in mounts(new).find(|claim| !is_there(claim, write, mirror))
+            => "there is no claim {claim}");
+    never!(write, "stale claims are waited for",
+        some claim in mounts(new).find(|claim| is_stale(claim, new, write, mirror))
+            => "claim {claim} goes with another pod");
     let oracle = known.broken(&[
         ("one pod for each slot", &|spec| spec.rank(number).is_some()),
         ("revisions of new pods", &|spec| {
@@ -61,7 +37,7 @@ pub fn judge(write: &Write<'_>, new: &Object, known: &Known<'_>, mirror: &Mirror
             spec.ordered || spec.budget.is_none_or(fits)
         }),
     ])?;
-    violation(oracle, format!("on {}", new.label(REVISION)))
+    write.breaks(oracle, format!("on {}; {}", new.label(REVISION), known.brief()))
 }
 
 fn is_identified(pod: &Object, number: i64) -> bool {
@@ -85,21 +61,14 @@ fn is_there(claim: &str, write: &Write<'_>, mirror: &Mirror) -> bool {
 
 /// Must the sender know that a claim goes with a pod that was there before?
 fn is_stale(claim: &str, pod: &Object, write: &Write<'_>, mirror: &Mirror) -> bool {
-    let claims = mirror.of(CLAIMS);
-    let floor = write.sent.floors.of(CLAIMS);
-    let mut named = claims
-        .objects
-        .iter()
-        .filter(|(_, versions)| versions.first().is_some_and(|object| &*object.name == claim));
+    let mut named = write.sees_all(mirror, CLAIMS).filter(|seen| seen.name() == claim);
     let is_of_another = |object: &Object| {
-        let owners = object.value()["metadata"]["ownerReferences"].as_array();
-        let mut owners = owners.into_iter().flatten();
+        let mut owners = items(&object.value()["metadata"]["ownerReferences"]);
         owners.any(|one| one["kind"] == "Pod" && one["name"] == *pod.name && one["uid"] != *pod.uid)
     };
     // One that was made since is another one.
-    named.all(|(uid, _)| {
-        claims
-            .window(uid, floor)
+    named.all(|seen| {
+        seen.versions
             .iter()
             .all(|object| object.gone || is_of_another(object))
     })
@@ -141,11 +110,6 @@ fn has_revision(
 
 /// May the sender have believed that a revision is still there? It goes with its StatefulSet.
 fn may_be_kept(name: &str, write: &Write<'_>, mirror: &Mirror) -> bool {
-    let revisions = mirror.of(REVISIONS);
-    let floor = write.sent.floors.of(REVISIONS);
-    let mut uids = revisions.objects.keys();
-    uids.any(|uid| {
-        let mut versions = revisions.window(uid, floor).iter();
-        versions.any(|version| &*version.name == name && !version.gone)
-    })
+    let mut all = write.sees_all(mirror, REVISIONS);
+    all.any(|seen| seen.may_be(|version| &*version.name == name && !version.gone))
 }

@@ -1,50 +1,34 @@
 //! The state that must be reached after the last edit and the last fault.
 
-use std::sync::Arc;
-
-use jiff::Timestamp;
-use serde_json::Value;
-
+use super::super::start::{HISTORY, STATEFULSETS};
 use super::claims::{capacity, gibibytes, requests};
 use super::known::{is_selected, ordinal, owner_of_kind};
 use super::spec::{Gates, Spec};
-use crate::engine::oracles::{CLAIMS, Mirror, Object, PODS, REVISIONS};
-use crate::subjects::labels::REVISION;
-use crate::subjects::pod_writes::claims::mounts;
-use crate::subjects::settled::{expect, settled};
-use crate::subjects::statefulset::start::{HISTORY, STATEFULSETS};
+use crate::rules::pod_writes::claims::mounts;
+use crate::rules::prelude::*;
+use crate::rules::settled::settled;
 
 /// What is not yet as it should be.
 pub fn unfinished(mirror: &Mirror, now: Timestamp, gates: Gates) -> Result<(), String> {
     let set = mirror.of(STATEFULSETS).now().next().ok_or("there is no set")?;
-    if set.is_going() {
-        return Err("the set is still being deleted".into());
-    }
+    wrong!(set.is_going() => "the set is still being deleted");
     let spec = Spec::of(set, gates);
     let mut pods: Vec<&Arc<Object>> = mirror
         .of(PODS)
         .now()
         .filter(|pod| pod.owner() == &*set.uid)
         .collect();
-    if let Some(pod) = pods.iter().find(|pod| pod.is_going()) {
-        return Err(format!("pod {} is still being deleted", pod.name));
-    }
-    if let Some(pod) = pods.iter().find(|pod| !is_selected(pod)) {
-        return Err(format!("pod {} left the selector and is still owned", pod.name));
-    }
+    wrong!(some pod in pods.iter().find(|pod| pod.is_going()) => "pod {} is still being deleted", pod.name);
+    wrong!(some pod in pods.iter().find(|pod| !is_selected(pod))
+        => "pod {} left the selector and is still owned", pod.name);
     pods.sort_by_key(|pod| ordinal(&pod.name));
     let ordinals: Vec<i64> = pods.iter().filter_map(|pod| ordinal(&pod.name)).collect();
     expect("ordinals of the pods", &ordinals, &spec.slots)?;
     let revision = spec.update_revision(mirror);
     for (rank, pod) in (0..).zip(&pods) {
         let is_updated = pod.label(REVISION) == revision;
-        if !spec.unordered && !spec.on_delete && rank >= spec.partition && !is_updated {
-            return Err(format!(
-                "pod {} is on {}, not {revision}",
-                pod.name,
-                pod.label(REVISION)
-            ));
-        }
+        wrong!(!spec.unordered && !spec.on_delete && rank >= spec.partition && !is_updated
+            => "pod {} is on {}, not {revision}", pod.name, pod.label(REVISION));
         // One that somebody else made, and that the partition keeps, has none.
         if !pod.label(REVISION).is_empty() {
             settled(pod, spec.min_ready_seconds, mirror, now)?;
@@ -57,12 +41,8 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp, gates: Gates) -> Result<(), S
         claims(pod, rank, &spec, set, mirror)?;
     }
     let updated = pods.iter().filter(|pod| pod.label(REVISION) == revision).count() as i64;
-    if !spec.on_delete && updated < spec.replicas - spec.partition {
-        return Err(format!(
-            "{updated} pods are updated, partition {}",
-            spec.partition
-        ));
-    }
+    wrong!(!spec.on_delete && updated < spec.replicas - spec.partition
+        => "{updated} pods are updated, partition {}", spec.partition);
     status(set, &spec, revision, &pods, now)?;
     volume_claims(set, &spec, &pods, mirror)?;
     history(set, &pods, mirror)
@@ -75,14 +55,8 @@ fn claims(pod: &Object, rank: i64, spec: &Spec<'_>, set: &Object, mirror: &Mirro
         return Ok(());
     }
     for template in spec.claims {
-        let name = format!(
-            "{}-{}",
-            template["metadata"]["name"].as_str().unwrap_or_default(),
-            pod.name
-        );
-        if !mounts(pod).any(|mounted| mounted == name) {
-            return Err(format!("pod {} does not mount {name}", pod.name));
-        }
+        let name = format!("{}-{}", text(&template["metadata"]["name"]), pod.name);
+        wrong!(!mounts(pod).any(|mounted| mounted == name) => "pod {} does not mount {name}", pod.name);
         let claim = mirror.of(CLAIMS).named(&name);
         let claim = claim.ok_or_else(|| format!("pod {} has no claim {name}", pod.name))?;
         if claim.is_going() {
@@ -124,21 +98,10 @@ fn has_grown(claim: &Object, template: &Value, rank: i64, spec: &Spec<'_>) -> Re
     let is_due =
         spec.resizes && spec.updates() && (rank >= spec.partition && !spec.unordered || spec.partition == 0);
     let wanted = gibibytes(&template["spec"]);
-    if is_due && requests(claim) < wanted {
-        return Err(format!(
-            "claim {} asks for {:?} Gi, not {wanted:?}",
-            claim.name,
-            requests(claim)
-        ));
-    }
-    if is_due && capacity(claim) < requests(claim) && !waits_for_start(claim) {
-        return Err(format!(
-            "claim {} has {:?} Gi of {:?}",
-            claim.name,
-            capacity(claim),
-            requests(claim)
-        ));
-    }
+    wrong!(is_due && requests(claim) < wanted
+        => "claim {} asks for {:?} Gi, not {wanted:?}", claim.name, requests(claim));
+    wrong!(is_due && capacity(claim) < requests(claim) && !waits_for_start(claim)
+        => "claim {} has {:?} Gi of {:?}", claim.name, capacity(claim), requests(claim));
     Ok(())
 }
 
@@ -159,8 +122,8 @@ fn status(
         .filter(|pod| pod.is_available(spec.min_ready_seconds, now))
         .count() as i64;
     let is_complete = updated == all && available == all && !spec.on_delete;
-    let current = status["currentRevision"].as_str().unwrap_or_default();
-    let generation = set.value()["metadata"]["generation"].as_i64().unwrap_or(0);
+    let current = text(&status["currentRevision"]);
+    let generation = number(&set.value()["metadata"]["generation"]);
     for (name, wanted) in [
         ("observedGeneration", generation),
         ("replicas", all),
@@ -171,11 +134,7 @@ fn status(
         ("updatedReadyReplicas", updated),
         ("updatedAvailableReplicas", updated),
     ] {
-        expect(
-            format_args!("status.{name}"),
-            status[name].as_i64().unwrap_or(0),
-            wanted,
-        )?;
+        expect(format_args!("status.{name}"), number(&status[name]), wanted)?;
     }
     expect(
         "status.updateRevision",
@@ -187,13 +146,11 @@ fn status(
         status["labelSelector"].as_str(),
         Some("app=web"),
     )?;
-    if status["collisionCount"].as_i64().is_none() {
-        return Err("status.collisionCount is absent".into());
-    }
+    wrong!(status["collisionCount"].as_i64().is_none() => "status.collisionCount is absent");
     if is_complete {
         expect("status.currentRevision", current, revision)?;
     }
-    let conditions = status["conditions"].as_array().into_iter().flatten();
+    let conditions = items(&status["conditions"]);
     let is_failure = |kind: &str| match kind {
         "FailedCreatePod" | "FailedUpdatePod" => true,
         // Claims that wait for a start of their pods are told there.
@@ -219,7 +176,7 @@ fn volume_claims(
     let reported = reported.map(Vec::as_slice).unwrap_or_default();
     expect("status.volumeClaims", reported.len(), spec.claims.len())?;
     for (template, one) in spec.claims.iter().zip(reported) {
-        let name = template["metadata"]["name"].as_str().unwrap_or_default();
+        let name = text(&template["metadata"]["name"]);
         expect(
             "status.volumeClaims: name",
             one["volumeClaimName"].as_str(),
@@ -257,10 +214,6 @@ fn history(set: &Object, pods: &[&Arc<Object>], mirror: &Mirror) -> Result<(), S
     };
     let revisions = mirror.of(REVISIONS).now().filter(|one| one.owner() == &*set.uid);
     let unused = revisions.filter(|one| !in_use(&one.name)).count() as i64;
-    if unused > HISTORY {
-        return Err(format!(
-            "{unused} revisions that nothing uses, {HISTORY} are kept"
-        ));
-    }
+    wrong!(unused > HISTORY => "{unused} revisions that nothing uses, {HISTORY} are kept");
     Ok(())
 }

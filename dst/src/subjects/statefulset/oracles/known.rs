@@ -1,40 +1,16 @@
 //! What the sender of a write for a StatefulSet may have believed.
 
-use std::{collections::BTreeMap, sync::Arc};
-
-use jiff::Timestamp;
-use serde_json::Value;
-
+use super::super::start::STATEFULSETS;
 use super::spec::{Gates, Spec};
-use crate::engine::oracles::{Mirror, Object, PODS, ProcessId, Write};
-use crate::subjects::statefulset::start::STATEFULSETS;
-
-/// Newest version of each pod that its last writer wrote: what it wrote itself, it must know.
-pub type Wrote = BTreeMap<Arc<str>, (ProcessId, u64)>;
-
-/// Name of an oracle, and what it demands of a write under a specification.
-pub type Rule<'r> = (&'static str, &'r dyn Fn(&Spec<'_>) -> bool);
+use crate::rules::belief::{self, Rule, Seen, Wrote};
+use crate::rules::prelude::*;
 
 /// A pod as the sender may have seen it.
-pub struct Seen<'a> {
-    /// Any of these, of which there is one at least.
-    versions: &'a [Arc<Object>],
-    /// It cannot have missed that there is one.
-    is_known: bool,
+pub struct Pod<'a> {
+    /// Its versions.
+    pub seen: Seen<'a>,
     /// Its ordinal.
     pub ordinal: i64,
-}
-
-impl Seen<'_> {
-    /// May this be believed of it?
-    pub fn may_be(&self, believed: impl Fn(&Object) -> bool) -> bool {
-        self.versions.iter().any(|object| believed(object))
-    }
-
-    /// Must this be believed of it?
-    pub fn must_be(&self, believed: impl Fn(&Object) -> bool) -> bool {
-        self.is_known && self.versions.iter().all(|object| believed(object))
-    }
 }
 
 /// What the sender of a write may have believed of a StatefulSet.
@@ -45,7 +21,7 @@ pub struct Known<'a> {
     /// nothing.
     pub specs: Vec<Spec<'a>>,
     /// Pods that may be its own.
-    pods: Vec<Seen<'a>>,
+    pods: Vec<Pod<'a>>,
     /// When the write was accepted.
     now: Timestamp,
 }
@@ -71,44 +47,32 @@ pub fn has_ended(pod: &Object) -> bool {
 impl<'a> Known<'a> {
     /// What the sender may have believed of the StatefulSet with this uid.
     pub fn of(write: &Write<'_>, mirror: &'a Mirror, uid: &str, gates: Gates, wrote: &Wrote) -> Self {
-        let floors = &write.sent.floors;
-        let mut specs: Vec<Spec<'a>> = Vec::new();
-        for version in mirror.of(STATEFULSETS).window(uid, floors.of(STATEFULSETS)) {
-            let spec = Spec::of(version, gates);
-            if !version.is_going() && specs.last() != Some(&spec) {
-                specs.push(spec);
-            }
-        }
-        let pods = mirror.of(PODS);
-        let end = write.marks.of(PODS);
-        let newest = end.checked_sub(1).and_then(|last| pods.changes.get(last));
-        let newest = newest.map_or(0, |change| change.version);
-        let seen = pods.objects.keys().filter_map(|pod| {
-            let own = wrote.get(pod).filter(|(process, _)| *process == write.process);
-            let floor = own.map_or(0, |(_, version)| *version).max(floors.of(PODS));
-            let window = pods.window(pod, floor);
-            let until = window.partition_point(|object| object.version <= newest);
-            let versions = window.get(..until)?;
-            let first = versions.first()?;
-            let is_ours = |object: &Arc<Object>| object.owner() == uid && is_selected(object);
-            versions.iter().any(is_ours).then_some(Seen {
-                versions,
-                is_known: first.version <= floor,
-                ordinal: ordinal(&first.name)?,
+        let versions = write.sees(mirror, STATEFULSETS, uid).versions.iter();
+        let is_ours = |object: &Object| object.owner() == uid && is_selected(object);
+        let pods = belief::pods(write, mirror, wrote).filter(|seen| seen.may_be(is_ours));
+        let pods = pods.filter_map(|seen| {
+            Some(Pod {
+                seen,
+                ordinal: ordinal(seen.name())?,
             })
         });
         Self {
             uid: uid.into(),
-            specs,
-            pods: seen.collect(),
+            specs: belief::specs(versions.filter(|version| !version.is_going()), |set| {
+                Spec::of(set, gates)
+            }),
+            pods: pods.collect(),
             now: write.now,
         }
     }
 
     /// The pod that a write is about, if it may still be there. An earlier pod of its name may be known, too.
-    pub fn pod(&self, written: &Object) -> Option<&Seen<'a>> {
+    pub fn pod(&self, written: &Object) -> Option<&Pod<'a>> {
         let mut pods = self.pods.iter();
-        pods.find(|pod| pod.may_be(|object| object.uid == written.uid && !object.is_going()))
+        pods.find(|pod| {
+            pod.seen
+                .may_be(|object| object.uid == written.uid && !object.is_going())
+        })
     }
 
     fn is_ours(&self, pod: &Object) -> bool {
@@ -120,7 +84,7 @@ impl<'a> Known<'a> {
         let is_available =
             |object: &Object| self.is_ours(object) && object.is_available(spec.min_ready_seconds, self.now);
         let mut pods = self.pods.iter();
-        pods.any(|pod| pod.ordinal == slot && pod.may_be(is_available))
+        pods.any(|pod| pod.ordinal == slot && pod.seen.may_be(is_available))
     }
 
     /// Slots of which no pod can be available, but for one.
@@ -139,14 +103,14 @@ impl<'a> Known<'a> {
     pub fn waits_for_deletion(&self, but: i64) -> bool {
         let is_going = |object: &Object| self.is_ours(object) && object.is_going() && !object.gone;
         let mut others = self.pods.iter().filter(|pod| pod.ordinal != but);
-        others.any(|pod| pod.must_be(is_going))
+        others.any(|pod| pod.seen.must_be(is_going))
     }
 
     /// Is there a pod above an ordinal that is not wanted, and the sender must know?
     pub fn has_condemned_above(&self, spec: &Spec<'_>, ordinal: i64) -> bool {
         let is_there = |object: &Object| self.is_ours(object) && !object.gone;
         let mut above = self.pods.iter().filter(|pod| pod.ordinal > ordinal);
-        above.any(|pod| spec.rank(pod.ordinal).is_none() && pod.must_be(is_there))
+        above.any(|pod| spec.rank(pod.ordinal).is_none() && pod.seen.must_be(is_there))
     }
 
     /// Slots, but for one, of whose pods something must be believed.
@@ -156,19 +120,12 @@ impl<'a> Known<'a> {
             .pods
             .iter()
             .filter(|pod| pod.ordinal != but && spec.rank(pod.ordinal).is_some());
-        others.filter(|pod| pod.must_be(is_so)).count() as i64
+        others.filter(|pod| pod.seen.must_be(is_so)).count() as i64
     }
 
     /// The first of some rules that no specification keeps together with those before it.
-    pub fn broken(&self, rules: &[Rule<'_>]) -> Option<&'static str> {
-        let mut left: Vec<&Spec<'_>> = self.specs.iter().collect();
-        for (name, rule) in rules {
-            left.retain(|spec| rule(spec));
-            if left.is_empty() {
-                return Some(name);
-            }
-        }
-        None
+    pub fn broken(&self, rules: &[Rule<'_, Spec<'a>>]) -> Option<&'static str> {
+        belief::broken(&self.specs, rules)
     }
 
     /// The specifications that may have been believed.
@@ -180,8 +137,7 @@ impl<'a> Known<'a> {
 
 /// Owner reference of a kind, as its uid.
 pub fn owner_of_kind<'v>(object: &'v Object, kind: &str) -> Option<&'v str> {
-    let owners = object.value()["metadata"]["ownerReferences"].as_array();
-    let mut owners = owners.into_iter().flatten();
+    let mut owners = items(&object.value()["metadata"]["ownerReferences"]);
     owners.find(|one: &&Value| one["kind"] == kind)?["uid"].as_str()
 }
 

@@ -5,21 +5,17 @@ mod change;
 mod claims;
 mod create;
 mod end;
-mod hooks;
 mod known;
 mod report;
 pub mod spec;
 
-use jiff::Timestamp;
-use serde_json::Value;
-
-use known::{Known, Wrote};
-use spec::{Gates, Spec};
-
 use super::start::{CONTROLLER, STATEFULSETS, Start};
-use crate::engine::oracles::{Counters, Mirror, Object, Oracles, PODS, Violation, Write};
-use crate::subjects::labels::REVISION;
-use crate::subjects::pod_writes;
+use crate::rules::belief::{Memory, created};
+use crate::rules::lifecycle;
+use crate::rules::pod_writes;
+use crate::rules::prelude::*;
+use known::{Known, Pod};
+use spec::{Gates, Spec};
 
 /// Least of replicas at first for a scenario to count.
 const REPLICAS: u32 = 5;
@@ -32,9 +28,7 @@ const REST: u32 = 5;
 pub struct StatefulSetOracles {
     start: Start,
     gates: Gates,
-    /// All that a process wrote of pods, and what it created.
-    wrote: Wrote,
-    created: Wrote,
+    memory: Memory,
 }
 
 impl StatefulSetOracles {
@@ -43,46 +37,48 @@ impl StatefulSetOracles {
         Self {
             gates: Gates::of(&start),
             start,
-            wrote: Wrote::new(),
-            created: Wrote::new(),
+            memory: Memory::default(),
         }
     }
 
+    /// A pod that a hook holds returns only if it is wanted and nobody requested its deletion.
+    fn judge_phase(
+        write: &Write<'_>,
+        pods: [&Object; 2],
+        known: &Known<'_>,
+        mirror: &Mirror,
+    ) -> Option<Violation> {
+        let set = mirror.of(STATEFULSETS).objects.get(&*known.uid)?.last()?;
+        let Pod { seen, ordinal } = known.pod(pods[0])?;
+        let may_return = || {
+            let is_wanted = |spec: &Spec<'_>| spec.rank(*ordinal).is_some();
+            let is_left = |spec: &Spec<'_>| !spec.updates() || seen.may_be(|pod| !pod.has_label(SPECIFIED));
+            known.specs.iter().any(|spec| is_wanted(spec) && is_left(spec))
+        };
+        lifecycle::judge(write, pods, seen, &set.value()["spec"]["lifecycle"], may_return)
+    }
+
     fn judge_pod(&self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
-        let known = |uid: &str| Known::of(write, mirror, uid, self.gates, &self.wrote);
-        if let Some(new) = create::created(write, mirror) {
+        let known = |uid: &str| Known::of(write, mirror, uid, self.gates, &self.memory.wrote);
+        if let Some(new) = created(write, mirror) {
             // Pods that the same plan updates are decided after those that it creates.
-            let known = Known::of(write, mirror, new.owner(), self.gates, &self.created);
+            let known = Known::of(write, mirror, new.owner(), self.gates, &self.memory.created);
             return create::judge(write, new, &known, mirror);
         }
         let pods = write.pod(mirror)?;
         let known = known(pods[0].owner());
         adoption::judge(write, pods, mirror)
             .or_else(|| claims::judge_deletion(write, pods[0], &known, mirror))
-            .or_else(|| hooks::judge(write, pods, &known, mirror))
+            .or_else(|| Self::judge_phase(write, pods, &known, mirror))
             .or_else(|| change::judge(write, pods, &known, mirror))
     }
 
     fn judge_claim(&self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         let uids = mirror.of(STATEFULSETS).objects.keys();
         let known: Vec<Known<'_>> = uids
-            .map(|uid| Known::of(write, mirror, uid, self.gates, &self.wrote))
+            .map(|uid| Known::of(write, mirror, uid, self.gates, &self.memory.wrote))
             .collect();
         claims::judge(write, &known, mirror)
-    }
-
-    /// What a process wrote itself it must know.
-    fn remember(&mut self, write: &Write<'_>, mirror: &Mirror) {
-        let versions = mirror.of(PODS).changed_at(write.marks.of(PODS));
-        if let Some(written) = versions.and_then(|versions| versions.last())
-            && write.resource == "pods"
-        {
-            let what = (write.process, written.version);
-            self.wrote.insert(written.uid.clone(), what);
-            if create::created(write, mirror).is_some() {
-                self.created.insert(written.uid.clone(), what);
-            }
-        }
     }
 }
 
@@ -94,7 +90,7 @@ impl Oracles for StatefulSetOracles {
             verdict = verdict
                 .or_else(|| self.judge_pod(write, mirror))
                 .or_else(|| self.judge_claim(write, mirror));
-            self.remember(write, mirror);
+            self.memory.remember(write, mirror);
         }
         verdict
     }

@@ -1,10 +1,8 @@
 //! A StatefulSet's specification as its documentation explains it.
 
-use serde_json::Value;
-
-use crate::engine::oracles::{Mirror, Object, REVISIONS};
-use crate::subjects::statefulset::start::Start;
-use crate::subjects::template::same_template;
+use super::super::start::Start;
+use crate::rules::prelude::*;
+use crate::rules::template::same_template;
 
 /// Feature gates that change what a specification means.
 #[derive(Clone, Copy, Debug)]
@@ -79,10 +77,10 @@ impl<'a> Spec<'a> {
             replicas,
             slots: slots(start.unwrap_or(0), replicas, &reserved),
             ordered: spec["podManagementPolicy"] != "Parallel",
-            partition: rolling["partition"].as_i64().unwrap_or(0).min(replicas),
+            partition: number(&rolling["partition"]).min(replicas),
             max_unavailable: limit(&rolling["maxUnavailable"], replicas),
             budget: (!budget.is_null()).then(|| limit(budget, replicas)),
-            min_ready_seconds: rolling["minReadySeconds"].as_i64().unwrap_or(0),
+            min_ready_seconds: number(&rolling["minReadySeconds"]),
             paused: rolling["paused"] == true,
             on_delete: spec["updateStrategy"]["type"] == "OnDelete",
             policy: rolling["podUpdatePolicy"].as_str().unwrap_or("ReCreate"),
@@ -92,9 +90,7 @@ impl<'a> Spec<'a> {
             resizes: gates.resizes && grows,
             template: &spec["template"],
             claims: list(&spec["volumeClaimTemplates"]),
-            current: set.value()["status"]["currentRevision"]
-                .as_str()
-                .unwrap_or_default(),
+            current: text(&set.value()["status"]["currentRevision"]),
         }
     }
 

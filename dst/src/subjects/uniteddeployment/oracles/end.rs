@@ -1,17 +1,9 @@
 //! What a UnitedDeployment and its workloads are once all is calm.
 
-use std::{collections::BTreeSet, sync::Arc};
-
-use serde_json::{Value, json};
-
+use super::super::start::{FLEET, REVISION, SUBSET, UNITED};
 use super::truth;
-use crate::engine::oracles::{Mirror, Object, PODS, REVISIONS};
-use crate::subjects::{
-    cloneset::draft::CLONESETS,
-    moments::list,
-    settled::expect,
-    uniteddeployment::start::{FLEET, REVISION, SUBSET, UNITED},
-};
+use crate::rules::prelude::*;
+use crate::subjects::cloneset::draft::CLONESETS;
 
 /// The first difference to what the specification demands.
 pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
@@ -61,9 +53,8 @@ impl<'m> End<'m> {
     /// Every workload, whosever it is, has all its pods, and nothing is left of a UnitedDeployment that is gone.
     fn workloads_rest(&self) -> Result<(), String> {
         for set in self.mirror.of(CLONESETS).now() {
-            if truth::is_of_any(set, self.mirror) && set.owner() != &*self.united.uid {
-                return Err(format!("{} is left of an earlier UnitedDeployment", set.name));
-            }
+            wrong!(truth::is_of_any(set, self.mirror) && set.owner() != &*self.united.uid
+                => "{} is left of an earlier UnitedDeployment", set.name);
             let value = set.value();
             let generation = &value["metadata"]["generation"];
             expect(&set.name, &value["status"]["observedGeneration"], generation)?;
@@ -87,7 +78,7 @@ impl<'m> End<'m> {
             &self.status()["observedGeneration"],
             generation,
         )?;
-        let updated = self.status()["updatedRevision"].as_str().unwrap_or_default();
+        let updated = text(&self.status()["updatedRevision"]);
         let revision = self.mirror.of(REVISIONS).named(updated);
         let revision = revision.ok_or_else(|| format!("there is no revision {updated:?}"))?;
         let wanted = truth::wanted(&self.spec()["template"]);
@@ -128,24 +119,18 @@ impl<'m> End<'m> {
                 return Err(format!("subset {name} has no workload, or several"));
             };
             let replicas = set.value()["spec"]["replicas"].as_i64().unwrap_or(1);
-            if !share.contains(&replicas) {
-                return Err(format!("subset {name} has {replicas} replicas, not {share:?}"));
-            }
+            wrong!(!share.contains(&replicas) => "subset {name} has {replicas} replicas, not {share:?}");
             let partition = truth::partition(spec, name, replicas);
             let found = &set.value()["spec"]["updateStrategy"]["rollingUpdate"]["partition"];
-            let found = found.as_i64().unwrap_or(0);
+            let found = number(&found);
             expect(format_args!("partition of {name}"), found, partition)?;
             let wanted = truth::wanted(&spec["template"]);
             expect(format_args!("template of {name}"), truth::given(set), wanted)?;
-            let updated = self.status()["updatedRevision"].as_str().unwrap_or_default();
+            let updated = text(&self.status()["updatedRevision"]);
             expect(format_args!("revision of {name}"), set.label(REVISION), updated)?;
             let pods = self.pods(set);
             let old = pods.iter().filter(|pod| pod.label(REVISION) != updated).count() as i64;
-            if old > partition {
-                return Err(format!(
-                    "{old} pods of {name} are of older revisions, not {partition}"
-                ));
-            }
+            wrong!(old > partition => "{old} pods of {name} are of older revisions, not {partition}");
             subsets.push(Subset {
                 name,
                 set,
@@ -160,7 +145,7 @@ impl<'m> End<'m> {
     /// The status agrees with workloads and pods.
     fn reported(&self, subsets: &[Subset<'_>]) -> Result<(), String> {
         let status = self.status();
-        let revision = status["updatedRevision"].as_str().unwrap_or_default();
+        let revision = text(&status["updatedRevision"]);
         let pods: Vec<&Arc<Object>> = subsets.iter().flat_map(|subset| &subset.pods).copied().collect();
         let updated = pods.iter().filter(|pod| pod.label(REVISION) == revision).count();
         let all = pods.len();
@@ -183,7 +168,7 @@ impl<'m> End<'m> {
         {
             let entry = entries.iter().find(|entry| entry["name"] == *name);
             let members = ["replicas", "readyReplicas", "partition"];
-            let found = entry.map(|entry| members.map(|member| entry[member].as_i64().unwrap_or(0)));
+            let found = entry.map(|entry| members.map(|member| number(&entry[member])));
             let wanted = [*replicas, *replicas, *partition];
             expect(format_args!("entry of {name}"), found, Some(wanted))?;
         }
@@ -206,7 +191,7 @@ impl<'m> End<'m> {
         };
         let mut own: Vec<(i64, &Arc<Object>)> = Vec::new();
         for revision in self.mirror.of(REVISIONS).now().filter(|one| is_own(one)) {
-            own.push((revision.value()["revision"].as_i64().unwrap_or(0), revision));
+            own.push((number(&revision.value()["revision"]), revision));
         }
         own.sort_by_key(|(number, _)| *number);
         let newest = own.last().map(|(_, revision)| &*revision.name);

@@ -4,11 +4,8 @@ mod end;
 mod truth;
 mod writes;
 
-use jiff::Timestamp;
-use serde_json::Value;
-
 use super::start::{CONTROLLER, UNITED};
-use crate::engine::oracles::{Counters, Mirror, Object, Oracles, Violation, Write};
+use crate::rules::prelude::*;
 use crate::subjects::cloneset::draft::CLONESETS;
 
 /// Least of writes of workloads, their status included, for a scenario to count.

@@ -2,12 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use serde_json::Value;
-
-use crate::{
-    engine::oracles::{Mirror, Object},
-    subjects::{moments::list, uniteddeployment::start::UNITED},
-};
+use super::super::start::UNITED;
+use crate::rules::prelude::*;
 
 /// What is compared of a template: nothing else of it is ever edited.
 pub type Container<'v> = [&'v Value; 2];
@@ -64,9 +60,7 @@ pub fn shares(spec: &Value) -> Option<Vec<(&str, RangeInclusive<i64>)>> {
     } else {
         named(subsets, total)?
     };
-    let names = subsets
-        .iter()
-        .map(|subset| subset["name"].as_str().unwrap_or_default());
+    let names = subsets.iter().map(|subset| text(&subset["name"]));
     Some(names.zip(shares).collect())
 }
 

@@ -3,19 +3,12 @@
 //! Of the UnitedDeployment that is what watches have shown. Workloads are shown by two watches, of which one may be later than the
 //! other, so of them only what has been so for long must be known.
 
-use std::sync::Arc;
-
-use jiff::{SignedDuration, Timestamp};
-use kruise_sim::Method;
-use serde_json::Value;
-
+use super::super::start::{REVISION, SUBSET, UNITED};
 use super::truth;
-use crate::engine::oracles::{Mirror, Object, PODS, REVISIONS, Resource, Violation, Write};
-use crate::subjects::{
-    cloneset::draft::CLONESETS,
-    moments,
-    uniteddeployment::start::{REVISION, SUBSET, UNITED},
-};
+use crate::rules::belief::{Change, Seen};
+use crate::rules::moments;
+use crate::rules::prelude::*;
+use crate::subjects::cloneset::draft::CLONESETS;
 
 /// How far anybody may lag behind what is stored, when they decide.
 const LAG: SignedDuration = SignedDuration::from_secs(60);
@@ -27,9 +20,9 @@ type Fault = (&'static str, String);
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let reports = [UNITED.plural, "events"];
     let fault = if write.resource == CLONESETS.plural {
-        Change::of(CLONESETS, write, mirror)?.workload()
+        Judge::of(CLONESETS, write, mirror)?.workload()
     } else if write.resource == REVISIONS.plural {
-        Change::of(REVISIONS, write, mirror)?.revision()
+        Judge::of(REVISIONS, write, mirror)?.revision()
     } else if reports.contains(&write.resource) {
         Ok(())
     } else {
@@ -43,37 +36,24 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
 }
 
 /// What a write has changed.
-struct Change<'a> {
+struct Judge<'a> {
     write: &'a Write<'a>,
     mirror: &'a Mirror,
-    /// Versions of the object, up to that which was written.
-    versions: &'a [Arc<Object>],
-    /// The written one.
+    change: Change<'a>,
+    /// The written object.
     after: &'a Object,
 }
 
-impl<'a> Change<'a> {
+impl<'a> Judge<'a> {
     /// Nothing if nothing changed.
     fn of(resource: Resource, write: &'a Write<'a>, mirror: &'a Mirror) -> Option<Self> {
-        let log = mirror.of(resource);
-        let place = write.marks.of(resource);
-        let version = log.changes.get(place)?.version;
-        let versions = log.changed_at(place)?;
-        let index = versions.iter().position(|object| object.version == version)?;
+        let change = write.change(mirror, resource)?;
         Some(Self {
             write,
             mirror,
-            versions: versions.get(..=index)?,
-            after: versions.get(index)?,
+            change,
+            after: change.after,
         })
-    }
-
-    /// The object before, unless it was created.
-    fn before(&self) -> Option<&'a Object> {
-        let [.., before, _] = self.versions else {
-            return None;
-        };
-        Some(before)
     }
 
     /// What has been so since then must be known.
@@ -87,21 +67,19 @@ impl<'a> Change<'a> {
         moments::since(versions, self.from(), u64::MAX)
     }
 
-    /// Versions of a UnitedDeployment that the sender may have taken for the newest.
-    fn united(&self, uid: &str) -> &'a [Arc<Object>] {
-        self.mirror
-            .of(UNITED)
-            .window(uid, self.write.sent.floors.of(UNITED))
+    /// A UnitedDeployment as the sender may have seen it.
+    fn united(&self, uid: &str) -> Seen<'a> {
+        self.write.sees(self.mirror, UNITED, uid)
     }
 
     /// *"What the UnitedDeployment does not control is never touched."*
     fn workload(&self) -> Result<(), Fault> {
         let is_ours = |set: &Object| truth::is_of_any(set, self.mirror);
-        let before = self.before();
+        let before = self.change.before();
         // A workload may lose its controller just now, and get one if it has none.
         let may_write = before.map_or(is_ours(self.after), |before| {
             let adopts = before.owner().is_empty() && is_ours(self.after);
-            adopts || self.believed(self.versions).iter().any(|set| is_ours(set))
+            adopts || self.believed(self.change.versions).iter().any(|set| is_ours(set))
         });
         if !may_write {
             let what = "the UnitedDeployment does not control it".to_owned();
@@ -137,8 +115,7 @@ impl<'a> Change<'a> {
     /// *"Deletes: children whose subset left the topology"*, and further ones of a subset.
     fn deletion(&self, before: &Object) -> Result<(), Fault> {
         let subset = before.label(SUBSET);
-        let mut united = self.united(before.owner()).iter();
-        let has_left = united.any(|united| {
+        let has_left = self.united(before.owner()).may_be(|united| {
             let spec = &united.value()["spec"];
             truth::shares(spec).is_some_and(|shares| shares.iter().all(|(name, _)| *name != subset))
         });
@@ -155,11 +132,14 @@ impl<'a> Change<'a> {
 
     /// What was written follows from one version of the UnitedDeployment that may be believed.
     fn content(&self) -> Result<(), Fault> {
-        let versions = self.united(self.after.owner());
-        if versions.iter().any(|united| self.follows(united).is_ok()) {
+        let united = self.united(self.after.owner());
+        if united.may_be(|united| self.follows(united).is_ok()) {
             return Ok(());
         }
-        versions.last().map_or(Ok(()), |newest| self.follows(newest))
+        united
+            .versions
+            .last()
+            .map_or(Ok(()), |newest| self.follows(newest))
     }
 
     fn follows(&self, united: &Object) -> Result<(), Fault> {
@@ -222,7 +202,7 @@ impl<'a> Change<'a> {
 
     /// *"Delete among the oldest those that nothing uses."*
     fn revision(&self) -> Result<(), Fault> {
-        let Some(before) = self.before() else {
+        let Some(before) = self.change.before() else {
             return Ok(());
         };
         let owner = before.owner();
@@ -233,7 +213,6 @@ impl<'a> Change<'a> {
         if self.write.method != Method::Delete {
             return Ok(());
         }
-        let (log, floor) = (self.mirror.of(PODS), self.write.sent.floors.of(PODS));
         let names_it = |object: &Object| !object.gone && object.label(REVISION) == &*before.name;
         let mut sets = self.mirror.of(CLONESETS).objects.iter();
         let user = sets.find(|(uid, versions)| {
@@ -246,12 +225,11 @@ impl<'a> Change<'a> {
             if !is_known || !believed.iter().all(is_ours) {
                 return false;
             }
-            let mut pods = log.objects.iter();
-            let has_pod = pods.any(|(pod, versions)| {
-                let is_known = versions.first().is_some_and(|first| first.version <= floor);
-                let mut believed = log.window(pod, floor).iter();
-                is_known && believed.all(|pod| pod.owner() == &***uid && names_it(pod))
-            });
+            let is_its = |pod: &Object| pod.owner() == &***uid && names_it(pod);
+            let has_pod = self
+                .write
+                .sees_all(self.mirror, PODS)
+                .any(|pod| pod.must_be(is_its));
             has_pod || believed.iter().all(|set| names_it(set))
         });
         match user.and_then(|(_, versions)| versions.first()) {

@@ -1,16 +1,9 @@
 //! Judges each pod when it is stored, by all that is stored at that moment.
 
-use std::{collections::BTreeMap, sync::Arc};
-
-use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
-
+use super::super::start::{POOL, SPREAD, SPREADS, Workload, node, subset};
 use super::truth;
-use crate::engine::oracles::{Mirror, Object, PODS, Violation};
-use crate::subjects::{
-    moments,
-    workloadspread::start::{POOL, SPREAD, SPREADS, Workload, node, subset},
-};
+use crate::rules::moments;
+use crate::rules::prelude::*;
 
 /// How far anybody may lag behind what users write, and how long a record of a deletion may have an effect.
 const LAG: SignedDuration = SignedDuration::from_secs(90);
@@ -102,16 +95,15 @@ impl Birth<'_> {
         let value = self.pod.value();
         let required =
             &value["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
-        let terms = moments::list(&required["nodeSelectorTerms"]);
+        let terms = list(&required["nodeSelectorTerms"]);
         let requires = |term: &Value| {
-            let mut expressions = moments::list(&term["matchExpressions"]).iter();
+            let mut expressions = list(&term["matchExpressions"]).iter();
             expressions.any(|one| one["values"][0] == node(place))
         };
         let is_right = self.pod.label(POOL) == name && !terms.is_empty() && terms.iter().all(requires);
-        (!is_right).then(|| Violation {
-            oracle: "pods get what their subset adds",
-            what: format!("pod {} of subset {name}: {value}", self.pod.name),
-        })
+        never!(Violation::of, "pods get what their subset adds",
+            !is_right => "pod {} of subset {name}: {value}", self.pod.name);
+        None
     }
 
     /// *"The number of active pods that were injected into a subset is never above its limit"*, of one version. Not counted are
@@ -131,15 +123,11 @@ impl Birth<'_> {
             counts.then_some(&*pod.name)
         });
         let in_it: Vec<&str> = in_it.collect();
-        (in_it.len() as i64 > most).then(|| Violation {
-            oracle: "no subset takes more pods than its limit",
-            what: format!(
-                "pod {} came into subset {name}, which has {in_it:?} and takes {most}: {}",
-                self.pod.name,
-                moments::at(self.spread, self.pod.version)
-                    .map_or(&Value::Null, |spread| &spread.value()["status"])
-            ),
-        })
+        let now = moments::at(self.spread, self.pod.version).map(|spread| &spread.value()["status"]);
+        never!(Violation::of, "no subset takes more pods than its limit",
+            in_it.len() as i64 > most
+                => "pod {} came into subset {name}, which has {in_it:?} and takes {most}: {now:?}", self.pod.name);
+        None
     }
 
     /// Was the pod injected, or was it put there long ago?
@@ -156,12 +144,8 @@ impl Birth<'_> {
     /// The highest limit that the sender of the review may have counted with; nothing if there may have been none: by every
     /// specification since that of the status.
     fn most(&self, name: &str) -> Option<i64> {
-        let generation = |spread: &Object| spread.value()["metadata"]["generation"].as_i64().unwrap_or(0);
-        let observed = |spread: &Object| {
-            spread.value()["status"]["observedGeneration"]
-                .as_i64()
-                .unwrap_or(0)
-        };
+        let generation = |spread: &Object| number(&spread.value()["metadata"]["generation"]);
+        let observed = |spread: &Object| number(&spread.value()["status"]["observedGeneration"]);
         let recent = moments::since(self.spread, self.before(REVIEWED), self.pod.version);
         let counted = recent.iter().map(|spread| observed(spread)).min().unwrap_or(0);
         let until = self
@@ -200,19 +184,10 @@ impl Birth<'_> {
         let reviewed = self.before(REVIEWED);
         let from = self.sent.filter(|_| self.is_surprising()).unwrap_or(reviewed);
         let recent = moments::since(self.spread, from, self.pod.version);
-        recent
-            .iter()
-            .all(|spread| self.has_room(spread))
-            .then(|| Violation {
-                oracle: "pods pass without a subset only if none has room",
-                what: format!(
-                    "pod {} is in no subset: {}",
-                    self.pod.name,
-                    recent
-                        .last()
-                        .map_or(&Value::Null, |spread| &spread.value()["status"])
-                ),
-            })
+        let newest = recent.last().map(|spread| &spread.value()["status"]);
+        never!(Violation::of, "pods pass without a subset only if none has room",
+            recent.iter().all(|spread| self.has_room(spread)) => "pod {} is in no subset: {newest:?}", self.pod.name);
+        None
     }
 
     /// Do all limits that anybody may believe in have room for all replicas?

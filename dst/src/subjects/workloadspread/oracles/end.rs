@@ -1,16 +1,8 @@
 //! The state that a WorkloadSpread and the pods must reach after the last edit and the last fault.
 
-use std::sync::Arc;
-
-use serde_json::Value;
-
+use super::super::start::{SPREADS, Workload};
 use super::truth;
-use crate::engine::oracles::{Mirror, Object, PODS};
-use crate::subjects::{
-    moments,
-    settled::expect,
-    workloadspread::start::{SPREADS, Workload},
-};
+use crate::rules::prelude::*;
 
 /// The annotation by which workloads choose the pods that go first.
 const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
@@ -68,7 +60,7 @@ impl End<'_> {
 
     fn list(&self, of: &str, list: &Value, is_of: impl Fn(&Object) -> bool) -> Result<(), String> {
         let subsets = truth::subsets(self.spread);
-        let list = moments::list(list);
+        let list = crate::rules::json::list(list);
         expect(format_args!("subsets of {of}"), list.len(), subsets.len())?;
         for (subset, status) in subsets.iter().zip(list) {
             let what = |member: &str| format!("{member} of {} of {of}", subset["name"]);
@@ -87,9 +79,7 @@ impl End<'_> {
                 let entries = status[entries].as_object().map_or(0, serde_json::Map::len);
                 expect(what("entries"), entries, 0)?;
             }
-            if truth::is_marked(status) {
-                return Err(what("mark"));
-            }
+            wrong!(truth::is_marked(status) => "{}", what("mark"));
         }
         Ok(())
     }
@@ -120,12 +110,7 @@ impl End<'_> {
             let too_many = (found.len() as i64 - limit).max(0);
             let is_right = found.iter().all(|cost| *cost == kept || *cost == surplus)
                 && found.iter().filter(|cost| **cost == surplus).count() as i64 == too_many;
-            if !is_right {
-                return Err(format!(
-                    "costs of {} are {found:?}: {too_many} pods are too many",
-                    subset["name"]
-                ));
-            }
+            wrong!(!is_right => "costs of {} are {found:?}: {too_many} pods are too many", subset["name"]);
         }
         Ok(())
     }
@@ -146,9 +131,8 @@ impl End<'_> {
             let count = self.pods.iter().filter(|pod| is_in(pod, subset)).count() as i64;
             let wanted = truth::limit(subset, self.replicas).map_or(left, |limit| limit.min(left));
             let name = &subset["name"];
-            if are_over && count < wanted || !are_over && count != wanted {
-                return Err(format!("{count} pods filled {name}, and not {wanted}"));
-            }
+            wrong!(are_over && count < wanted || !are_over && count != wanted
+                => "{count} pods filled {name}, and not {wanted}");
             left -= wanted;
         }
         Ok(())

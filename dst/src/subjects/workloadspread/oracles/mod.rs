@@ -8,19 +8,11 @@ mod end;
 mod moves;
 pub mod truth;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
-
-use jiff::Timestamp;
-use kruise_sim::Method;
-use serde_json::Value;
-
-use births::Births;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::start::{CONTROLLER, SPREADS, Start};
-use crate::engine::oracles::{Counters, Mirror, Oracles, Violation, Write};
+use crate::rules::prelude::*;
+use births::Births;
 
 /// Least of writes of the status for a scenario to count.
 const WRITES: u32 = 25;
@@ -58,7 +50,7 @@ impl Oracles for SpreadOracles {
 
     fn judge_sent(&mut self, write: &Write<'_>, _: &Mirror) -> Option<Violation> {
         if write.resource == "pods" && write.method == Method::Post {
-            let name = write.body["metadata"]["name"].as_str().unwrap_or_default();
+            let name = text(&write.body["metadata"]["name"]);
             self.births.sends(name, write.now);
         }
         None

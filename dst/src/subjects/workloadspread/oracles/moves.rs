@@ -1,21 +1,16 @@
 //! *"Pods that no node can take are deleted when their time is over."* Otherwise a controller of WorkloadSpreads changes nothing
 //! of a pod but its metadata.
 
-use jiff::SignedDuration;
-use kruise_sim::Method;
-use serde_json::Value;
-
-use crate::engine::oracles::{Mirror, PODS, Violation, Write};
-use crate::subjects::moments;
+use crate::rules::moments;
+use crate::rules::prelude::*;
 
 /// Judges a write of the controller. `seconds` is how long a pod may wait for a node; zero if none is moved.
 pub fn judge(write: &Write<'_>, mirror: &Mirror, seconds: u32) -> Option<Violation> {
     let [before, after] = write.pod(mirror)?;
     if write.method != Method::Delete {
-        return (before.value()["spec"] != after.value()["spec"]).then(|| Violation {
-            oracle: "pods of a spread get metadata only",
-            what: format!("{} changed {}", write.process, write.name),
-        });
+        never!(write, "pods of a spread get metadata only",
+            before.value()["spec"] != after.value()["spec"] => "");
+        return None;
     }
     let window = mirror.of(PODS).window(&before.uid, write.sent.floors.of(PODS));
     let mut believed = window.iter().filter(|pod| pod.version <= before.version);
@@ -23,8 +18,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror, seconds: u32) -> Option<Violati
     // Times of the API have whole seconds.
     let waited = write.now.duration_since(moments::created(before));
     let is_over = seconds > 0 && waited >= SignedDuration::from_secs(i64::from(seconds));
-    (!has_no_node || !is_over).then(|| Violation {
-        oracle: "pods move when no node takes them in time",
-        what: format!("{} deleted {} after {waited:?}", write.process, write.name),
-    })
+    never!(write, "pods move when no node takes them in time",
+        !has_no_node || !is_over => "after {waited:?}");
+    None
 }

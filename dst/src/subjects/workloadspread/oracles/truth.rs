@@ -1,14 +1,7 @@
 //! Pods and WorkloadSpreads, as the documentation explains them.
 
-use serde_json::Value;
-
-use crate::{
-    engine::oracles::{Mirror, Object},
-    subjects::{
-        moments::list,
-        workloadspread::start::{DEPLOYMENT_VERSION, SPREAD, Workload},
-    },
-};
+use super::super::start::{DEPLOYMENT_VERSION, SPREAD, Workload};
+use crate::rules::prelude::*;
 
 /// The annotation that names the WorkloadSpread and the subset of a pod.
 const MATCHED: &str = "apps.kruise.io/matched-workloadspread";

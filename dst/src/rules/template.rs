@@ -1,6 +1,8 @@
 //! Templates in revisions and in specifications.
 
-use serde_json::{Map, Value};
+use serde_json::Map;
+
+use crate::rules::prelude::*;
 
 /// Compares templates but for what only their stored form has.
 pub fn same_template(stored: &Value, wanted: &Value) -> bool {

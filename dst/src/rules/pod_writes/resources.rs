@@ -2,13 +2,8 @@
 //! A pod that is labelled with a revision requests what that demands, unless it waits for the end of its grace period: then
 //! the label comes first, and the resources when the wait is over.
 
-use std::collections::BTreeMap;
-
-use serde_json::Value;
-
 use crate::engine::object::is_injected;
-use crate::engine::oracles::{Mirror, Object, REVISIONS, Violation, Write};
-use crate::subjects::labels::{REVISION, STATE};
+use crate::rules::prelude::*;
 
 const GRACE: &str = "apps.kruise.io/inplace-update-grace";
 
@@ -22,15 +17,9 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         && let Some(revision) = mirror.of(REVISIONS).named(label)
     {
         let wanted = demands(revision);
-        if requested(after) != wanted {
-            return Some(Violation {
-                oracle: "resources first",
-                what: format!(
-                    "{} moved {} to {label} before its containers requested {wanted:?}",
-                    write.process, after.name
-                ),
-            });
-        }
+        never!(write, "resources first",
+            requested(after) != wanted
+                => "moved {} to {label} before its containers requested {wanted:?}", after.name);
     }
     let arrives = before.label(STATE) == "Updating" && matches!(after.label(STATE), "Normal" | "Updated");
     // What an update that broke off has left requested is given back later, and not waited for.
@@ -41,13 +30,10 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         && is_requested_by_its_own
         && let Err(what) = given(after)
     {
-        return Some(Violation {
-            oracle: "available when complete",
-            what: format!(
-                "{} reported that {} had arrived: {what}",
-                write.process, after.name
-            ),
-        });
+        return write.breaks(
+            "available when complete",
+            format!("reported that {} had arrived: {what}", after.name),
+        );
     }
     None
 }
@@ -69,15 +55,10 @@ pub fn requested(pod: &Object) -> BTreeMap<&str, Value> {
 
 /// What the containers of a specification request, by name.
 pub fn amounts(spec: &Value) -> BTreeMap<&str, Value> {
-    let containers = spec["containers"].as_array().into_iter().flatten();
+    let containers = items(&spec["containers"]);
     let ours = containers.filter(|one| !is_injected(one));
-    ours.map(|one| {
-        (
-            one["name"].as_str().unwrap_or_default(),
-            members(&one["resources"]),
-        )
-    })
-    .collect()
+    ours.map(|one| (text(&one["name"]), members(&one["resources"])))
+        .collect()
 }
 
 /// Requests and limits; what is empty is absent.
@@ -90,16 +71,8 @@ fn members(resources: &Value) -> Value {
 /// Does each container have what it requests?
 pub fn given(pod: &Object) -> Result<(), String> {
     let requested = requested(pod);
-    let statuses = pod.value()["status"]["containerStatuses"].as_array();
-    let given: BTreeMap<&str, Value> = statuses
-        .into_iter()
-        .flatten()
-        .map(|one| {
-            (
-                one["name"].as_str().unwrap_or_default(),
-                members(&one["resources"]),
-            )
-        })
+    let given: BTreeMap<&str, Value> = items(&pod.value()["status"]["containerStatuses"])
+        .map(|one| (text(&one["name"]), members(&one["resources"])))
         .filter(|(name, _)| requested.contains_key(name))
         .collect();
     if given == requested {

@@ -13,7 +13,7 @@ use kruise_server::{
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::engine::{cluster::Cluster, process::ProcessId};
+use super::{cluster::Cluster, process::ProcessId};
 
 /// How soon a registration that failed is tried again.
 const RETRY: Duration = Duration::from_secs(2);

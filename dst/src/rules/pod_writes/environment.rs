@@ -1,12 +1,7 @@
 //! *"A container whose environment reads an annotation that changed in place is restarted, and the update is complete when
 //! it runs with the new value."*
 
-use std::sync::Arc;
-
-use jiff::Timestamp;
-
-use crate::engine::oracles::{Mirror, Object, PODS, Violation, Write};
-use crate::subjects::labels::{GATE, STATE};
+use crate::rules::prelude::*;
 
 /// The annotation that containers of scenarios read, and the variable that reads it.
 const KEY: &str = "config";
@@ -21,29 +16,21 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         return None;
     }
     let what = read(after, mirror).err()?;
-    Some(Violation {
-        oracle: "available when complete",
-        what: format!(
-            "{} reported that {} was updated: {what}",
-            write.process, after.name
-        ),
-    })
+    write.breaks(
+        "available when complete",
+        format!("reported that {} was updated: {what}", after.name),
+    )
 }
 
 /// Did the container that runs begin while the annotation had the value that it has? Times of runs are in seconds.
 pub fn read(pod: &Object, mirror: &Mirror) -> Result<(), String> {
     let value = |object: &Object| object.value()["metadata"]["annotations"][KEY].clone();
     let wanted = value(pod);
-    let containers = pod.value()["spec"]["containers"].as_array();
-    let variables = containers
-        .into_iter()
-        .flatten()
-        .filter_map(|one| one["env"].as_array());
+    let variables = items(&pod.value()["spec"]["containers"]).filter_map(|one| one["env"].as_array());
     if !variables.flatten().any(|one| one["name"] == VARIABLE) {
         return Ok(());
     }
-    let statuses = pod.value()["status"]["containerStatuses"].as_array();
-    let main = statuses.into_iter().flatten().find(|one| one["name"] == "main");
+    let main = named(&pod.value()["status"]["containerStatuses"], "main");
     let began = main.and_then(|one| one["state"]["running"]["startedAt"].as_str()?.parse().ok());
     // What begins later reads what is there then.
     let Some(began): Option<Timestamp> = began else {

@@ -7,7 +7,7 @@ pub mod guards;
 pub mod readiness;
 pub mod resources;
 
-use crate::engine::oracles::{Mirror, Resource, Violation, Write};
+use crate::rules::prelude::*;
 
 /// Judges a write to pods, claims and revisions. `workload` is the resource that owns the pods.
 pub fn judge(write: &Write<'_>, mirror: &Mirror, workload: Resource) -> Option<Violation> {

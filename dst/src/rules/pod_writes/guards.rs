@@ -1,10 +1,7 @@
 //! *"A write carries the precondition its action needs, and changes only what is ours."*
 
-use kruise_sim::Method;
-use serde_json::Value;
-
-use crate::engine::oracles::{Mirror, PODS, REVISIONS, Violation, Write};
-use crate::subjects::labels::{STATE, UPDATE_HOOK};
+use super::super::labels::UPDATE_HOOK;
+use crate::rules::prelude::*;
 
 /// Judges the form of a write and what it changed.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
@@ -29,24 +26,16 @@ fn unguarded(write: &Write<'_>) -> Option<Violation> {
         },
         _ => return None,
     };
-    let what = format!(
-        "{} wrote {}/{} without naming its uid: {}",
-        write.process, write.resource, write.name, write.body
-    );
-    uid.is_null().then_some(Violation {
-        oracle: "preconditions",
-        what,
-    })
+    never!(write, "preconditions", uid.is_null() => "it does not name its uid: {}", write.body);
+    None
 }
 
 /// A pod that is deleted without its grace period may run beside the next one of its name.
 fn killed(write: &Write<'_>) -> Option<Violation> {
     let is_deletion = write.resource == "pods" && write.method == Method::Delete;
-    let what = format!("{} deleted {}: {}", write.process, write.name, write.body);
-    (is_deletion && !write.body["gracePeriodSeconds"].is_null()).then_some(Violation {
-        oracle: "pods end in their own time",
-        what,
-    })
+    never!(write, "pods end in their own time",
+        is_deletion && !write.body["gracePeriodSeconds"].is_null() => "{}", write.body);
+    None
 }
 
 /// What a manager may change of a pod: labels and annotations of its own and of the template, images, conditions, and
@@ -69,11 +58,10 @@ fn foreign(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let alien = paths
         .into_iter()
         .find(|path| !is_hold(path) && !is_identity(path) && !is_ours(path))?;
-    let what = format!("{} changed {alien} of {}", write.process, after.name);
-    Some(Violation {
-        oracle: "nothing foreign is touched",
-        what,
-    })
+    write.breaks(
+        "nothing foreign is touched",
+        format!("changed {alien} of {}", after.name),
+    )
 }
 
 /// Labels of a pod that is one of an ordinal.
@@ -128,23 +116,15 @@ pub fn rewritten(
     let written = Some(write).filter(|write| write.resource == "controllerrevisions")?;
     let versions = revisions.changed_at(written.marks.of(REVISIONS))?;
     let after = versions.last()?;
-    let violation = |what: String| {
-        let what = format!("{} {what}", write.process);
-        Some(Violation { oracle, what })
-    };
-    if let [.., before, after] = versions
-        && before.value()["data"] != after.value()["data"]
-    {
-        return violation(format!("changed the content of {}", after.name));
+    if let [.., before, after] = versions {
+        never!(write, oracle, before.value()["data"] != after.value()["data"] => "its content is another one");
     }
-    let twin = revisions.now().find(|other| {
+    let is_twin = |other: &&Arc<Object>| {
         other.uid != after.uid
             && (!several || other.owner() == after.owner())
             && other.value()["data"] == after.value()["data"]
             && !after.gone
-    })?;
-    violation(format!(
-        "created {} beside {}, which is the same",
-        after.name, twin.name
-    ))
+    };
+    never!(write, oracle, some twin in revisions.now().find(is_twin) => "{} is the same", twin.name);
+    None
 }

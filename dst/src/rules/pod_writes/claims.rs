@@ -1,10 +1,7 @@
 //! *"No claim of a live pod is deleted."* Nor is it given away. What is true decides, not what its sender knew: where it
 //! cannot know, it needs a lookup.
 
-use kruise_sim::Method;
-use serde_json::Value;
-
-use crate::engine::oracles::{CLAIMS, Mirror, Object, PODS, Violation, Write};
+use crate::rules::prelude::*;
 
 /// Judges a write to a claim.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
@@ -15,20 +12,18 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         .of(PODS)
         .now()
         .find(|pod| pod.is_active() && mounts(pod).any(|claim| claim == write.name))?;
-    let what = format!(
-        "{} {:?} claim {}, which pod {} mounts: {}",
-        write.process, write.method, write.name, user.name, write.body
-    );
-    Some(Violation {
-        oracle: "claims of live pods stay",
-        what,
-    })
+    write.breaks(
+        "claims of live pods stay",
+        format!(
+            "{:?} claim {}, which pod {} mounts: {}",
+            write.method, write.name, user.name, write.body
+        ),
+    )
 }
 
 /// Names of the claims that a pod mounts.
 pub fn mounts(pod: &Object) -> impl Iterator<Item = &str> {
-    let volumes = pod.value()["spec"]["volumes"].as_array();
-    let names = volumes.into_iter().flatten();
+    let names = items(&pod.value()["spec"]["volumes"]);
     names.filter_map(|volume: &Value| volume["persistentVolumeClaim"]["claimName"].as_str())
 }
 
@@ -41,9 +36,7 @@ pub fn unfinished(set: &Object, pods: &[&&std::sync::Arc<Object>], mirror: &Mirr
         for name in mounts(pod) {
             let claim = claims.named(name).filter(|claim| !claim.is_going());
             claim.ok_or_else(|| format!("pod {} has no claim {name}", pod.name))?;
-            if !mounted.insert(name.to_owned()) {
-                return Err(format!("claim {name} is mounted twice"));
-            }
+            wrong!(!mounted.insert(name.to_owned()) => "claim {name} is mounted twice");
         }
     }
     if set.value()["spec"]["scaleStrategy"]["enablePVCReuse"] == true {

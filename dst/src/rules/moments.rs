@@ -1,11 +1,6 @@
 //! What was stored at a moment, for oracles that judge objects and not their writers.
 
-use std::sync::Arc;
-
-use jiff::Timestamp;
-use serde_json::Value;
-
-use crate::engine::oracles::Object;
+use crate::rules::prelude::*;
 
 /// The version of an object that is the newest at a version of the cluster.
 pub fn at(versions: &[Arc<Object>], version: u64) -> Option<&Arc<Object>> {
@@ -25,9 +20,4 @@ pub fn created(object: &Object) -> Timestamp {
     let text = object.value()["metadata"]["creationTimestamp"].as_str();
     text.and_then(|text| text.parse().ok())
         .unwrap_or(Timestamp::UNIX_EPOCH)
-}
-
-/// The elements of a list.
-pub fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
 }

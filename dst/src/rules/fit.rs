@@ -1,8 +1,6 @@
 //! *"A pod of the template may run on a node whose labels it selects and whose taints it tolerates."*
 
-use serde_json::Value;
-
-use crate::engine::oracles::Object;
+use crate::rules::prelude::*;
 
 /// Keys and effects of taints that all pods of a kind tolerate, whatever their template says.
 pub type Tolerated = &'static [(&'static str, &'static str)];
@@ -28,20 +26,15 @@ pub fn continues(template: &Value, node: &Object, always: Tolerated) -> bool {
 }
 
 fn has_untolerated(template: &Value, node: &Object, effect: &str, always: Tolerated) -> bool {
-    let taints = node.value()["spec"]["taints"].as_array();
-    let mut taints = taints
-        .into_iter()
-        .flatten()
-        .filter(|taint| taint["effect"] == effect);
+    let mut taints = items(&node.value()["spec"]["taints"]).filter(|taint| taint["effect"] == effect);
     taints.any(|taint| !tolerates(template, taint, always))
 }
 
 fn tolerates(template: &Value, taint: &Value, always: Tolerated) -> bool {
-    let text = |of: &Value, name: &str| of[name].as_str().unwrap_or_default().to_owned();
+    let text = |of: &Value, name: &str| text(&of[name]).to_owned();
     let (key, effect) = (text(taint, "key"), text(taint, "effect"));
     let always = always.contains(&(key.as_str(), effect.as_str()));
-    let tolerations = template["spec"]["tolerations"].as_array();
-    let mut tolerations = tolerations.into_iter().flatten();
+    let mut tolerations = items(&template["spec"]["tolerations"]);
     always
         || tolerations.any(|one| {
             // Scenarios have no others than such with a key.

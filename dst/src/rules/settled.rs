@@ -1,9 +1,6 @@
 //! The state that a pod of a workload must reach after the last edit and the last fault.
 
-use jiff::Timestamp;
-
-use super::labels::{REVISION, SPECIFIED};
-use crate::engine::oracles::{CONFIGMAPS, Mirror, Object, REVISIONS};
+use crate::rules::prelude::*;
 
 /// Both are equal.
 pub fn expect<T: PartialEq + std::fmt::Debug>(
@@ -18,30 +15,27 @@ pub fn expect<T: PartialEq + std::fmt::Debug>(
     }
 }
 
+/// The numbers of a status are these.
+pub fn counts<'n>(status: &Value, wanted: impl IntoIterator<Item = (&'n str, i64)>) -> Result<(), String> {
+    let mut wanted = wanted.into_iter();
+    wanted.try_for_each(|(name, wanted)| expect(format_args!("status.{name}"), number(&status[name]), wanted))
+}
+
 /// A pod is available, and it is what its revision demands.
 pub fn settled(pod: &Object, min_ready_seconds: i64, mirror: &Mirror, now: Timestamp) -> Result<(), String> {
     let name = &pod.name;
-    if !pod.is_available(min_ready_seconds, now) {
-        return Err(format!(
-            "pod {name} is not available: {}",
-            pod.value()["status"]["conditions"]
-        ));
-    }
+    wrong!(!pod.is_available(min_ready_seconds, now)
+        => "pod {name} is not available: {}", pod.value()["status"]["conditions"]);
     for gate in ["InPlaceUpdateReady", "KruisePodReady"] {
         expect(format_args!("pod {name}: {gate}"), pod.state(gate), "True")?;
     }
-    if pod.has_label(SPECIFIED) {
-        return Err(format!("pod {name} is marked for deletion"));
-    }
+    wrong!(pod.has_label(SPECIFIED) => "pod {name} is marked for deletion");
     // Containers that start in order have a barrier, and once all have started an annotation records it.
     let started =
         &pod.value()["metadata"]["annotations"]["apps.kruise.io/container-launch-priority-completed"];
     let barrier = mirror.of(CONFIGMAPS).named(&format!("{name}-barrier"));
-    if barrier.is_some() && started != "true" {
-        return Err(format!(
-            "pod {name} does not record yet that its containers have started"
-        ));
-    }
+    wrong!(barrier.is_some() && started != "true"
+        => "pod {name} does not record yet that its containers have started");
     let label = pod.label(REVISION);
     let revision = mirror
         .of(REVISIONS)
@@ -55,21 +49,13 @@ pub fn settled_on(pod: &Object, revision: &Object) -> Result<(), String> {
     let name = &pod.name;
     let template = &revision.value()["data"]["spec"]["template"];
     for (container, image) in pod.images() {
-        let wanted = template["spec"]["containers"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .find(|one| one["name"] == container);
+        let wanted = named(&template["spec"]["containers"], container);
         expect(
             format_args!("pod {name}: image of {container}"),
             Some(image),
             wanted.and_then(|one| one["image"].as_str()),
         )?;
-        let running = pod.value()["status"]["containerStatuses"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .find(|one| one["name"] == container);
+        let running = named(&pod.value()["status"]["containerStatuses"], container);
         expect(
             format_args!("pod {name}: running image of {container}"),
             running.and_then(|one| one["image"].as_str()),
