@@ -214,7 +214,11 @@ impl LabelSelector {
         let unreadable = || format!("not a label selector: {part:?}");
         let mut add = |key: &str, operator: &str, values: &[&str]| {
             let key = key.trim();
-            if key.is_empty() || key.contains(char::is_whitespace) {
+            let is_mark = |c: char| "(),!=<>".contains(c);
+            if key.is_empty() || key.contains(|c: char| c.is_whitespace() || is_mark(c)) {
+                return Err(unreadable());
+            }
+            if values.iter().any(|value| value.contains(is_mark)) {
                 return Err(unreadable());
             }
             self.match_expressions.push(LabelRequirement {
@@ -282,7 +286,18 @@ mod tests {
                 query
             );
         }
-        for text in ["=b", "a in b c", "a in (b", "a of (b)", "a,,b", "(b)"] {
+        for text in [
+            "=b",
+            "a in b c",
+            "a in (b",
+            "a of (b)",
+            "a,,b",
+            "(b)",
+            "a in (b,c)d)",
+            "a=b)",
+            "a>4",
+            "a=b=c",
+        ] {
             assert!(text.parse::<LabelSelector>().is_err(), "{text}");
         }
     }

@@ -44,6 +44,8 @@ mod conversion;
 mod crd;
 mod discovery;
 mod entropy;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 #[cfg(feature = "http")]
 pub mod http;
 mod kinds;

@@ -65,6 +65,9 @@ mod grpc;
 mod images;
 mod messages;
 
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
+
 pub use client::{Client, Connection, Limits, Version};
 pub use containers::{Container, ContainerStatus, Exec, Output, State, labels};
 pub use endpoint::{Endpoint, EndpointError, candidates};

@@ -16,6 +16,8 @@ mod initialize;
 mod kubelet;
 pub mod runtime;
 mod stage;
+#[cfg(feature = "fuzzing")]
+pub(crate) use stage::jq;
 #[cfg(test)]
 mod tests;
 

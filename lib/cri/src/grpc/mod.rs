@@ -117,25 +117,17 @@ impl Channel {
         self.receive(body, sink).await
     }
 
-    async fn receive<S: Sink>(&self, mut body: Incoming, mut sink: S) -> Result<S::Output, Error> {
-        let mut message = Frame::default();
+    async fn receive<S: Sink>(&self, mut body: Incoming, sink: S) -> Result<S::Output, Error> {
+        let mut answer = Answer::new(self.message_bytes, sink);
         let mut ended = None;
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| self.broken(&error))?;
             match frame.into_data() {
-                Ok(data) => {
-                    let data = message.take(data, self.message_bytes)?;
-                    sink.push(data).map_err(malformed)?;
-                }
+                Ok(data) => answer.take(data)?,
                 Err(frame) => ended = frame.into_trailers().ok(),
             }
         }
-        match ended.as_ref().and_then(status::of) {
-            Some(code) => code?,
-            None => return Err(Error::Malformed("there is no grpc-status".into())),
-        }
-        message.end()?;
-        sink.finish().map_err(malformed)
+        answer.end(ended.as_ref())
     }
 
     /// A failure of the connection, or of what came over it.
@@ -159,6 +151,37 @@ impl Channel {
         } else {
             Error::Unavailable(format!("{}: {text}", self.endpoint))
         }
+    }
+}
+
+/// The body of an answer, as far as it has come.
+pub(crate) struct Answer<S> {
+    message: Frame,
+    most: usize,
+    sink: S,
+}
+
+impl<S: Sink> Answer<S> {
+    /// Its message has at most `most` bytes.
+    pub(crate) fn new(most: usize, sink: S) -> Self {
+        let message = Frame::default();
+        Self { message, most, sink }
+    }
+
+    /// Takes the next piece of the body.
+    pub(crate) fn take(&mut self, piece: Bytes) -> Result<(), Error> {
+        let piece = self.message.take(piece, self.most)?;
+        self.sink.push(piece).map_err(malformed)
+    }
+
+    /// The body has ended, with these trailers.
+    pub(crate) fn end(self, trailers: Option<&HeaderMap>) -> Result<S::Output, Error> {
+        match trailers.and_then(status::of) {
+            Some(code) => code?,
+            None => return Err(Error::Malformed("there is no grpc-status".into())),
+        }
+        self.message.end()?;
+        self.sink.finish().map_err(malformed)
     }
 }
 

@@ -16,7 +16,7 @@
 //! Everything else is refused when the file is read: a stage is never carried out in part.
 
 mod document;
-pub(super) mod jq;
+pub(crate) mod jq;
 mod selector;
 pub(super) mod template;
 
