@@ -14,8 +14,15 @@ use kruise_admission::{
     write::Write,
 };
 use kruise_api::{
-    meta::ObjectMeta, names::{APPS_GROUP, agent::{LABEL as AGENT_LABEL, READS_PODS}}, path::segment, persistentpodstate::PersistentPodState,
-    podprobemarker::PodProbeMarker, podunavailablebudget::PodUnavailableBudget,
+    meta::ObjectMeta,
+    names::{
+        APPS_GROUP,
+        agent::{LABEL as AGENT_LABEL, READS_PODS},
+    },
+    path::segment,
+    persistentpodstate::PersistentPodState,
+    podprobemarker::PodProbeMarker,
+    podunavailablebudget::PodUnavailableBudget,
     workloadspread::WorkloadSpread,
 };
 use kruise_plan_kit::{

@@ -44,7 +44,9 @@ impl Evictions {
         let is_known = |one: &str| one == EVERY || names(one).is_some();
         let name = self.0.strip_prefix(IN_NAMESPACE);
         alternatives.clone().all(is_known)
-            && alternatives.any(|one| one == EVERY || names(one).is_some_and(|names| names.into_iter().any(|one| Some(one) == name)))
+            && alternatives.any(|one| {
+                one == EVERY || names(one).is_some_and(|names| names.into_iter().any(|one| Some(one) == name))
+            })
     }
 }
 

@@ -173,7 +173,7 @@ pub type Newest = BTreeMap<(String, String), (ProcessId, String, u64)>;
 pub fn judge_succession(write: &Write<'_>, mirror: &Mirror, newest: &mut Newest) -> Option<Violation> {
     let new = created(write, mirror)?;
     let key = (new.owner().to_owned(), pinned(&new.value()["spec"])?.to_owned());
-let before = newest.insert(key, (write.process, new.name.to_string(), new.version));
+    let before = newest.insert(key, (write.process, new.name.to_string(), new.version));
     let sent = &write.sent;
     let is_known = |version| version <= sent.shown.of(PODS) && version <= sent.floors.of(PODS);
     let is_same = before.is_some_and(|(process, name, version)| {

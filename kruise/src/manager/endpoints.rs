@@ -106,7 +106,8 @@ pub(super) async fn start(
 ) -> anyhow::Result<JoinSet<()>> {
     let tls = Arc::new(match &config.webhook.client_ca {
         Some(file) => {
-            let text = std::fs::read(file).with_context(|| format!("--webhook-client-ca={}", file.display()))?;
+            let text =
+                std::fs::read(file).with_context(|| format!("--webhook-client-ca={}", file.display()))?;
             Tls::asking_clients(&text).with_context(|| format!("--webhook-client-ca={}", file.display()))?
         }
         None => Tls::default(),

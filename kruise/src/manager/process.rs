@@ -30,7 +30,10 @@ use kruise_runtime::{
     shutdown,
     worker::DryRun,
 };
-use kruise_server::{webhook::Handler, webhook_controller::{Conditional, Phase}};
+use kruise_server::{
+    webhook::Handler,
+    webhook_controller::{Conditional, Phase},
+};
 use tokio::{
     sync::{oneshot, watch},
     task::{JoinError, JoinSet},

@@ -136,7 +136,12 @@ impl Reviews {
     }
 
     /// The side effects that a review is to have; the response if those of its peer or object are not believed now.
-    fn believed(&self, verdict: &Verdict, request: &Request, peer: Peer) -> Result<Vec<SideEffect>, Response> {
+    fn believed(
+        &self,
+        verdict: &Verdict,
+        request: &Request,
+        peer: Peer,
+    ) -> Result<Vec<SideEffect>, Response> {
         let effects: Vec<SideEffect> = match &verdict.effect {
             Some(Effect::Widen(widenings)) if self.widener.is_some() => widenings
                 .iter()
@@ -147,7 +152,8 @@ impl Reviews {
         };
         for effect in &effects {
             self.side_effects.may_have(peer, effect).map_err(|why| {
-                let is_eviction = matches!(&verdict.effect, Some(Effect::Write(write)) if write.is_eviction());
+                let is_eviction =
+                    matches!(&verdict.effect, Some(Effect::Write(write)) if write.is_eviction());
                 to_be_tried_again(unavailable(&why), is_eviction)
             })?;
         }

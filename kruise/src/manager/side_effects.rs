@@ -120,7 +120,9 @@ impl Signs for ReviewCache {
             (_, None) => true,
             (Sign::PodChanges { uid, version }, Some(pod)) => {
                 let is_other = !uid.is_empty() && **uid != *pod.uid;
-                let is_newer = version.as_ref().is_some_and(|version| **version != *pod.resource_version);
+                let is_newer = version
+                    .as_ref()
+                    .is_some_and(|version| **version != *pod.resource_version);
                 is_other || is_newer || pod.deleting
             }
             (Sign::Stored(_), Some(_)) => true,
@@ -222,11 +224,15 @@ impl SideEffects {
         let why = match (of_object.and_then(left), of_peer.and_then(left)) {
             (Some(left), _) => {
                 let SideEffect { object, .. } = effect;
-                (left, format!("a request for {object} was announced a moment ago and did not come"))
+                (
+                    left,
+                    format!("a request for {object} was announced a moment ago and did not come"),
+                )
             }
             (None, Some(left)) => (
                 left,
-                "most requests in this namespace that were announced from this address lately did not come".to_owned(),
+                "most requests in this namespace that were announced from this address lately did not come"
+                    .to_owned(),
             ),
             (None, None) => return Ok(()),
         };
@@ -278,7 +284,9 @@ impl SideEffects {
 impl SideEffect {
     /// The name of the object, without its kind.
     fn name(&self) -> &str {
-        self.object.split_once(' ').map_or(&*self.object, |(_, name)| name)
+        self.object
+            .split_once(' ')
+            .map_or(&*self.object, |(_, name)| name)
     }
 }
 
@@ -337,7 +345,8 @@ mod tests {
     }
 
     fn creation(name: &str) -> SideEffect {
-        let review = json!({"operation": "CREATE", "namespace": "shop", "name": name, "kind": {"kind": "Pod"}});
+        let review =
+            json!({"operation": "CREATE", "namespace": "shop", "name": name, "kind": {"kind": "Pod"}});
         SideEffect::of_pod("count", &Request::from_review(review).unwrap()).unwrap()
     }
 
@@ -390,8 +399,14 @@ mod tests {
     async fn real_effects_outweigh_vain_ones_and_what_nobody_can_tell_counts_for_nothing() {
         let effects = effects();
         for round in 0..6 {
-            assert_eq!(had(&effects, SERVER, deletion("shop", &format!("real-{round}"))).await, 0);
-            assert_eq!(had(&effects, SERVER, deletion("shop", &format!("pod-{round}"))).await, 0);
+            assert_eq!(
+                had(&effects, SERVER, deletion("shop", &format!("real-{round}"))).await,
+                0
+            );
+            assert_eq!(
+                had(&effects, SERVER, deletion("shop", &format!("pod-{round}"))).await,
+                0
+            );
             assert_eq!(had(&effects, STRANGER, deletion("shop", "unknown")).await, 0);
         }
     }
@@ -408,6 +423,10 @@ mod tests {
             }
         }
         assert_eq!(longest, FIRST.as_secs() + 1);
-        assert_eq!(had(&effects, SERVER, deletion("shop", "a")).await, 0, "deletions are counted apart");
+        assert_eq!(
+            had(&effects, SERVER, deletion("shop", "a")).await,
+            0,
+            "deletions are counted apart"
+        );
     }
 }

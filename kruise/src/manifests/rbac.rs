@@ -321,7 +321,11 @@ fn rules_of_all_kinds(profile: &Profile) -> Vec<NeededRule> {
             .iter()
             .map(|(group, plural)| rule(group, &[plural], &["list"]));
         let workloads = [
-            rule("apps", &["daemonsets", "deployments", "replicasets", "statefulsets"], &["get"]),
+            rule(
+                "apps",
+                &["daemonsets", "deployments", "replicasets", "statefulsets"],
+                &["get"],
+            ),
             rule("", &["replicationcontrollers"], &["get"]),
             rule("batch", &["jobs"], &["get"]),
         ];

@@ -28,7 +28,8 @@ fn pod(name: &str) -> Value {
 
 /// A cluster with a budget that lets one of three pods go, as soon as its manager has counted them.
 fn office() -> (Cluster, Manager) {
-    let named = |kind: &str, name: &str| json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name}});
+    let named =
+        |kind: &str, name: &str| json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name}});
     let budget = json!({"apiVersion": "policy.kruise.io/v1beta1", "kind": "PodUnavailableBudget",
         "metadata": {"name": "guard", "namespace": "office"},
         "spec": {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1, "protectTotalReplicas": 3}});
@@ -80,7 +81,8 @@ fn sends(cluster: &Cluster, manager: &Manager, reviews: Vec<(String, Value)>) ->
         let mut client = h2::client(stream.unwrap()).await.unwrap();
         let mut answers = Vec::new();
         for (path, request) in reviews {
-            let review = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request});
+            let review =
+                json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request});
             let request = Request::post(format!("https://webhooks{path}"))
                 .header("content-type", "application/json")
                 .body(Full::new(review.to_string().into()))

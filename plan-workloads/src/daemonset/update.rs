@@ -111,7 +111,8 @@ impl<'p> Decision<'p> {
                 others.extend(old.first().map(|old| (place.name, *old)));
             }
         }
-        self.rollout.put_refused_last(&mut others, |(_, old)| old.pod.view);
+        self.rollout
+            .put_refused_last(&mut others, |(_, old)| old.pod.view);
         let others = others.into_iter().map(|(name, _)| name);
         let mut count = self.limits.desired.saturating_sub(self.limits.partition);
         if is_injected(Bug::NodePartitionOffByOne) {
@@ -141,7 +142,8 @@ impl<'p> Decision<'p> {
             }
         }
         for outdated in [&mut broken, &mut young, &mut available] {
-            self.rollout.put_refused_last(outdated, |outdated| outdated.member.pod.view);
+            self.rollout
+                .put_refused_last(outdated, |outdated| outdated.member.pod.view);
         }
         let mut limit = i64::from(self.limits.max_unavailable);
         if is_injected(Bug::NodesUnavailableOffByOne) {

@@ -97,7 +97,10 @@ fn config_of(pair: &Pair, identity: Option<Identity>) -> ClientConfig {
 }
 
 /// A connection of a client with this certificate.
-pub(crate) async fn connect_as(identity: Identity, address: SocketAddr) -> std::io::Result<TlsStream<TcpStream>> {
+pub(crate) async fn connect_as(
+    identity: Identity,
+    address: SocketAddr,
+) -> std::io::Result<TlsStream<TcpStream>> {
     let config = config_of(&PAIR, Some(identity));
     let name = ServerName::try_from("svc.ns.svc").unwrap();
     let stream = TcpStream::connect(address).await?;

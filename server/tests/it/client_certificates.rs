@@ -71,7 +71,12 @@ async fn only_callers_with_a_certificate_of_the_authority_are_answered() {
     // In TLS 1.3 a client learns of it with the first answer.
     if let Ok(stream) = other {
         let mut other = Client::on(stream, Version::Http1).await;
-        assert!(other.send(crate::client::post("/deny", review("u"))).await.is_err());
+        assert!(
+            other
+                .send(crate::client::post("/deny", review("u")))
+                .await
+                .is_err()
+        );
     }
 }
 

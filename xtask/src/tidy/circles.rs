@@ -52,8 +52,10 @@ fn circles<'a>(source: &str, files: &BTreeMap<&'a str, String>) -> Vec<Vec<&'a s
         let found = found.filter(|found| found != path && !is_of_tests(found));
         imported.insert(path, found.collect());
     }
-    let reached: BTreeMap<&str, BTreeSet<&'a str>> =
-        imported.keys().map(|path| (*path, reach(path, &imported))).collect();
+    let reached: BTreeMap<&str, BTreeSet<&'a str>> = imported
+        .keys()
+        .map(|path| (*path, reach(path, &imported)))
+        .collect();
     let mut circles: BTreeSet<Vec<&'a str>> = BTreeSet::new();
     for (path, reached_from) in &reached {
         let is_mutual = |other: &&&'a str| reached.get(**other).is_some_and(|back| back.contains(path));
@@ -171,8 +173,7 @@ fn flatten(stream: TokenStream, tokens: &mut Vec<String>) {
     while let Some(token) = all.next() {
         match token {
             TokenTree::Punct(punct) if punct.as_char() == '#' => {
-                let is_of_tests =
-                    matches!(all.peek(), Some(TokenTree::Group(group)) if is_test(&group.stream().to_string()));
+                let is_of_tests = matches!(all.peek(), Some(TokenTree::Group(group)) if is_test(&group.stream().to_string()));
                 if is_of_tests {
                     skip_item(&mut all);
                 }
@@ -232,8 +233,14 @@ mod tests {
         let back = ("x/src/c.rs", "use super::a::A;");
         let three = vec![vec!["x/src/a.rs", "x/src/b.rs", "x/src/c.rs"]];
         assert_eq!(found(&[one, ("x/src/b.rs", "use crate::c::C;"), back]), three);
-        let comment = ("x/src/c.rs", "// use super::a::A;\nconst TEXT: &str = \"super::a::A\";");
-        assert_eq!(found(&[one, ("x/src/b.rs", "use crate::c::C;"), comment]).len(), 0);
+        let comment = (
+            "x/src/c.rs",
+            "// use super::a::A;\nconst TEXT: &str = \"super::a::A\";",
+        );
+        assert_eq!(
+            found(&[one, ("x/src/b.rs", "use crate::c::C;"), comment]).len(),
+            0
+        );
         let in_macro = ("x/src/b.rs", "fn f() { assert_eq!(crate::a::f(), 1) }");
         assert_eq!(found(&[one, in_macro]), two);
     }
@@ -259,7 +266,11 @@ mod tests {
             "#[cfg(test)]\nmod tests { use super::super::Thing; }",
             "#[cfg(all(test, unix))]\nfn f() -> [u8; 2] { super::f() }",
         ] {
-            assert_eq!(found(&[parent, ("x/src/a/b.rs", of_tests)]).len(), 0, "{of_tests}");
+            assert_eq!(
+                found(&[parent, ("x/src/a/b.rs", of_tests)]).len(),
+                0,
+                "{of_tests}"
+            );
             let more = format!("{of_tests}\nuse super::Other;");
             assert_eq!(found(&[parent, ("x/src/a/b.rs", &more)]).len(), 1, "{more}");
         }
@@ -288,7 +299,10 @@ mod tests {
         known.insert("x/src/gone.rs".to_owned());
         assert_eq!(wrong("x/src/", &ring(4), &mut known).len(), 0);
         assert_eq!(known.into_iter().collect::<Vec<_>>(), ["x/src/gone.rs"]);
-        let in_place = [("dst/src/a.rs", "use crate::b;"), ("dst/src/b.rs", "use crate::a;")];
+        let in_place = [
+            ("dst/src/a.rs", "use crate::b;"),
+            ("dst/src/b.rs", "use crate::a;"),
+        ];
         let files = in_place.map(|(path, text)| (path, text.to_owned()));
         assert_eq!(wrong("dst/src/", &files.into(), &mut BTreeSet::new()).len(), 1);
     }

@@ -131,7 +131,11 @@ fn circles(root: &Path, tracked: &str) -> Vec<String> {
     let sources: BTreeSet<&str> = tracked
         .lines()
         .filter(|path| has_extension(path, "rs"))
-        .filter_map(|path| path.split_inclusive("/src/").next().filter(|one| one.ends_with("/src/")))
+        .filter_map(|path| {
+            path.split_inclusive("/src/")
+                .next()
+                .filter(|one| one.ends_with("/src/"))
+        })
         .collect();
     let mut found = Vec::new();
     for source in sources {

@@ -147,7 +147,8 @@ fn a_full_quota_holds_no_rollout() {
 /// How many templates the server was asked about since the last call.
 fn asked(log: &mut AuditLog) -> usize {
     let entries = log.read_new(MANAGER).unwrap();
-    let is_ask = |entry: &&kruise_e2e::audit::Entry| entry.verb == "create" && entry.resource == "podtemplates";
+    let is_ask =
+        |entry: &&kruise_e2e::audit::Entry| entry.verb == "create" && entry.resource == "podtemplates";
     entries.iter().filter(is_ask).count()
 }
 
@@ -166,7 +167,14 @@ fn a_new_template_costs_one_request_a_refused_one_two_and_the_same_one_none() {
     scenario.until_status("web", &json!({"updatedReadyReplicas": 2}));
     assert_eq!(asked(&mut log), 1, "another template");
     let bogus = r#"{"spec": {"template": {"spec": {"dnsPolicy": "Bogus"}}}}"#;
-    let patch = ["patch", "clonesets.apps.kruise.io", "web", "--type=merge", "-p", bogus];
+    let patch = [
+        "patch",
+        "clonesets.apps.kruise.io",
+        "web",
+        "--type=merge",
+        "-p",
+        bogus,
+    ];
     let refused = kubectl.refused(&patch, "").unwrap();
     assert!(refused.contains("spec.template.spec.dnsPolicy"), "{refused}");
     wait::until_true("the log has both", LIMIT, {

@@ -132,7 +132,11 @@ impl Cluster {
         if let Some(name) = path.strip_prefix("/api/v1/namespaces/shop/pods/") {
             let known = self.pods.lock().unwrap().get(name).cloned();
             let pod = known.unwrap_or_else(|| pod(name));
-            return if pod.is_null() { failed(404) } else { Ok((200, pod)) };
+            return if pod.is_null() {
+                failed(404)
+            } else {
+                Ok((200, pod))
+            };
         }
         let is_gone = self.budget.lock().unwrap().is_null();
         if is_gone || !path.starts_with(BUDGET) {
