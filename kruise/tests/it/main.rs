@@ -31,6 +31,8 @@ mod files;
 #[cfg(all(feature = "playground", target_os = "linux"))]
 mod h2;
 #[cfg(feature = "playground")]
+mod helm;
+#[cfg(feature = "playground")]
 mod kubectl;
 #[cfg(feature = "playground")]
 mod life;
@@ -52,6 +54,8 @@ mod reference;
 mod release;
 #[cfg(feature = "playground")]
 mod repairs;
+#[cfg(feature = "playground")]
+mod samples;
 mod start;
 #[cfg(feature = "playground")]
 mod statefulset;
