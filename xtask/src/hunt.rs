@@ -25,6 +25,8 @@ pub(crate) struct Options {
 
 /// The share of the time in which new seeds are played first.
 const SEEDS: u32 = 4;
+/// The share of the fuzz targets.
+const FUZZ: u32 = 6;
 /// Where decisions are made: mutants of these are hunted in turn.
 const PLANNERS: [&str; 7] = [
     "kruise-plan-workloads",
@@ -65,7 +67,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let deadline = Instant::now() + time;
     let filter = options.filter.as_deref().unwrap_or_default();
     let mut steps = seeds(&changed()?, now, time / SEEDS);
-    steps.extend(in_turn(others(now), now / DAY));
+    steps.extend(in_turn(others(now, time / FUZZ), now / DAY));
     steps.retain(|step| step.name.contains(filter));
     ensure!(!steps.is_empty(), "no step has {filter:?} in its name");
     let mut results = Vec::new();
@@ -155,7 +157,7 @@ fn seeds(changed: &str, now: u64, time: Duration) -> Vec<Step> {
         .collect()
 }
 
-fn others(now: u64) -> Vec<Step> {
+fn others(now: u64, fuzzing: Duration) -> Vec<Step> {
     let xtask = workspace::target().join("debug/xtask");
     let dst = workspace::target().join("debug/kruise-dst");
     let planner = PLANNERS.iter().cycle().nth((now / DAY) as usize % PLANNERS.len());
@@ -175,6 +177,11 @@ fn others(now: u64) -> Vec<Step> {
             "test --workspace --test it -- --ignored --test-threads=1 measurements::",
         ),
         properties,
+        Step::new(
+            "fuzz targets",
+            &xtask,
+            &format!("fuzz --seconds {}", fuzzing.as_secs()),
+        ),
         Step::new("injected bugs from the first seed", &dst, "injected-bugs"),
         Step::new("crashes after every write", &dst, "enumerate"),
         Step::new(
@@ -234,9 +241,9 @@ mod tests {
 
     #[test]
     fn each_step_is_the_first_on_some_day() {
-        let count = others(0).len() as u64;
+        let count = others(0, Duration::ZERO).len() as u64;
         let mut first: Vec<String> = (0..count)
-            .map(|day| in_turn(others(0), day)[0].name.clone())
+            .map(|day| in_turn(others(0, Duration::ZERO), day)[0].name.clone())
             .collect();
         first.sort();
         first.dedup();

@@ -1,12 +1,13 @@
 //! The project's own commands: `cargo xtask <command>`.
 //!
 //! `demo` is the guided tour, `lab` runs a real control plane, `e2e` the suite on it, `bench` measures, `tidy` holds the
-//! rules of ARCHITECTURE.md, `image` builds the image, `hunt` explores. Nothing here is shipped.
+//! rules of ARCHITECTURE.md, `image` builds the image, `hunt` and `fuzz` explore. Nothing here is shipped.
 
 #![allow(clippy::disallowed_methods, reason = "commands run in real time")]
 
 mod bench;
 mod demo;
+mod fuzz;
 mod hunt;
 mod image;
 mod installation;
@@ -49,6 +50,8 @@ enum Task {
     Image(image::Options),
     /// Explore for some minutes: new seeds, other versions and nodes, mutants.
     Hunt(hunt::Options),
+    /// Run the fuzz targets.
+    Fuzz(fuzz::Options),
     /// Check the rules of ARCHITECTURE.md.
     Tidy,
 }
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Task::BenchPreflight(options) => bench::preflight::run(&options),
         Task::Image(options) => image::run(&options),
         Task::Hunt(options) => hunt::run(&options),
+        Task::Fuzz(options) => fuzz::run(&options),
         Task::Tidy => tidy::run(),
     };
     interrupt::exit_code(result)
