@@ -78,7 +78,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// For a process with this much memory: half of it is for requests.
+    /// For a process with this much memory: less than a half of it is for requests, as an allocator takes more than it gives.
     pub fn within(memory: usize) -> Self {
         Self {
             connections: 512,
@@ -88,7 +88,7 @@ impl Limits {
             // Half of what an API server waits for a review.
             room: Duration::from_secs(5),
             reviews: memory / 16,
-            conversions: memory / 4,
+            conversions: memory / 16 * 3,
             trees: memory / 16 * 3,
             answer: Duration::from_secs(30),
             idle: Duration::from_secs(90),

@@ -91,7 +91,10 @@ fn limits() -> Limits {
         return Limits::default();
     };
     let mebibytes = memory >> 20;
-    tracing::info!(mebibytes, "half of the memory limit is for requests to webhooks");
+    tracing::info!(
+        mebibytes,
+        "less than half of the memory limit is for requests to webhooks"
+    );
     Limits::within(memory)
 }
 

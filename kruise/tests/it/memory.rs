@@ -156,12 +156,12 @@ async fn sends_what_is_large(manager: SocketAddr, config: &Arc<ClientConfig>) {
     }
     let answer = connect()
         .await
-        .send_request(post("/convert", &conversion(16)))
+        .send_request(post("/convert", &conversion(12)))
         .await
         .unwrap();
     assert_eq!(answer.status(), StatusCode::OK);
     let answer = answer.into_body().collect().await.unwrap().to_bytes();
-    assert!(answer.len() > 96 << 20, "{}", answer.len());
+    assert!(answer.len() > 72 << 20, "{}", answer.len());
     let mut reviews = JoinSet::new();
     for _ in 0..8 {
         let mut client = connect().await;
