@@ -208,7 +208,7 @@ fn first(bug: Bug) -> u64 {
         Bug::SetPausedIgnored => 20,
         Bug::FailedPodPausesNothing | Bug::FailedPodEndsNothing | Bug::RestartsUncounted => 26,
         Bug::RandomNames => 135,
-        Bug::StaleListTrusted => 242,
+        Bug::StaleListTrusted => 283,
         _ => 1,
     }
 }
