@@ -1,6 +1,5 @@
 //! What the sender of a write may have believed: of each object, any version from the one that it must know.
 
-use super::labels::REVISION;
 use crate::rules::prelude::*;
 
 /// An object as the sender of a write may have seen it.
@@ -215,13 +214,6 @@ pub fn created<'m>(write: &Write<'_>, mirror: &'m Mirror) -> Option<&'m Object> 
     }
     let versions = mirror.of(PODS).changed_at(write.marks.of(PODS))?;
     versions.last().map(|object| &**object)
-}
-
-/// Pods of a workload that are there and of a revision.
-pub fn of_revision<'m>(mirror: &'m Mirror, owner: &str, label: &str) -> usize {
-    let pods = mirror.of(PODS).now();
-    pods.filter(|pod| pod.owner() == owner && pod.label(REVISION) == label)
-        .count()
 }
 
 /// What the sender of a write may have believed of a workload. `S` is what its specification demands.

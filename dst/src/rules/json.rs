@@ -60,22 +60,6 @@ pub fn rounded_up(value: &Value, all: i64, absent: i64) -> i64 {
     }
 }
 
-/// A number, or a percentage of all rounded down; `absent` if there is none.
-pub fn rounded_down(value: &Value, all: i64, absent: i64) -> i64 {
-    match value {
-        Value::String(text) => percent(text) * all / 100,
-        other => other.as_i64().unwrap_or(absent),
-    }
-}
-
 fn percent(text: &str) -> i64 {
     text.trim_end_matches('%').parse().unwrap_or(0)
-}
-
-/// An object without the members that are null.
-pub fn filled(mut object: Value) -> Value {
-    if let Some(members) = object.as_object_mut() {
-        members.retain(|_, value| !value.is_null());
-    }
-    object
 }

@@ -1,8 +1,8 @@
 //! The words in which oracles are written.
 //!
 //! - **What must never be**: `never!` ends the judgement of a write with the oracle that it breaks.
-//! - **What must be in the end**: `wrong!` ends a look at the end with what is not yet as it must be, [`settled::expect`]
-//!   compares, and [`settled::counts`] compares the numbers of a status.
+//! - **What must be in the end**: `wrong!` ends a look at the end with what is not yet as it must be, and
+//!   [`expect`] compares.
 //! - **What somebody may believe**: [`belief`].
 //! - **What is stored**: [`json`].
 //! - What all workloads promise of their pods is judged by [`pod_writes`].
@@ -84,3 +84,16 @@ macro_rules! wrong {
 }
 
 pub(crate) use {never, wrong};
+
+/// Both are equal.
+pub fn expect<T: PartialEq + std::fmt::Debug>(
+    what: impl std::fmt::Display,
+    found: T,
+    wanted: T,
+) -> Result<(), String> {
+    if found == wanted {
+        Ok(())
+    } else {
+        Err(format!("{what}: {found:?}, not {wanted:?}"))
+    }
+}

@@ -13,10 +13,9 @@ pub use serde_json::{Value, json};
 pub use tokio::time::{Instant, sleep};
 
 pub use super::{
-    Accused,
-    json::{after, filled, items, list, matches, named, number, pairs, rounded_down, rounded_up, text, time},
+    Accused, expect,
+    json::{after, items, list, matches, named, number, pairs, rounded_up, text, time},
     labels::{GATE, REVISION, SPECIFIED, STATE},
-    settled::{counts, expect},
 };
 pub(crate) use super::{never, wrong};
 pub use crate::engine::{

@@ -2,25 +2,6 @@
 
 use crate::rules::prelude::*;
 
-/// Both are equal.
-pub fn expect<T: PartialEq + std::fmt::Debug>(
-    what: impl std::fmt::Display,
-    found: T,
-    wanted: T,
-) -> Result<(), String> {
-    if found == wanted {
-        Ok(())
-    } else {
-        Err(format!("{what}: {found:?}, not {wanted:?}"))
-    }
-}
-
-/// The numbers of a status are these.
-pub fn counts<'n>(status: &Value, wanted: impl IntoIterator<Item = (&'n str, i64)>) -> Result<(), String> {
-    let mut wanted = wanted.into_iter();
-    wanted.try_for_each(|(name, wanted)| expect(format_args!("status.{name}"), number(&status[name]), wanted))
-}
-
 /// A pod is available, and it is what its revision demands.
 pub fn settled(pod: &Object, min_ready_seconds: i64, mirror: &Mirror, now: Timestamp) -> Result<(), String> {
     let name = &pod.name;

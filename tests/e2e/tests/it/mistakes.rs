@@ -158,13 +158,13 @@ fn a_new_template_costs_one_request_a_refused_one_two_and_the_same_one_none() {
     let scenario = scenario("asked");
     let (kubectl, mut log) = (&scenario.kubectl, scenario.audit_log());
     kubectl.apply(&web(1)).unwrap();
-    scenario.until_status("web", &json!({"readyReplicas": 1}));
+    scenario.until_status(&json!({"readyReplicas": 1}));
     assert_eq!(asked(&mut log), 1, "a new set");
     scenario.patch(&json!({"spec": {"replicas": 2}}));
-    scenario.until_status("web", &json!({"readyReplicas": 2}));
+    scenario.until_status(&json!({"readyReplicas": 2}));
     assert_eq!(asked(&mut log), 0, "the same template");
     scenario.patch(&container("nginx:2", "b"));
-    scenario.until_status("web", &json!({"updatedReadyReplicas": 2}));
+    scenario.until_status(&json!({"updatedReadyReplicas": 2}));
     assert_eq!(asked(&mut log), 1, "another template");
     let bogus = r#"{"spec": {"template": {"spec": {"dnsPolicy": "Bogus"}}}}"#;
     let patch = [

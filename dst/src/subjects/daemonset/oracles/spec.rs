@@ -1,5 +1,6 @@
 //! A DaemonSet's specification as its documentation explains it.
 
+use crate::rules::belief;
 use crate::rules::prelude::*;
 use crate::rules::template::same_template;
 
@@ -139,13 +140,7 @@ impl<'a> Spec<'a> {
 
 /// The revision with a hash, though it may be gone.
 pub fn revision<'m>(mirror: &'m Mirror, hash: &str) -> Option<&'m Object> {
-    let mut all = mirror.of(REVISIONS).objects.values();
-    all.find_map(|versions| {
-        versions
-            .last()
-            .filter(|last| last.label(REVISION) == hash)
-            .map(|last| &**last)
-    })
+    belief::revision(mirror, |one| one.label(REVISION) == hash)
 }
 
 fn percent(text: &str) -> Option<i64> {

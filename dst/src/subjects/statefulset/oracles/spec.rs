@@ -1,6 +1,7 @@
 //! A StatefulSet's specification as its documentation explains it.
 
 use super::super::start::Start;
+use crate::rules::belief;
 use crate::rules::prelude::*;
 use crate::rules::template::same_template;
 
@@ -137,13 +138,7 @@ impl<'a> Spec<'a> {
 
 /// The revision of a name, though it may be gone: nothing is left of a StatefulSet that is deleted.
 pub fn revision<'m>(mirror: &'m Mirror, name: &str) -> Option<&'m Object> {
-    let mut all = mirror.of(REVISIONS).objects.values();
-    let found = all.find_map(|versions| versions.last().filter(|last| &*last.name == name));
-    found.map(|revision| &**revision)
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map(Vec::as_slice).unwrap_or_default()
+    belief::revision(mirror, |one| *one.name == *name)
 }
 
 /// First and last of an entry of `reserveOrdinals`.
