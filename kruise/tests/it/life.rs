@@ -163,9 +163,6 @@ fn what_the_page_says_is_not_supported_is_refused_or_stored_without_effect() {
     let (code, answer) = playground.request("POST", path, JSON, &object.to_string());
     assert_eq!(code, 201, "{answer}");
     playground.until("a pod is ready", |playground| ready(playground, 1));
-    let patch = "application/apply-patch+yaml";
-    let (code, _) = playground.request("PATCH", &format!("{path}/web?fieldManager=it"), patch, "{}");
-    assert_eq!(code, 415, "server-side apply");
     assert_eq!(playground.end("INT"), Some(0));
 }
 

@@ -45,7 +45,7 @@ fn all_samples_apply_on_a_fresh_playground() {
         &["--fast", "--feature-gates", "ResourceDistributionGate=true"],
     );
     let apply = |path: &str, object: &Value| {
-        let target = format!("{path}?fieldManager=samples&fieldValidation=Strict");
+        let target = format!("{path}?fieldManager=samples&force=true&fieldValidation=Strict");
         playground.request("PATCH", &target, APPLY, &object.to_string())
     };
     // whose containers a sample starts anew

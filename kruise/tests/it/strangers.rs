@@ -156,7 +156,7 @@ fn a_request_for_the_containers_of_a_pod_does_not_tell_its_hooks() {
     let answer: Value = serde_json::from_str(&answer).unwrap();
     let patch = answer["response"]["patch"].as_str().unwrap();
     let patch = String::from_utf8(STANDARD.decode(patch).unwrap()).unwrap();
-    assert!(patch.contains("containerd://1"), "{patch}");
+    assert!(patch.contains("containerd://"), "{patch}");
     assert!(!patch.contains("hunter2"), "{patch}");
 }
 

@@ -72,6 +72,11 @@ impl<'r> Updaters<'r> {
         let count = numbers.update.unsigned_abs() as usize;
         let spared = able.iter().skip(count);
         plan.writes.extend(spared.filter_map(|pod| rollout.cancel(pod)));
+        // Which pods the partition keeps does not depend on refusals, which may be old.
+        let next = able.len().min(count);
+        if let Some(next) = able.get_mut(..next) {
+            rollout.put_refused_last(next, |pod| pod.view);
+        }
         let (chosen, limit) = choose(&able, pods, updater, numbers, plan);
         if rollout.explain == Explain::Yes {
             // Of updated pods those that stay have nothing to wait for.
@@ -111,7 +116,6 @@ fn candidates<'m, 'a>(rollout: &Rollout<'_>, pods: &'m [Pod<'a>], updated: bool)
         sorted = priority::scatter(sorted, |pod| &pod.view.labels, &all, scatter);
     }
     sorted.sort_by_key(|pod| pod.state != State::PreparingUpdate);
-    rollout.put_refused_last(&mut sorted, |pod| pod.view);
     sorted
 }
 

@@ -108,12 +108,9 @@ impl<'p> Decision<'p> {
             } else if old.iter().all(|member| member.is_prepared()) {
                 updating.push(place.name);
             } else if self.is_selected(place) {
-                others.extend(old.first().map(|old| (place.name, *old)));
+                others.push(place.name);
             }
         }
-        self.rollout
-            .put_refused_last(&mut others, |(_, old)| old.pod.view);
-        let others = others.into_iter().map(|(name, _)| name);
         let mut count = self.limits.desired.saturating_sub(self.limits.partition);
         if is_injected(Bug::NodePartitionOffByOne) {
             count = count.saturating_add(1);

@@ -305,10 +305,14 @@ impl Decision<'_> {
         if let Some(strategy) = &unordered.priority_strategy {
             priority::prioritise(&mut rest, |member| &member.pod.view.labels, strategy);
         }
-        self.rollout.put_refused_last(&mut rest, |member| member.pod.view);
+        let first = chosen.len();
         chosen.append(&mut rest);
         let wanted = i64::from(self.limits.replicas) - partition - self.missing_updated();
         chosen.truncate(usize::try_from(wanted).unwrap_or(0));
+        // Which pods the partition keeps does not depend on refusals, which may be old.
+        if let Some(rest) = chosen.get_mut(first..) {
+            self.rollout.put_refused_last(rest, |member| member.pod.view);
+        }
         chosen
     }
 

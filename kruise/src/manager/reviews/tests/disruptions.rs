@@ -310,7 +310,7 @@ async fn the_same_pod_at_two_replicas_is_charged_once() {
 #[tokio::test(start_paused = true)]
 async fn requests_for_one_pod_pass_together_once_its_charge_is_stored() {
     let cluster = Cluster::with(2);
-    let reviews = cluster.replica(&[]);
+    let reviews = cluster.replica(&["web-1", "web-2"].map(pod));
     // While the first one is answered, the other two come to wait together.
     let all = || async {
         tokio::join!(
@@ -463,7 +463,7 @@ async fn a_charge_that_cannot_be_stored_is_to_be_tried_again() {
 #[tokio::test(start_paused = true)]
 async fn a_request_whose_client_has_given_up_is_not_charged_and_holds_nobody_up() {
     let cluster = Cluster::with(5);
-    let reviews = cluster.replica(&[]);
+    let reviews = cluster.replica(&["web-1", "web-2", "web-3"].map(pod));
     cluster.faults.lock().unwrap().push_back(Fault::Silent);
     // The first one writes, and the second one waits for it. Both give up.
     let first = tokio::time::timeout(Duration::from_millis(50), deleted(&reviews, "web-1"));
