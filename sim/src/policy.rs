@@ -109,7 +109,7 @@ fn of<'v>(write: &Write<'v>, variables: &'v Value) -> Variables<'v> {
         object: write.object,
         old_object: write.old,
         request: write.request,
-        variables,
+        of_policy: variables,
     }
 }
 

@@ -190,7 +190,7 @@ fn ask(
         object,
         old_object: old,
         request: &request,
-        variables: &Value::Null,
+        of_policy: &Value::Null,
     };
     if !conditions::hold(call, hook, &variables)? {
         return Ok(None);

@@ -102,7 +102,7 @@ impl Scope<'_> {
                     (Some((_, value)), _) => value,
                     (None, "object" | "self") => self.variables.object,
                     (None, "oldObject" | "oldSelf") => self.variables.old_object,
-                    (None, "variables") => self.variables.variables,
+                    (None, "variables") => self.variables.of_policy,
                     (None, _) => self.variables.request,
                 }))
             }

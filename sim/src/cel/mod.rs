@@ -18,7 +18,7 @@ pub(crate) struct Variables<'a> {
     pub(crate) old_object: &'a Value,
     pub(crate) request: &'a Value,
     /// The variables of a policy by name; `null` elsewhere.
-    pub(crate) variables: &'a Value,
+    pub(crate) of_policy: &'a Value,
 }
 
 /// An expression that was read.
@@ -116,7 +116,7 @@ mod tests {
             object: &object,
             old_object: &Value::Null,
             request: &request,
-            variables: &Value::Null,
+            of_policy: &Value::Null,
         })
     }
 

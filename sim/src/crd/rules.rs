@@ -118,7 +118,7 @@ pub(crate) fn errors(rules: &[Rule], object: &Value, old: Option<&Value>) -> Vec
             object: now,
             old_object: before.unwrap_or(&Value::Null),
             request: &Value::Null,
-            variables: &Value::Null,
+            of_policy: &Value::Null,
         };
         match rule.expression.holds(&variables) {
             Ok(true) => {}

@@ -66,13 +66,11 @@ fn applied(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let mut new = body::shape(call, new, |_, why, _| Failure::unknown(why))?;
     create::place(call, &mut new)?;
     update::check_name(call, &new)?;
-    match old {
-        Some(old) => update::replace(api, call, &old, new),
-        None => {
-            let value = create::insert(api, call, new)?;
-            Ok(Reply { code: 201, value })
-        }
+    if let Some(old) = old {
+        return update::replace(api, call, &old, new);
     }
+    let value = create::insert(api, call, new)?;
+    Ok(Reply { code: 201, value })
 }
 
 /// The object as it is, and as the patch makes it.

@@ -73,9 +73,8 @@ impl<'s> Shape<'s> {
 impl<'s> Node<'s> {
     fn atom(self) -> Atom<'s> {
         match self {
-            Self::Leaf => Atom::Leaf,
+            Self::Leaf | Self::Field(_, _, Apply::Atomic) => Atom::Leaf,
             Self::Unknown | Self::Struct(..) | Self::Custom(_) => Atom::Members(Members(self)),
-            Self::Field(_, _, Apply::Atomic) => Atom::Leaf,
             Self::Field(table, kind, apply) => match (kind.target(), apply) {
                 (Kind::Struct(of), _) => Atom::Members(Members(Self::Struct(table, *of))),
                 (Kind::Map(_), _) => Atom::Members(Members(self)),
@@ -221,10 +220,9 @@ fn by_name<'s>(schema: &'s Value, name: &str, is_object: bool, keeps: bool) -> O
     match schema.get("additionalProperties") {
         Some(one @ Value::Object(_)) => Some((Node::Schema(one, keeps), false)),
         Some(Value::Bool(true)) => Some((Node::Unknown, false)),
-        Some(_) => None,
         // an object of which nothing is said takes anything
         None if keeps || properties.is_none_or(Map::is_empty) => Some((Node::Unknown, false)),
-        None => None,
+        Some(_) | None => None,
     }
 }
 
