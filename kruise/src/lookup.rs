@@ -280,11 +280,8 @@ impl Server {
                 Ok(LookupResult::SidecarSets(Sets::of(sets).into()))
             }
             Lookup::SidecarSet(name) => Ok(found(set(&self.client, name).await?, LookupResult::Object)),
-            Lookup::NamespaceLabels(name) => {
-                self.labels(&format!("/api/v1/namespaces/{}", segment(name)))
-                    .await
-            }
-            Lookup::NodeLabels(name) => self.labels(&format!("/api/v1/nodes/{}", segment(name))).await,
+            Lookup::NamespaceLabels(name) => self.labels("namespaces", name).await,
+            Lookup::NodeLabels(name) => self.labels("nodes", name).await,
             Lookup::PodOwner { namespace, name } => {
                 let path = format!("/api/v1/namespaces/{}/pods/{}", segment(namespace), segment(name));
                 let pod: Option<Metadata> = self.object(&path).await?;
@@ -412,8 +409,9 @@ impl Server {
         existing(self.client.get(path).await)
     }
 
-    async fn labels(&self, path: &str) -> Result<LookupResult, ApiError> {
-        let object: Option<Metadata> = self.object(path).await?;
+    async fn labels(&self, plural: &str, name: &str) -> Result<LookupResult, ApiError> {
+        let path = format!("/api/v1/{plural}/{}", segment(name));
+        let object: Option<Metadata> = self.object(&path).await?;
         Ok(found(object, |object| {
             LookupResult::Labels(object.metadata.labels)
         }))

@@ -84,6 +84,7 @@ fn without_effect(
 pub fn all() -> Vec<ChartValue> {
     let mut values = of_installation();
     values.extend(of_manager());
+    values.extend(of_managers_pods());
     values.extend(of_webhooks());
     values.extend(of_agent());
     values.extend(of_others());
@@ -215,6 +216,11 @@ fn of_manager() -> Vec<ChartValue> {
         ),
         without_effect("manager.pprofAddr", json!("localhost:8090"), TEXT, NO_PROFILER),
         without_effect("manager.resyncPeriod", json!("0"), NUMBER, NO_RESYNC),
+    ]
+}
+
+fn of_managers_pods() -> Vec<ChartValue> {
+    vec![
         used(
             "manager.resources",
             json!({"limits": {"cpu": "200m", "memory": "512Mi"}, "requests": {"cpu": "100m", "memory": "64Mi"}}),

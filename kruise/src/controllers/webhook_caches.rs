@@ -141,6 +141,16 @@ fn readable<T: Send + Sync + 'static>(
     Some(readable.cloned().collect())
 }
 
+/// Has a cache an object of which this holds? `None` before the first list is complete, and without a cache.
+fn holds<T: Held>(
+    cache: Option<&SharedInformer<T>>,
+    key: &ObjectKey,
+    holds: impl Fn(&T) -> bool,
+) -> Option<bool> {
+    let cache = cache.filter(|cache| cache.synced_version().is_some())?;
+    Some(cache.snapshot().get(key).is_some_and(|one| holds(&one)))
+}
+
 /// All SidecarSets sorted by name. They are sorted again at the first read after a change.
 struct SortedSets {
     current: Mutex<Option<Arc<Sets>>>,
@@ -243,25 +253,17 @@ impl WebhookCaches {
     pub(crate) fn has_stored(&self, object: &StoredSoon) -> Option<bool> {
         let key = ObjectKey::new(object.namespace.as_str(), object.name.as_str());
         let has = |metadata: &ObjectMeta| CachedObject::of(metadata).has(object);
-        fn find<T: Held>(
-            cache: Option<&SharedInformer<T>>,
-            key: &ObjectKey,
-            has: impl Fn(&T) -> bool,
-        ) -> Option<bool> {
-            let cache = cache.filter(|cache| cache.synced_version().is_some())?;
-            Some(cache.snapshot().get(key).is_some_and(|one| has(&one)))
-        }
         let kind = object.kind.as_str();
         if kind == SIDECARSET.kind {
-            find(Some(&self.sidecarsets), &key, |one| has(&one.metadata))
+            holds(Some(&self.sidecarsets), &key, |one| has(&one.metadata))
         } else if kind == BUDGET.kind {
-            find(Some(&self.budgets.cache), &key, |one| has(&one.metadata))
+            holds(Some(&self.budgets.cache), &key, |one| has(&one.metadata))
         } else if kind == SPREAD.kind {
-            find(Some(&self.spreads.cache), &key, |one| has(&one.metadata))
+            holds(Some(&self.spreads.cache), &key, |one| has(&one.metadata))
         } else if kind == POD_STATE.kind {
-            find(self.pod_states.as_ref(), &key, |one| has(&one.metadata))
+            holds(self.pod_states.as_ref(), &key, |one| has(&one.metadata))
         } else if kind == PROBE_MARKER.kind {
-            find(self.probe_markers.as_ref(), &key, |one| has(&one.metadata))
+            holds(self.probe_markers.as_ref(), &key, |one| has(&one.metadata))
         } else {
             None
         }

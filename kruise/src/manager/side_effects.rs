@@ -119,7 +119,6 @@ impl Signs for ReviewCache {
         let pod = self.pods.snapshot().get(&ObjectKey::new(namespace, object));
         Some(match (sign, pod) {
             (Sign::PodAppears, pod) => pod.is_some(),
-            (_, None) => true,
             (Sign::PodChanges { uid, version }, Some(pod)) => {
                 let is_other = !uid.is_empty() && **uid != *pod.uid;
                 let is_newer = version
@@ -127,7 +126,7 @@ impl Signs for ReviewCache {
                     .is_some_and(|version| **version != *pod.resource_version);
                 is_other || is_newer || pod.deleting
             }
-            (Sign::Stored(_), Some(_)) => true,
+            (Sign::PodChanges { .. }, None) | (Sign::Stored(_), _) => true,
         })
     }
 }

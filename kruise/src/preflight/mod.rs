@@ -90,7 +90,7 @@ pub fn run(options: &Options) -> anyhow::Result<Found> {
     let report = runtime.block_on(async {
         let source = options.kubeconfig.clone().map_or(Source::Inferred, Source::File);
         let cluster = Cluster::new(command::connect("preflight", &source, Duration::from_mins(1)).await?);
-        check(&cluster, options).await
+        Box::pin(check(&cluster, options)).await
     })?;
     // A thread that waits for a connection does not hold up the end.
     runtime.shutdown_background();

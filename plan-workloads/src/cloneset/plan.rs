@@ -32,11 +32,10 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let owner = Owner::new(snapshot.api_version, "CloneSet", &set.metadata);
     let claimed = pods::claim(set, snapshot.pods);
     let history = History::new(snapshot.revisions);
-    let taken_names = &memory.taken_names;
     let pulls_ahead = snapshot.options.images_ahead;
     let claims_hash = || go_compat::pod_template::claim_templates_hash(&spec.volume_claim_templates);
     let specified = history::specified(set, &claims_hash, pulls_ahead);
-    let found = history.revisions_of(&owner, &specified, taken_names);
+    let found = history.revisions_of(&owner, &specified, &memory.taken_names);
     let record_wait = found.record_wait(&set.status.update_revision);
     let strategy = parts::strategy(spec);
     let revisions = Revisions::new(&found.update, &history, strategy.policy);
@@ -46,7 +45,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         owner,
         claims: snapshot.claims,
         pods: snapshot.pods,
-        taken_names,
+        taken_names: &memory.taken_names,
         late: &memory.late,
         reuse: spec.scale_strategy.enable_pvc_reuse,
     };
