@@ -236,7 +236,12 @@ fn another(text: &str, random: &mut Random, mirror: &Mirror) -> String {
         .resources()
         .find(|of| mirror.of(*of).objects.contains_key(text));
     if let Some(of) = of {
-        let uids: Vec<String> = mirror.of(of).objects.keys().map(|uid| uid.to_string()).collect();
+        let uids: Vec<String> = mirror
+            .of(of)
+            .objects
+            .keys()
+            .map(std::string::ToString::to_string)
+            .collect();
         return random.pick(&uids).cloned().unwrap_or_default();
     }
     let named = mirror.resources().find(|of| mirror.of(*of).named(text).is_some());

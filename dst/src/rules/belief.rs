@@ -130,7 +130,7 @@ pub fn broken<S>(specs: &[S], rules: &[Rule<'_, S>]) -> Option<&'static str> {
     if Violation::are_collected() && !specs.is_empty() {
         let unkept = rules.iter().filter(|(_, rule)| !specs.iter().any(rule));
         unkept.for_each(|(name, _)| {
-            drop(Violation::of(name, String::new()).and_then(Violation::unless_collected))
+            drop(Violation::of(name, String::new()).and_then(Violation::unless_collected));
         });
         return None;
     }
@@ -160,7 +160,7 @@ pub fn specs<'a, S: PartialEq>(
 }
 
 /// The revision of a label, or of a name, though it may be gone: nothing is left of a workload that is deleted.
-pub fn revision<'m>(mirror: &'m Mirror, is_it: impl Fn(&Object) -> bool) -> Option<&'m Object> {
+pub fn revision(mirror: &Mirror, is_it: impl Fn(&Object) -> bool) -> Option<&Object> {
     let mut all = mirror.of(REVISIONS).objects.values();
     let found = all.find_map(|versions| versions.last().filter(|last| is_it(last)));
     found.map(|revision| &**revision)

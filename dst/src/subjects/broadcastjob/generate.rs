@@ -62,19 +62,21 @@ fn start(random: &mut Random) -> Start {
     let never = random.percent(25);
     Start {
         nodes: random.small(5, 9),
-        parallelism: random.maybe(60, |random| parallelism(random)),
+        parallelism: random.maybe(60, parallelism),
         never,
         policy: policy(random),
         deadline: random.maybe(25, |random| random.between(5, 60) as u32),
-        ttl: random
-            .percent(25)
-            .then(|| random.between(0, 20) as i32)
-            .unwrap_or(-1),
-        pool: random.maybe(15, |random| nodes::any_pool(random)),
-        restarts: random
-            .percent(35)
-            .then(|| random.between(0, 2) as i32)
-            .unwrap_or(-1),
+        ttl: if random.percent(25) {
+            random.between(0, 20) as i32
+        } else {
+            -1
+        },
+        pool: random.maybe(15, nodes::any_pool),
+        restarts: if random.percent(35) {
+            random.between(0, 2) as i32
+        } else {
+            -1
+        },
     }
 }
 

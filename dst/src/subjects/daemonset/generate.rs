@@ -73,16 +73,16 @@ fn edits(scenario: &mut Scenario, random: &mut Random, image: &mut u32) -> u64 {
 fn start(random: &mut Random) -> Start {
     let strategy = strategy(random);
     let mark = Mark::any(random);
-    let partition = random.maybe(35, |random| partition(random));
+    let partition = random.maybe(35, partition);
     Start {
         nodes: random.small(5, 9),
         strategy,
         partitioned_scaling: !partition.is_empty() && random.percent(40),
         partition,
-        selector: random.maybe(15, |random| pool(random)),
-        burst: random.maybe(35, |random| burst(random)),
+        selector: random.maybe(15, pool),
+        burst: random.maybe(35, burst),
         min_ready_seconds: random.maybe(25, |random| random.between(1, 5) as u32),
-        pool: random.maybe(15, |random| pool(random)),
+        pool: random.maybe(15, pool),
         pre_delete: random.percent(25).then_some((mark, random.percent(50))),
         prunes: random.percent(30),
     }

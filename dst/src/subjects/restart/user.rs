@@ -28,12 +28,12 @@ impl Users for RestartUser {
         match edit {
             Edit::Run(_) if !open.is_empty() => false,
             Edit::Run(order) | Edit::Beside(order) => {
-                self.run(cluster, &order);
+                self.run(cluster, order);
                 true
             }
             Edit::Again(order) => {
                 self.interrupt(cluster);
-                self.run(cluster, &order);
+                self.run(cluster, order);
                 true
             }
             Edit::Interrupt => self.interrupt(cluster),

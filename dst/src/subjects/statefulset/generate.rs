@@ -115,7 +115,7 @@ fn start(random: &mut Random) -> Start {
         min_ready_seconds: random.maybe(20, |random| random.between(1, 4) as u32),
         scale_max_unavailable: scale_max_unavailable(random, parallel, 25),
         first: random.percent(25).then(|| random.between(0, 3) as u32),
-        reserved: random.maybe(40, |random| reserved(random)),
+        reserved: random.maybe(40, reserved),
         hook: in_place && random.percent(25),
         pre_delete: random
             .percent(20)

@@ -194,7 +194,7 @@ fn without_what_changes_in_place(template: &Value) -> Value {
 
 /// Of several pods on a node the first is kept.
 fn rank(pod: &Object) -> (bool, String, String) {
-    let text = |value: &Value| text(&value).to_owned();
+    let text = |value: &Value| text(value).to_owned();
     let value = pod.value();
     (
         !value["spec"]["nodeName"].is_string(),

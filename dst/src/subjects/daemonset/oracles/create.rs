@@ -119,7 +119,7 @@ fn may_be_first(known: &Known<'_>, spec: &Spec<'_>, node: &str, mirror: &Mirror)
     let mut later = others.filter(|pod| pod.node > node);
     let current = |set: &Object| {
         let current = &set.value()["status"]["currentNumberScheduled"];
-        number(&current)
+        number(current)
     };
     (updated.len() as i64) < known.most_desired(spec) - kept
         || later.any(|pod| pod.seen.may_be(|pod| known.is_ours(pod)))

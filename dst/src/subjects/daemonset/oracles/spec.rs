@@ -79,7 +79,7 @@ impl<'a> Spec<'a> {
     pub fn partition(&self, desired: i64) -> i64 {
         let given = match self.partition {
             Value::String(text) => percent(text).map_or(0, |percent| percent * desired / 100),
-            given => number(&given),
+            given => number(given),
         };
         given.clamp(0, desired.max(0))
     }
@@ -151,7 +151,7 @@ fn percent(text: &str) -> Option<i64> {
 fn up(given: &Value, of: i64) -> i64 {
     match given {
         Value::String(text) => percent(text).map_or(0, |percent| (percent * of + 99) / 100),
-        given => number(&given),
+        given => number(given),
     }
 }
 

@@ -70,7 +70,7 @@ impl<'a> Places<'a> {
     fn of(pod: &'a Object) -> Self {
         let spec = &pod.value()["spec"];
         let affinity = &spec["affinity"]["nodeAffinity"];
-        let text = |value: &'a Value| text(&value);
+        let text = |value: &'a Value| text(value);
         let preferred = list(&affinity["preferredDuringSchedulingIgnoredDuringExecution"]).iter();
         let preferred = preferred.map(|one| {
             let expressions = list(&one["preference"]["matchExpressions"]).iter();

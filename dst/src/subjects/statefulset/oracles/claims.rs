@@ -31,7 +31,7 @@ pub fn judge(write: &Write<'_>, known: &[Known<'_>], mirror: &Mirror) -> Option<
     let is_owned_anew = before.is_none_or(|before| owners(before) != owners(after));
     let grows = before.is_some_and(|before| requests(before) != requests(after));
     never!(write, "claims only grow",
-        grows && requests(after) < before.and_then(|before| requests(before)) => "it is to shrink; {}", brief());
+        grows && requests(after) < before.and_then(requests) => "it is to shrink; {}", brief());
     let of = known.iter().map(|known| {
         known.broken(&[
             ("claims of slots", &|spec| !is_new || spec.rank(number).is_some()),

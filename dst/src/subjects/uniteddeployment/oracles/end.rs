@@ -122,7 +122,7 @@ impl<'m> End<'m> {
             wrong!(!share.contains(&replicas) => "subset {name} has {replicas} replicas, not {share:?}");
             let partition = truth::partition(spec, name, replicas);
             let found = &set.value()["spec"]["updateStrategy"]["rollingUpdate"]["partition"];
-            let found = number(&found);
+            let found = number(found);
             expect(format_args!("partition of {name}"), found, partition)?;
             let wanted = truth::wanted(&spec["template"]);
             expect(format_args!("template of {name}"), truth::given(set), wanted)?;
