@@ -134,8 +134,9 @@ pub fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::RequestKeyLeft => &["a pod is back in service before its request is released"],
         Bug::GraceBeforeUnready => &["a grace period begins out of service"],
         Bug::InPlaceForgotten => &["in place where possible"],
-        Bug::SlotUncounted => &["no subset takes more pods than its limit", "convergence"],
-        Bug::SlotsOverwritten => &["no subset takes more pods than its limit", "convergence"],
+        Bug::SlotUncounted | Bug::SlotsOverwritten => {
+            &["no subset takes more pods than its limit", "convergence"]
+        }
         Bug::SubsetTermForgotten => &["pods get what their subset adds"],
         Bug::OthersTaken => &["workloads of others stay", "convergence"],
         Bug::TemplateOfBefore => &["workloads have the template of their revision"],

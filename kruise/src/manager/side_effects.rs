@@ -7,8 +7,9 @@
 //! # What it promises
 //! - The object of a vain effect causes none again for [`FIRST`].
 //! - A peer has no effect in a namespace for a while, if more of its effects there were vain lately than were not, and
-//!   that again and again: [`FIRST`] after the second time, and twice as long after each further one, up to [`LONGEST`]. What
-//!   creates waits no longer than [`FIRST`]: a quota that refuses a pod makes its effect vain, too.
+//!   that again and again: [`FIRST`] after the second time, and twice as long after each further one, up to [`LONGEST`].
+//! - What creates is never held back, only counted: a quota that refuses a pod makes its effect vain, too, and an object may
+//!   be gone before a cache shows it. Its effects are limited where they are made.
 //! - A review that may have no effect is answered with "try again", and is not let pass without.
 //! - What one namespace or one peer does is of no consequence for others. The memory is bounded.
 
@@ -143,8 +144,8 @@ pub(super) struct SideEffects {
 struct Known {
     /// Objects of vain effects, by namespace, and until when they cause none.
     held: BTreeMap<(String, String), Instant>,
-    /// By peer, namespace, and whether the effects are of what creates.
-    records: BTreeMap<(Peer, String, bool), Record>,
+    /// By peer and namespace.
+    records: BTreeMap<(Peer, String), Record>,
     /// How many effects wait for their signs.
     open: usize,
 }
@@ -176,7 +177,7 @@ impl Record {
     }
 
     /// An effect that began then was vain.
-    fn is_vain(&mut self, began: Instant, now: Instant, longest: Duration) {
+    fn is_vain(&mut self, began: Instant, now: Instant) {
         self.vain = self.vain.saturating_add(1);
         // Effects that began before the last time are of that time.
         if self.vain <= self.real || self.struck.is_some_and(|struck| began < struck) {
@@ -185,7 +186,7 @@ impl Record {
         self.struck = Some(now);
         self.strikes = self.strikes.saturating_add(1);
         if let Some(doublings) = self.strikes.checked_sub(2) {
-            let pause = FIRST.saturating_mul(1 << doublings.min(16)).min(longest);
+            let pause = FIRST.saturating_mul(1 << doublings.min(16)).min(LONGEST);
             self.held_until = now + pause;
         }
     }
@@ -210,13 +211,14 @@ impl SideEffects {
     /// # Errors
     /// How long it may not, in plain words.
     pub(super) fn may_have(&self, peer: Peer, effect: &SideEffect) -> Result<(), String> {
+        if effect.creates() {
+            return Ok(());
+        }
         let now = Instant::now();
         let mut known = self.known();
         known.forget(now);
         let of_object = known.held.get(&key(effect)).copied();
-        let record = known
-            .records
-            .get(&(peer, effect.namespace.clone(), effect.creates()));
+        let record = known.records.get(&(peer, effect.namespace.clone()));
         let of_peer = record.map(|record| record.held_until);
         let left = |until: Instant| {
             let left = until.saturating_duration_since(now);
@@ -273,17 +275,19 @@ impl SideEffects {
         };
         self.metrics
             .side_effect(effect.kind, if is_real { "real" } else { "vain" });
+        if effect.creates() {
+            return;
+        }
         let record = known
             .records
-            .entry((peer, effect.namespace.clone(), effect.creates()))
+            .entry((peer, effect.namespace.clone()))
             .or_insert_with(|| Record::new(now));
         record.last = now;
         if is_real {
             record.real = record.real.saturating_add(1);
             return;
         }
-        let longest = if effect.creates() { FIRST } else { LONGEST };
-        record.is_vain(began, now, longest);
+        record.is_vain(began, now);
         known.held.insert(key(effect), now + FIRST);
     }
 }
@@ -418,21 +422,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_peer_waits_no_longer_than_a_minute_to_create() {
+    async fn what_creates_is_never_held_back_and_holds_back_no_deletion() {
         let effects = effects();
-        let mut longest = 0;
         for round in 0..12 {
-            let wait = had(&effects, SERVER, creation(&format!("pod-{round}"))).await;
-            longest = longest.max(wait);
-            if wait > 0 {
-                advance(Duration::from_secs(wait)).await;
-            }
+            let name = format!("pod-{}", round / 2);
+            assert_eq!(had(&effects, SERVER, creation(&name)).await, 0);
         }
-        assert_eq!(longest, FIRST.as_secs() + 1);
-        assert_eq!(
-            had(&effects, SERVER, deletion("shop", "a")).await,
-            0,
-            "deletions are counted apart"
-        );
+        assert_eq!(had(&effects, SERVER, deletion("shop", "pod-0")).await, 0);
     }
 }
