@@ -41,6 +41,7 @@ mod json;
 pub mod kinds;
 pub mod lookup;
 pub mod manifests;
+mod namespaces;
 mod options;
 mod patch;
 mod patched;

@@ -1,7 +1,8 @@
 //! Keeps an informer up to date: performs the effects of a reflector.
 //!
 //! Guarantees: the handler receives deltas in the order of the informer. One list page is decoded at a time, straight into
-//! `T`. A page that is too large is requested again with fewer objects. The future ends as soon as `stop` is true or its sender is dropped, also during a request.
+//! `T`. A page that is too large is requested again with fewer objects. The future ends as soon as `stop` is true or its
+//! sender is dropped, also during a request.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;

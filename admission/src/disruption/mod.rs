@@ -185,10 +185,11 @@ pub fn decide(request: &Request, gates: Gates, known: &impl Known, now: Timestam
     if let Some(stored) = pod {
         return match PodView::deserialize(stored) {
             Ok(pod) => match of_pod(&pod, &ask, gates, known, now) {
-                charge @ Verdict::Charge(_) => match is_there(&pod, known) {
-                    Ok(true) => charge,
-                    Ok(false) => Verdict::Pass(Passed::NoPod),
-                    Err(verdict) => verdict,
+                charge @ Verdict::Charge(_) => match stored_as(&pod, known) {
+                    Found::Object(_) => charge,
+                    Found::NotFound => Verdict::Pass(Passed::NoPod),
+                    Found::Unreadable(why) => Verdict::Unreadable(Response::undecodable(why)),
+                    Found::Missing => Verdict::Missing,
                 },
                 verdict => verdict,
             },
@@ -210,23 +211,17 @@ pub fn decide(request: &Request, gates: Gates, known: &impl Known, now: Timestam
     }
 }
 
-/// Is there the pod that a request carries, and not being deleted? Not everybody who sends a review is an API server.
-///
-/// # Errors
-/// What is to be answered instead: it has yet to be looked up, or cannot be read.
-fn is_there(pod: &PodView, known: &impl Known) -> Result<bool, Verdict> {
-    let (namespace, name) = (&pod.namespace, &pod.name);
+/// The pod that a request carries, as it is stored: with the same uid, and not being deleted. A forged review may carry any.
+fn stored_as(pod: &PodView, known: &impl Known) -> Found<PodView> {
     let is_it = |found: &PodView| found.uid == pod.uid && !found.deleting;
-    match known.pod(namespace, name) {
-        Found::Object(found) if is_it(&found) => return Ok(true),
-        Found::Missing => return Err(Verdict::Missing),
+    match known.pod(&pod.namespace, &pod.name) {
+        Found::Object(found) if is_it(&found) => return Found::Object(found),
+        Found::Missing => return Found::Missing,
         _ => {}
     }
-    match known.live_pod(namespace, name) {
-        Found::Object(found) => Ok(is_it(&found)),
-        Found::NotFound => Ok(false),
-        Found::Missing => Err(Verdict::Missing),
-        Found::Unreadable(why) => Err(Verdict::Unreadable(Response::undecodable(why))),
+    match known.live_pod(&pod.namespace, &pod.name) {
+        Found::Object(found) if !is_it(&found) => Found::NotFound,
+        found => found,
     }
 }
 

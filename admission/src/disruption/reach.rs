@@ -6,14 +6,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::namespaces::{IN_NAMESPACE, names_in, test_of};
+
 /// Longest expression, in bytes. A longer one becomes the condition of all evictions. API servers read 100,000 characters.
 const LENGTH: usize = 64 * 1024;
-
-/// Before the name of a namespace.
-const IN_NAMESPACE: &str = "request.namespace == ";
-
-/// Before the names of several, in a list.
-const IN_NAMESPACES: &str = "request.namespace in [";
 
 /// The condition of all evictions.
 const EVERY: &str = "true";
@@ -57,14 +53,7 @@ fn bare(text: &str) -> &str {
 
 /// The namespaces, as literals, that an alternative holds of; `None` if it is written in another way.
 fn names(alternative: &str) -> Option<Vec<&str>> {
-    let list = alternative
-        .strip_prefix(IN_NAMESPACES)
-        .and_then(|rest| rest.strip_suffix(']'));
-    let names: Vec<&str> = match list {
-        Some(list) => list.split(", ").collect(),
-        None => vec![alternative.strip_prefix(IN_NAMESPACE)?],
-    };
-    names.iter().all(|name| is_name(name)).then_some(names)
+    names_in(alternative).filter(|names| names.iter().all(|name| is_name(name)))
 }
 
 fn is_name(text: &str) -> bool {
@@ -77,16 +66,14 @@ pub fn condition(namespaces: &BTreeSet<Evictions>) -> Option<String> {
     if namespaces.is_empty() {
         return None;
     }
-    let all: Vec<&str> = namespaces.iter().map(|one| one.0.as_str()).collect();
-    let condition = match all.as_slice() {
-        several @ [_, _, ..] if !all.contains(&EVERY) => {
-            let names = several.iter().filter_map(|one| one.strip_prefix(IN_NAMESPACE));
-            format!("{IN_NAMESPACES}{}]", names.collect::<Vec<_>>().join(", "))
-        }
-        _ => all.join(" || "),
-    };
-    let is_short = condition.len() <= LENGTH && !all.contains(&EVERY);
-    Some(if is_short { condition } else { EVERY.to_owned() })
+    // `None` if one of them is not told apart by its name.
+    let names: Option<Vec<&str>> = namespaces
+        .iter()
+        .map(|one| one.0.strip_prefix(IN_NAMESPACE))
+        .collect();
+    let condition = names.and_then(|names| test_of(&names));
+    let short = condition.filter(|condition| condition.len() <= LENGTH);
+    Some(short.unwrap_or_else(|| EVERY.to_owned()))
 }
 
 #[cfg(test)]

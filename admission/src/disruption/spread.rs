@@ -12,7 +12,7 @@ use kruise_plan_kit::workloads::Workload;
 use kruise_views::PodView;
 use serde::Deserialize as _;
 
-use super::{Results, Verdict, is_there, subject::is_dry_run};
+use super::{Found, Results, stored_as, subject::is_dry_run};
 use crate::lookup::{Lookup, Lookups, ObjectName};
 use crate::write::{Count, Write};
 use crate::{Operation, Options, Outcome, Request, Response};
@@ -40,11 +40,11 @@ fn recorded(request: &Request, options: Options, lookups: &Lookups) -> Result<Ou
                 Err(error) => return Err(Response::undecodable(error).into()),
             };
             let known = Results::new(lookups);
-            match is_there(&pod, &known) {
-                Ok(true) => (Arc::new(pod), false),
-                Err(Verdict::Unreadable(response)) => return Err(response.into()),
-                Err(_) => return Err(Outcome::Missing(known.missing())),
-                Ok(false) => return allow(),
+            match stored_as(&pod, &known) {
+                Found::Object(_) => (Arc::new(pod), false),
+                Found::NotFound => return allow(),
+                Found::Unreadable(why) => return Err(Response::undecodable(why).into()),
+                Found::Missing => return Err(Outcome::Missing(known.missing())),
             }
         }
         (Operation::Create, "eviction") => {

@@ -349,7 +349,7 @@ impl KindWebhooks {
         if matches!(response, Response::Allow { .. }) && !request.dry_run {
             widenings = (self.widens)(&self.readable(&request.object), &scope);
         }
-        // Nothing is stored in a namespace that does not exist, whoever says that it is about to be.
+        // A forged review may name a namespace that does not exist: nothing can be stored there.
         if !widenings.is_empty()
             && !scope.namespace.is_empty()
             && matches!(

@@ -59,7 +59,7 @@ impl Random {
         of.get(at as usize)
     }
 
-    /// Something with this probability in percent, otherwise what stands for nothing.
+    /// A drawn value with this probability in percent, otherwise the default.
     pub fn maybe<T: Default>(&mut self, percent: u8, draw: impl FnOnce(&mut Self) -> T) -> T {
         if self.percent(percent) {
             draw(self)

@@ -21,7 +21,7 @@ pub mod template;
 
 use crate::engine::oracles::{RuntimeCall, Violation, Write};
 
-/// Whoever did something that an oracle judges.
+/// The sender of a write, or of a call to a container runtime, that an oracle judges.
 pub trait Accused {
     /// It broke the rule of this oracle.
     fn breaks(&self, oracle: &'static str, why: String) -> Option<Violation>;

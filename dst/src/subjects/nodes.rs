@@ -168,8 +168,8 @@ pub fn judge_names(write: &Write<'_>, names: &mut Names) -> Option<Violation> {
 /// The newest pod of each owner on each node: who created it, its name, and its first version.
 pub type Newest = BTreeMap<(String, String), (ProcessId, String, u64)>;
 
-/// Judges the creation of a pod: it has another name than the one before it on its node. Who starts anew knows no pod
-/// that is gone, and nobody knows one that went while the answer to its creation was lost.
+/// Judges the creation of a pod: it has another name than the one before it on its node. A manager that was
+/// restarted does not know pods that are gone. None knows a pod that was deleted before its creation was answered or watched.
 pub fn judge_succession(write: &Write<'_>, mirror: &Mirror, newest: &mut Newest) -> Option<Violation> {
     let new = created(write, mirror)?;
     let key = (new.owner().to_owned(), pinned(&new.value()["spec"])?.to_owned());

@@ -5,7 +5,7 @@
 //! object appears. An effect that nothing comes of within [`JUDGED`] is *vain*.
 //!
 //! # What it promises
-//! - The object of a vain effect causes none again for [`FIRST`].
+//! - The pod of a vain charge, or of a slot that was freed in vain, causes none again for [`FIRST`].
 //! - A peer has no effect in a namespace for a while, if more of its effects there were vain lately than were not, and
 //!   that again and again: [`FIRST`] after the second time, and twice as long after each further one, up to [`LONGEST`].
 //! - What creates is never held back, only counted: a quota that refuses a pod makes its effect vain, too, and an object may
@@ -49,7 +49,8 @@ pub(super) struct SideEffect {
     /// For the metric: `charge`, `count` or `widening`.
     pub(super) kind: &'static str,
     namespace: String,
-    object: String,
+    /// Name of the object.
+    name: String,
     sign: Sign,
 }
 
@@ -67,7 +68,7 @@ pub(super) enum Sign {
 /// What caches have.
 pub(super) trait Signs: Send + Sync {
     /// Did it show? `None` if no cache can tell.
-    fn shows(&self, namespace: &str, object: &str, sign: &Sign) -> Option<bool>;
+    fn shows(&self, namespace: &str, name: &str, sign: &Sign) -> Option<bool>;
 }
 
 impl SideEffect {
@@ -91,7 +92,7 @@ impl SideEffect {
         (!request.name.is_empty()).then(|| Self {
             kind,
             namespace: request.namespace.clone(),
-            object: format!("pod {}", request.name),
+            name: request.name.clone(),
             sign,
         })
     }
@@ -101,7 +102,7 @@ impl SideEffect {
         Self {
             kind: "widening",
             namespace: object.namespace.clone(),
-            object: format!("{} {}", object.kind, object.name),
+            name: object.name.clone(),
             sign: Sign::Stored(object.clone()),
         }
     }
@@ -112,12 +113,12 @@ impl SideEffect {
 }
 
 impl Signs for ReviewCache {
-    fn shows(&self, namespace: &str, object: &str, sign: &Sign) -> Option<bool> {
+    fn shows(&self, namespace: &str, name: &str, sign: &Sign) -> Option<bool> {
         if let Sign::Stored(object) = sign {
             return self.webhook_caches.has_stored(object);
         }
         self.pods.synced_version()?;
-        let pod = self.pods.snapshot().get(&ObjectKey::new(namespace, object));
+        let pod = self.pods.snapshot().get(&ObjectKey::new(namespace, name));
         Some(match (sign, pod) {
             (Sign::PodAppears, pod) => pod.is_some(),
             (Sign::PodChanges { uid, version }, Some(pod)) => {
@@ -142,7 +143,7 @@ pub(super) struct SideEffects {
 
 #[derive(Default)]
 struct Known {
-    /// Objects of vain effects, by namespace, and until when they cause none.
+    /// Pods of vain effects, by namespace and name, and until when they cause none.
     held: BTreeMap<(String, String), Instant>,
     /// By peer and namespace.
     records: BTreeMap<(Peer, String), Record>,
@@ -226,10 +227,10 @@ impl SideEffects {
         };
         let why = match (of_object.and_then(left), of_peer.and_then(left)) {
             (Some(left), _) => {
-                let SideEffect { object, .. } = effect;
+                let name = &effect.name;
                 (
                     left,
-                    format!("a request for {object} was announced a moment ago and did not come"),
+                    format!("a request for pod {name} was announced a moment ago and did not come"),
                 )
             }
             (None, Some(left)) => (
@@ -257,7 +258,7 @@ impl SideEffects {
             let mut shows = None;
             for _ in 0..LOOKS {
                 sleep(JUDGED / LOOKS).await;
-                shows = this.signs.shows(&effect.namespace, effect.name(), &effect.sign);
+                shows = this.signs.shows(&effect.namespace, &effect.name, &effect.sign);
                 if shows == Some(true) {
                     break;
                 }
@@ -292,17 +293,8 @@ impl SideEffects {
     }
 }
 
-impl SideEffect {
-    /// The name of the object, without its kind.
-    fn name(&self) -> &str {
-        self.object
-            .split_once(' ')
-            .map_or(&*self.object, |(_, name)| name)
-    }
-}
-
 fn key(effect: &SideEffect) -> (String, String) {
-    (effect.namespace.clone(), effect.object.clone())
+    (effect.namespace.clone(), effect.name.clone())
 }
 
 impl Known {

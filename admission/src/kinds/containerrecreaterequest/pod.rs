@@ -86,14 +86,12 @@ pub(super) fn copy(object: &mut Value, scope: &Scope<'_>, reader: &mut Reader<'_
     ) {
         fill(strategy, "terminationGracePeriodSeconds", seconds);
     }
-    let mut containers: Vec<&mut Value> = match spec.get_mut("containers").and_then(Value::as_array_mut) {
-        Some(containers) => containers.iter_mut().collect(),
-        None => Vec::new(),
-    };
-    let has_hook = |one: &&mut Value| hook(pod, text(one, "name")).is_some();
-    // Hooks may hold secrets, and whoever sends a review sees the answer.
-    let are_copied = containers.iter().any(has_hook) && reader.has(Lookup::BlindAgent(node.to_owned()));
-    for one in &mut containers {
+    let has_hook = |one: &Value| hook(pod, text(one, "name")).is_some();
+    // A preStop hook may hold secrets, and any client that reaches the port can read the response to a review.
+    let are_copied =
+        items(spec, "containers").iter().any(has_hook) && reader.has(Lookup::BlindAgent(node.to_owned()));
+    let containers = spec.get_mut("containers").and_then(Value::as_array_mut);
+    for one in containers.into_iter().flatten() {
         copy_container(one, pod, are_copied);
     }
 }

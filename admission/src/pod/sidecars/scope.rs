@@ -25,6 +25,7 @@ use kruise_plan_kit::sidecars::{Matcher, names::NAMESPACE_NAME};
 use kruise_plan_kit::spread::is_known;
 
 use super::set::{Set, Sets};
+use crate::namespaces::{IN_NAMESPACE, names_in, test_of};
 
 /// Longest expression, in bytes. A server takes 100,000 characters, and has more to store in the same object.
 pub const LENGTH: usize = 32 * 1024;
@@ -35,9 +36,6 @@ const EVERY: &str = "true";
 const OWNED: &str = "has(object.metadata.ownerReferences)";
 /// The condition of pods with annotations.
 const ANNOTATED: &str = "has(object.metadata.annotations)";
-/// The name of a namespace follows, or those of several in a list.
-const IN_NAMESPACE: &str = "request.namespace == ";
-const IN_NAMESPACES: &str = "request.namespace in [";
 /// Between alternatives.
 const OR: &str = " || ";
 /// What is said about the labels of a pod, `l`, is between this and [`TAIL`].
@@ -203,11 +201,8 @@ impl Reach {
 
     /// Is it of a namespace that is one of several in this test?
     fn is_in_one_of(&self, test: &str) -> bool {
-        let names = test
-            .strip_prefix(IN_NAMESPACES)
-            .and_then(|rest| rest.strip_suffix(']'));
-        let is_own = |name: &str| self.namespace.as_deref() == Some(name);
-        names.is_some_and(|names| names.split(", ").any(is_own))
+        let is_own = |name: &&str| self.namespace.as_deref() == Some(*name);
+        names_in(test).is_some_and(|names| names.iter().any(is_own))
     }
 
     fn is_within_plain(&self, condition: &str) -> bool {
@@ -293,11 +288,7 @@ fn texts(groups: &[Vec<&Reach>], widths: &[Width]) -> String {
         said.extend(group.iter().filter_map(|reach| reach.say(*width, &mut whole)));
     }
     let whole: Vec<&str> = whole.into_iter().collect();
-    let whole = match whole.as_slice() {
-        [] => None,
-        [one] => Some(format!("{IN_NAMESPACE}{one}")),
-        many => Some(format!("{IN_NAMESPACES}{}]", many.join(", "))),
-    };
+    let whole = test_of(&whole);
     said.extend(whole.as_deref());
     expression(&said)
 }
