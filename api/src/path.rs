@@ -3,6 +3,9 @@
 
 use std::fmt::Write as _;
 
+/// Path of all definitions.
+pub const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
 /// A name as one segment of a path, or a value of a query: everything but letters, digits and `-._~` is percent-encoded.
 /// `.` and `..` are encoded too, so that no proxy resolves them.
 pub fn segment(name: &str) -> String {

@@ -217,16 +217,13 @@ fn enumerated() -> anyhow::Result<bool> {
 #[cfg(feature = "injected-bugs")]
 fn injected_bugs(most: u64) -> anyhow::Result<bool> {
     let mut all = true;
-    for bug in kruise_plan_kit::injected::Bug::ALL {
-        let of = kruise_dst::subjects::shows(bug);
-        if let Some(found) = kruise_dst::engine::injected::hunt(ALL, of, bug, 1, most)? {
+    for (of, bug) in ALL.bugs() {
+        let name = bug.name;
+        if let Some(found) = kruise_dst::engine::injected::hunt(ALL, of, name, 1, most)? {
             let (took, seed) = (found.took.as_secs_f64(), found.seed.number);
-            println!(
-                "Bug::{bug:?} => {seed}, // {took:.1} s, {of}: {:?}",
-                found.violation
-            );
+            println!("{of} {name}: {seed}, {took:.1} s: {:?}", found.violation);
         } else {
-            println!("// Bug::{bug:?} of {of}: NOT FOUND in {most} seeds");
+            println!("{of} {name}: NOT FOUND in {most} seeds");
             all = false;
         }
     }

@@ -4,6 +4,7 @@ use std::{fmt::Write as _, path::PathBuf, time::Duration};
 
 use anyhow::Context;
 use clap::Args;
+use kruise_api::path::DEFINITIONS;
 use kruise_api::{
     convert::{NEWER, OLDER},
     definition::Moved,
@@ -18,9 +19,6 @@ use crate::{
     command,
     manifests::{self, rbac},
 };
-
-/// Path of all definitions.
-pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// The command that installs the definitions of this build.
 const APPLY: &str = "kruise crds | kubectl apply -f -";

@@ -14,6 +14,19 @@ pub(crate) const BUDGET_DELETIONS: &str = "PodUnavailableBudgetDeleteGate";
 /// Budgets limit updates of pods in place.
 pub(crate) const BUDGET_UPDATES: &str = "PodUnavailableBudgetUpdateGate";
 
+/// Feature gates with which every pod must reach the pod webhook, and what pods miss that do not.
+pub const NEED_ALL_PODS: [(&str, &str); 2] = [
+    (
+        "KruisePodReadinessGate",
+        "pods that no workload of Kruise creates get no readiness gate",
+    ),
+    (
+        "EnableExternalCerts",
+        "nobody changes these conditions with the SidecarSets and budgets, so pods are created without their sidecars and \
+         without the link to their budget",
+    ),
+];
+
 /// Maturity of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {

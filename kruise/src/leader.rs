@@ -9,7 +9,10 @@ use kruise_runtime::Client;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{controllers::cloneset::EXCLUDE_PREPARING_DELETE, gates::Gates, manager::Config};
+use crate::{gates::Gates, manager::Config};
+
+/// The flag of [`LeaderSettings::exclude_preparing_delete`].
+pub const EXCLUDE_PREPARING_DELETE: &str = "cloneset-scaling-exclude-preparing-delete";
 
 /// Name of the leader lease, by default.
 pub(crate) const LEASE: &str = "kruise-manager";

@@ -7,8 +7,6 @@ use std::{fmt, str::FromStr};
 use kruise_api::{definition::Kind, kinds};
 use kruise_plan_kit::ResourceId;
 
-use crate::{controllers, manager::Registration};
-
 /// The flag of the manager, and of the commands that print what it needs.
 pub const FLAG: &str = "only";
 
@@ -53,21 +51,6 @@ impl Profile {
     pub fn kinds(&self) -> impl Iterator<Item = &'static Kind> + Clone {
         kinds::ALL.into_iter().filter(|kind| self.includes(kind))
     }
-
-    /// Its controllers.
-    pub fn registrations(&self) -> Vec<&'static Registration> {
-        let all = controllers::ALL.into_iter();
-        all.filter(|registration| registration.kind.is_none_or(|kind| self.includes(kind)))
-            .collect()
-    }
-
-    /// The kinds that it has a controller for.
-    pub fn reconciled(&self) -> Vec<&'static Kind> {
-        let registrations = self.registrations().into_iter();
-        registrations
-            .filter_map(|registration| registration.kind)
-            .collect()
-    }
 }
 
 impl FromStr for Profile {
@@ -98,27 +81,6 @@ impl fmt::Display for Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_profile_has_its_kinds_and_the_controllers_of_all_pods() {
-        let all = Profile::default();
-        assert_eq!(all.registrations().len(), controllers::ALL.len());
-        let one: Profile = "clonesets".parse().unwrap();
-        assert_eq!(
-            one.kinds().map(|kind| kind.kind).collect::<Vec<_>>(),
-            ["CloneSet"]
-        );
-        assert_eq!(one.reconciled().len(), 1);
-        let mut without_kind = controllers::ALL.into_iter().filter(|one| one.kind.is_none());
-        assert!(without_kind.all(|other| one.registrations().iter().any(|have| have.name == other.name)));
-        assert!(
-            one.has("", "pods")
-                && !one.has("apps.kruise.io", "statefulsets")
-                && one.has("apps", "statefulsets")
-        );
-        let two: Profile = " clonesets, sidecarsets".parse().unwrap();
-        assert_eq!(two.to_string(), "clonesets,sidecarsets");
-    }
 
     #[test]
     fn a_kind_that_there_is_not_is_named_with_those_there_are() {

@@ -12,13 +12,13 @@ use kruise_api::{
     definition::{Kind, Scope},
     kinds,
     names::{KRUISE_POD_READY, containerrecreaterequest, imagepulljob, podprobemarker},
-    path::segment,
+    path::{DEFINITIONS, segment},
 };
 use kruise_runtime::{ApiError, Client, client::Source};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use crate::{command, crds::DEFINITIONS, json::text, output};
+use crate::{command, json::text, output};
 
 /// Where the cluster is.
 #[derive(Args, Debug, Default)]

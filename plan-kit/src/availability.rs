@@ -6,10 +6,7 @@ use jiff::Timestamp;
 use kruise_api::names::{ALL_CONTAINERS_RESTARTING, IN_PLACE_UPDATE_READY};
 use kruise_views::{Phase, PodView, Truth};
 
-use crate::{
-    injected::{Bug, is_injected},
-    lifecycle::State,
-};
+use crate::{injected::is_injected, lifecycle::State};
 
 /// How far a pod is on its way into service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,7 +69,7 @@ pub fn is_ready_for_certain(pod: &PodView, now: Timestamp) -> bool {
 
 /// For how long the node may still report of a container that it is ready because the one before it was.
 pub fn settling(pod: &PodView, now: Timestamp) -> Option<Duration> {
-    if is_injected(Bug::ReadinessInherited) {
+    if is_injected("ReadinessInherited") {
         return None;
     }
     let left = pod

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::injected::{Bug, draw, is_injected};
+use crate::injected::{draw, is_injected};
 
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 const LENGTH: usize = 5;
@@ -14,7 +14,7 @@ const LENGTH: usize = 5;
 /// the state of their pods, sorted.
 pub fn ids(owner_uid: &str, owner_version: &str, used: &[&str], count: usize) -> Vec<String> {
     let mut chosen = BTreeSet::new();
-    let mut index: u64 = if is_injected(Bug::RandomNames) {
+    let mut index: u64 = if is_injected("RandomNames") {
         draw() << 20
     } else {
         0
@@ -35,7 +35,7 @@ pub fn ids(owner_uid: &str, owner_version: &str, used: &[&str], count: usize) ->
 /// The id of the pod of an owner for a node, after the pod of this uid. `index` counts up where pods, whatever their
 /// state, have the ids before: nodes of a large cluster share ids.
 pub fn id_for_node(owner_uid: &str, (node, predecessor): (&str, Option<&str>), index: u32) -> String {
-    let drawn = if is_injected(Bug::RandomNames) {
+    let drawn = if is_injected("RandomNames") {
         draw() << 20
     } else {
         0
@@ -56,7 +56,7 @@ pub fn name_for_node(
     (node, predecessor): (&str, Option<&str>),
     taken: &BTreeSet<String>,
 ) -> String {
-    let node = if is_injected(Bug::NameForSeveralNodes) {
+    let node = if is_injected("NameForSeveralNodes") {
         ""
     } else {
         node

@@ -9,11 +9,7 @@ use std::{
 use jiff::Timestamp;
 use kruise_views::PodView;
 
-use crate::{
-    Memory,
-    injected::{Bug, is_injected},
-    instance::name_for_node,
-};
+use crate::{Memory, injected::is_injected, instance::name_for_node};
 
 /// How many nodes without a pod, which may not exist any more, are remembered.
 const GONE: usize = 1000;
@@ -52,7 +48,7 @@ pub fn newest<'p, P>(
 where
     P: Iterator<Item = &'p PodView>,
 {
-    if is_injected(Bug::PredecessorsName) {
+    if is_injected("PredecessorsName") {
         return Arc::default();
     }
     let mut all = Arc::clone(&memory.newest);

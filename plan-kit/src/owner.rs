@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 
 use crate::ResourceId;
 use crate::ledger::Workload;
-use crate::write::{Body, Intent, Target, Write};
+use crate::{
+    Intent,
+    write::{Body, Target, Write},
+};
 
 /// Controller of the objects that a plan writes.
 #[derive(Clone, Copy, Debug)]

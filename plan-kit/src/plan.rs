@@ -7,13 +7,13 @@ use kruise_views::PodView;
 use serde_json::Value;
 
 use crate::{
-    ResourceId,
+    Intent, ResourceId,
     memory::Known,
     newest::Newest,
     outlook::Outlook,
     rollout::Stage,
     trial::PodTrial,
-    write::{Intent, Target, Write},
+    write::{Target, Write},
 };
 
 /// What to do now, what to report, and when to plan again.
@@ -67,7 +67,7 @@ impl Plan {
     /// Does it create pods?
     pub fn creates_pods(&self) -> bool {
         let mut steps = self.writes.iter().flat_map(|object| &object.steps);
-        steps.any(|step| step.write.intent() == Intent::CreatePod)
+        steps.any(|step| step.write.intent() == Intent::CREATE_POD)
     }
 
     /// Does it have writes in the phase of pods?

@@ -4,9 +4,9 @@ use kruise_views::PodView;
 use serde_json::json;
 
 use crate::{
-    Owner, ResourceId,
+    Intent, Owner, ResourceId,
     plan::{ObjectWrites, Step},
-    write::{Body, Intent, Part, Patch, Precondition, Target, Write},
+    write::{Body, Part, Patch, Precondition, Target, Write},
 };
 
 /// What must still be so when a write arrives.
@@ -62,7 +62,7 @@ pub fn patch(
 /// Deletion of a pod.
 pub fn delete(pod: &PodView, guard: Guard, reason: impl Into<String>) -> Step {
     let write = Write::Delete {
-        intent: Intent::DeletePod,
+        intent: Intent::DELETE_POD,
         target: target(pod),
         precondition: guard.precondition(pod),
     };
@@ -72,7 +72,7 @@ pub fn delete(pod: &PodView, guard: Guard, reason: impl Into<String>) -> Step {
 /// Removes the owner reference of this uid.
 pub fn release(pod: &PodView, owner_uid: &str, reason: &str) -> ObjectWrites {
     let body = json!({"metadata": {"ownerReferences": [{"$patch": "delete", "uid": owner_uid}]}});
-    let step = patch(pod, Intent::ReleasePod, Part::Main, body, Guard::SamePod, reason);
+    let step = patch(pod, Intent::RELEASE_POD, Part::Main, body, Guard::SamePod, reason);
     ObjectWrites::of_pod(vec![step])
 }
 
@@ -81,7 +81,7 @@ pub fn release(pod: &PodView, owner_uid: &str, reason: &str) -> ObjectWrites {
 pub fn adopt(pod: &PodView, owner: &Owner<'_>, resource: ResourceId, reason: &str) -> ObjectWrites {
     let body = json!({"metadata": {"ownerReferences": [owner.reference()]}});
     let write = Write::Patch {
-        intent: Intent::AdoptPod,
+        intent: Intent::ADOPT_POD,
         target: target(pod),
         part: Part::Main,
         patch: Patch::Strategic(body.into()),

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    injected::{Bug, is_injected},
+    injected::is_injected,
     lifecycle::{State, go_time},
 };
 
@@ -83,7 +83,7 @@ pub fn settle(pod: &PodView, state: State, lifecycle: Option<&Lifecycle>, now: T
         };
         if wanted {
             after.insert(hold);
-        } else if !is_injected(Bug::HookKeyLeft) {
+        } else if !is_injected("HookKeyLeft") {
             after.remove(&hold);
         }
     };

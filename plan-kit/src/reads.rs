@@ -7,10 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::{
-    Attempts, Explain, Memory, Need,
-    injected::{Bug, is_injected},
-};
+use crate::{Attempts, Explain, Memory, Need, injected::is_injected};
 
 /// Objects that one reconcile reads: they are in memory until it ends.
 pub const MOST: usize = 32;
@@ -49,7 +46,7 @@ impl Reads {
             return Read::Object(read.as_ref());
         }
         let unread = memory.unread.get(&need);
-        let is_polled = is_injected(Bug::AdoptionPolled);
+        let is_polled = is_injected("AdoptionPolled");
         let attempts = tried.into_iter().chain(unread.map(|unread| unread.attempts));
         let (mut last, mut left) = (None, None);
         for one in attempts.filter(|_| !is_polled) {

@@ -3,10 +3,14 @@
 
 use kruise_api::nodepodprobe::{NodePodProbe, PodProbes};
 use kruise_plan_kit::{
-    Intent, ObjectWrites, Part, Patch, Phase, Precondition, ResourceId, Target, Write,
-    injected::{Bug, is_injected},
+    Intent, ObjectWrites, Part, Patch, Phase, Precondition, ResourceId, Target, Write, injected::is_injected,
 };
 use serde_json::{Value, json};
+
+/// Pods that are gone, and probes that nobody wants, are removed from a node.
+pub(crate) const TIDY_PROBES: Intent = Intent::of_update("tidy-probes");
+/// A pod gets the conditions, labels and annotations that results of probes stand for.
+pub(crate) const MARK_POD: Intent = Intent::of_update("mark-pod");
 
 /// Where the NodePodProbe of a node is.
 pub(crate) fn target(name: &str) -> Target {
@@ -29,7 +33,7 @@ pub(crate) fn replace(
     let list = serde_json::to_value(pods).unwrap_or_default();
     let list = if pods.is_empty() { Value::Null } else { list };
     let (uid, version) = (node.metadata.uid.clone(), node.metadata.resource_version.clone());
-    let precondition = if intent == Intent::TidyProbes && is_injected(Bug::ProbesOverwritten) {
+    let precondition = if intent == TIDY_PROBES && is_injected("ProbesOverwritten") {
         Precondition::Uid(uid)
     } else {
         Precondition::UidAndVersion(uid, version)

@@ -12,7 +12,7 @@ use kruise_api::scatter::ScatterTerm;
 use kruise_plan_kit::{
     Explain, Why,
     availability::service,
-    injected::{Bug, is_injected},
+    injected::is_injected,
     order::{Candidate, sort_for_update},
     priority,
 };
@@ -87,7 +87,7 @@ pub(crate) fn choose<'m, 'a>(
         }
         return choice;
     };
-    let kept = if is_injected(Bug::SetPartitionIgnored) {
+    let kept = if is_injected("SetPartitionIgnored") {
         0
     } else {
         kept
@@ -183,7 +183,7 @@ fn take(
     let one = IntOrString::Int(1);
     let limit = strategy.max_unavailable.as_ref().unwrap_or(&one);
     let limit = limit.scaled_b(pods.len() as i32, Rounding::Up).max(0) as usize
-        + usize::from(is_injected(Bug::SetUnavailableOffByOne));
+        + usize::from(is_injected("SetUnavailableOffByOne"));
     // A twin that gets the empty image restarts, whether or not its pod is to follow.
     let is_out = |pod: &&Pod<'_>| pod.is_out(set) || busy.pods.contains(&*pod.view.uid);
     let mut out = busy.gone + pods.iter().filter(is_out).count();

@@ -16,6 +16,9 @@ use serde_json::json;
 
 use crate::{pod::Pod, snapshot::Snapshot, upgrade::patch};
 
+/// A condition: whether sidecars of a pod can be upgraded in place.
+const TELL_UPGRADABLE: Intent = Intent::of_update("tell-upgradable");
+
 /// What the sets of a pod reported last. A message that cannot be read counts as empty.
 fn said(pod: &Pod<'_>) -> BTreeMap<String, bool> {
     let condition = pod.view.condition(UPGRADABLE);
@@ -72,7 +75,7 @@ pub(crate) fn tell(snapshot: &Snapshot<'_>, pod: &Pod<'_>, upgradable: bool, now
     };
     Some(patch(
         pod.view,
-        Intent::TellUpgradable,
+        TELL_UPGRADABLE,
         Part::Status,
         body,
         Guard::Unchanged,

@@ -14,6 +14,9 @@ use serde_json::{Map, Value, json};
 
 use crate::{pod::Pod, snapshot::Snapshot};
 
+/// A revision gets the version that its author gave it.
+const LABEL_REVISION: Intent = Intent::of_update("label-revision");
+
 /// The revision of the specification, and the write that makes it exist, be the newest, or carry its version.
 pub(crate) struct Found<'a> {
     /// Its name.
@@ -110,10 +113,10 @@ fn adjust(
     }
     let (intent, reason) = match number {
         Some(number) => (
-            Intent::RenumberRevision,
+            Intent::RENUMBER_REVISION,
             format!("what is injected is back: revision {number}"),
         ),
-        None if !is_named => (Intent::LabelRevision, format!("it is called {version} now")),
+        None if !is_named => (LABEL_REVISION, format!("it is called {version} now")),
         None => return None,
     };
     Some(history::patch(owner, view, intent, patch, reason))

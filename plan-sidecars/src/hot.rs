@@ -2,14 +2,15 @@
 
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    EventNote, FailureNote, Intent, ObjectWrites, Part, events,
-    injected::{Bug, is_injected},
+    EventNote, FailureNote, Intent, ObjectWrites, Part, PodChange,
+    injected::is_injected,
     lifecycle::go_time,
     pod_writes::Guard,
     sidecars::{Working, names},
 };
 use kruise_views::Phase;
 
+use crate::reasons;
 use crate::{
     consistency::is_consistent,
     pod::Pod,
@@ -17,6 +18,9 @@ use crate::{
     snapshot::Snapshot,
     upgrade::{Change, patch},
 };
+
+/// The sidecar that has taken over works alone: its twin gets the empty image.
+const EMPTY_TWIN: Intent = Intent::of_update("empty-twin").of_pod(PodChange::Updated);
 
 /// One of them.
 pub(crate) struct Hot<'h> {
@@ -112,28 +116,21 @@ pub(crate) fn settle(
         let mut needed = view.statuses.iter().filter(|status| !is_left_over(&status.name));
         needed.all(|status| status.ready)
     };
-    if !is_injected(Bug::HotBeforeReady) && (!consistent || !(in_service || all_ready())) {
+    if !is_injected("HotBeforeReady") && (!consistent || !(in_service || all_ready())) {
         return None;
     }
     let time = go_time(now);
     change.record(snapshot, pod, hash, &time);
     let reason = "its new sidecar serves: the old one idles";
     let body = change.body(view);
-    let mut step = patch(
-        view,
-        Intent::EmptyTwin,
-        Part::Main,
-        body,
-        Guard::Unchanged,
-        reason,
-    );
+    let mut step = patch(view, EMPTY_TWIN, Part::Main, body, Guard::Unchanged, reason);
     let about = pod.about();
     step.done = Some(EventNote::new(
-        &events::RESET_SUCCEED,
+        &reasons::RESET_SUCCEED,
         format!("reset sidecar container image empty successfully (pod {about})"),
     ));
     step.failed = Some(FailureNote {
-        reason: &events::RESET_FAILED,
+        reason: &reasons::RESET_FAILED,
         prefix: "reset sidecar container image empty failed: ".to_owned(),
         suffix: format!(" (pod {about})"),
     });

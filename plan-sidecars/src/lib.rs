@@ -28,6 +28,7 @@ mod history;
 mod hot;
 mod plan;
 mod pod;
+pub mod reasons;
 mod repair;
 mod repairs;
 mod sidecars;

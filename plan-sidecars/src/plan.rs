@@ -5,13 +5,14 @@ use kruise_plan_kit::{
     EventNote, Explain, ObjectWrites, Plan, Why,
     availability::settling,
     events,
-    injected::{Bug, is_injected},
+    injected::is_injected,
     ledger::{Ask, Charges, Operation},
     rollout::{Course, Stage},
     sidecars::{Hashes, hashes_of},
 };
 use serde_json::{Value, json};
 
+use crate::reasons;
 use crate::{
     choose::{Busy, Choice, choose, kept},
     condition, history, hot,
@@ -118,7 +119,7 @@ fn held(snapshot: &Snapshot<'_>) -> Option<&'static str> {
     if strategy.kind == "NotUpdate" {
         return Some("injects only: updateStrategy.type is NotUpdate");
     }
-    (strategy.paused && !is_injected(Bug::SetPausedIgnored)).then_some("upgrades are paused")
+    (strategy.paused && !is_injected("SetPausedIgnored")).then_some("upgrades are paused")
 }
 
 /// What a plan for this snapshot teaches about pods without sidecars, once it is known which of its writes are sent.
@@ -176,7 +177,7 @@ fn act(
         }
         Err(error) => {
             let message = format!("pod {} is not upgraded: annotation {error}", pod.about());
-            events.push(EventNote::new(&events::INVALID_POD_METADATA, message));
+            events.push(EventNote::new(&reasons::INVALID_POD_METADATA, message));
             Err("is not upgraded: an annotation cannot be merged".to_owned())
         }
     };
@@ -206,7 +207,8 @@ fn act(
             "SidecarSet in-place update detected {} not upgradable pod(s) in this round, will skip them.",
             stranded.len()
         );
-        plan.events.push(EventNote::new(&events::NOT_UPGRADABLE, message));
+        plan.events
+            .push(EventNote::new(&reasons::NOT_UPGRADABLE, message));
     }
     upgraded
 }

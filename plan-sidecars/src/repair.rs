@@ -15,7 +15,6 @@ use kruise_api::names::{APPS_GROUP, SPECIFIED_DELETE};
 use kruise_plan_kit::{
     EventNote, Explain, Intent, ObjectWrites, Part, Plan, Step, Why,
     availability::{Service, service},
-    events,
     ledger::{Ask, Operation},
     pod_writes::{self, Guard},
     sidecars::{is_in_list, names},
@@ -23,6 +22,7 @@ use kruise_plan_kit::{
 use kruise_views::{OwnerView, PodView};
 use serde_json::{Value, json};
 
+use crate::reasons;
 use crate::{
     pod::{FRESH, Pod, left},
     repairs::{Owned, Repairs, SETTLE, is_asked_to_go},
@@ -107,7 +107,7 @@ pub(crate) fn repair(snapshot: &Snapshot<'_>, all: &Repair<'_>, plan: &mut Plan,
         return;
     }
     plan.events
-        .push(EventNote::new(&events::UNINJECTED, summary(snapshot, all)));
+        .push(EventNote::new(&reasons::UNINJECTED, summary(snapshot, all)));
     let mut round = Round {
         snapshot,
         all,
@@ -316,7 +316,7 @@ fn removal(pod: &PodView) -> Step {
     let reason = "it was made without the sidecars that it should have";
     if !is_deleted(pod) {
         let body = json!({"metadata": {"labels": {SPECIFIED_DELETE: "true"}}});
-        let (intent, part) = (Intent::RequestDelete, Part::Main);
+        let (intent, part) = (Intent::REQUEST_DELETE, Part::Main);
         return patch(pod, intent, part, body, Guard::Unchanged, reason);
     }
     pod_writes::delete(pod, Guard::Unchanged, reason)

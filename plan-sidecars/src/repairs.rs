@@ -260,7 +260,7 @@ fn removed(plan: &Plan) -> impl Iterator<Item = &str> {
     steps
         .map(|step| &step.write)
         .filter(|write| write.target().resource == ResourceId::PODS)
-        .filter(|write| matches!(write.intent(), Intent::DeletePod | Intent::RequestDelete))
+        .filter(|write| matches!(write.intent(), Intent::DELETE_POD | Intent::REQUEST_DELETE))
         .filter_map(|write| write.uid())
 }
 

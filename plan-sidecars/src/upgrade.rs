@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use kruise_plan_kit::{
     Intent, ObjectWrites, Part, Step,
-    injected::{Bug, is_injected},
+    injected::is_injected,
     inplace::ImageStatus,
     lifecycle::go_time,
     pod_writes::{self, Guard},
@@ -151,7 +151,7 @@ pub(crate) fn upgrade(
     let mut steps: Vec<Step> = told.into_iter().collect();
     steps.push(patch(
         pod.view,
-        Intent::UpdateInPlace,
+        Intent::UPDATE_IN_PLACE,
         Part::Main,
         body,
         guard,
@@ -201,7 +201,7 @@ pub(crate) fn patch(
     guard: Guard,
     reason: impl Into<String>,
 ) -> Step {
-    let guard = if is_injected(Bug::SetVersionDropped) {
+    let guard = if is_injected("SetVersionDropped") {
         Guard::SamePod
     } else {
         guard

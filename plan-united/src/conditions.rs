@@ -2,10 +2,7 @@
 
 use jiff::Timestamp;
 use kruise_api::condition::JobCondition;
-use kruise_plan_kit::{
-    injected::{Bug, is_injected},
-    jobs::stored,
-};
+use kruise_plan_kit::{injected::is_injected, jobs::stored};
 
 /// Sets the condition of a type. One with this status and reason stays as it is, whatever its message; one with this status
 /// keeps its time.
@@ -16,7 +13,7 @@ pub(crate) fn set(
     message: String,
     now: Timestamp,
 ) {
-    let is_restless = is_injected(Bug::StatusRestless);
+    let is_restless = is_injected("StatusRestless");
     let message = if is_restless { now.to_string() } else { message };
     let slot = all.iter_mut().find(|condition| condition.kind == kind);
     let before = slot

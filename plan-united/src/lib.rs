@@ -23,6 +23,7 @@ mod events;
 mod explain;
 mod plan;
 mod pods;
+pub mod reasons;
 mod revision;
 mod scheduling;
 mod snapshot;

@@ -8,10 +8,7 @@ use kruise_api::{
     names::uniteddeployment::SUBSET_REVISION,
     uniteddeployment::{Child, KIND, Subset, UnitedDeploymentStatus},
 };
-use kruise_plan_kit::{
-    Explain, Owner, Plan, Why,
-    injected::{Bug, is_injected},
-};
+use kruise_plan_kit::{Explain, Owner, Plan, Why, injected::is_injected};
 use serde_json::Value;
 
 use crate::{
@@ -106,7 +103,7 @@ impl<'a> Round<'a> {
     }
 
     fn partition(&self, subset: &str) -> i32 {
-        if is_injected(Bug::SubsetPartitionIgnored) {
+        if is_injected("SubsetPartitionIgnored") {
             return 0;
         }
         let partitions = &self.snapshot.united.spec.update_strategy.manual_update.partitions;
@@ -138,7 +135,7 @@ impl<'a> Round<'a> {
                 self.plan.events.push(events::problem(&problem));
                 self.hold(&problem);
             }
-            Err(_) if is_injected(Bug::ContradictionIgnored) => {
+            Err(_) if is_injected("ContradictionIgnored") => {
                 self.provide(&vec![0; self.topology().len()]);
             }
             Err(problem) => {
@@ -217,8 +214,7 @@ impl<'a> Round<'a> {
         shares.sort_by_key(|(subset, ..)| &subset.name);
         for (subset, state, replicas) in shares {
             let found = self.subsets.current.get(&*subset.name).copied();
-            let found =
-                found.filter(|found| found.workload.view.replicas > 0 || !is_injected(Bug::SubsetTwice));
+            let found = found.filter(|found| found.workload.view.replicas > 0 || !is_injected("SubsetTwice"));
             let share = self.share(subset, state, replicas);
             self.note(subset, state, share);
             let revision = self.revisions.updated.clone();
@@ -296,7 +292,7 @@ impl<'a> Round<'a> {
         let missing = replicas.saturating_sub(ready).saturating_add(state.overdue);
         let reserves = self.snapshot.united.spec.topology.schedule_strategy.reserves();
         let limited = reserves && state.unschedulable && missing > 0;
-        let lost = i32::from(is_injected(Bug::ShareLost) && replicas > 1);
+        let lost = i32::from(is_injected("ShareLost") && replicas > 1);
         let replicas = replicas.saturating_sub(lost);
         Share {
             replicas,
@@ -337,7 +333,7 @@ impl<'a> Round<'a> {
             .collect();
         let left = self.subsets.current.iter().filter(|(name, found)| {
             let is_empty = found.workload.replicas() == 0;
-            !topology.contains(**name) || is_empty && is_injected(Bug::EmptySubsetDeleted)
+            !topology.contains(**name) || is_empty && is_injected("EmptySubsetDeleted")
         });
         let left: Vec<&Workload> = left.map(|(_, found)| found.workload).collect();
         for entry in &mut self.status.subset_statuses {
@@ -390,7 +386,7 @@ impl<'a> Round<'a> {
     fn end(mut self) -> Plan {
         status::complete(&mut self.status);
         let united = self.snapshot.united;
-        let used = self.used().filter(|_| !is_injected(Bug::UsedRevisionDeleted));
+        let used = self.used().filter(|_| !is_injected("UsedRevisionDeleted"));
         let used: BTreeSet<&str> = used.collect();
         let surplus = self.revisions.truncate(&self.owner, united, &used);
         self.plan.writes.extend(surplus);

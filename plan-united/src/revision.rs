@@ -44,7 +44,7 @@ impl Revisions {
             Match::Older(view, number) => {
                 let reason = format!("the template is back: revision {number}");
                 let number = json!({ "revision": number });
-                let write = patch(owner, view, Intent::RenumberRevision, number, reason);
+                let write = patch(owner, view, Intent::RENUMBER_REVISION, number, reason);
                 (view.name.to_string(), Some(write))
             }
             Match::Missing(number) => create(snapshot, (owner, child), &history, number),

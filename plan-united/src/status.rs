@@ -11,11 +11,7 @@ use kruise_api::{
     },
     uniteddeployment::{UnitedDeployment, UnitedDeploymentStatus},
 };
-use kruise_plan_kit::{
-    Owner, ResourceId, StatusPatch, Urgency,
-    injected::{Bug, is_injected},
-    status_patch,
-};
+use kruise_plan_kit::{Owner, ResourceId, StatusPatch, Urgency, injected::is_injected, status_patch};
 use kruise_views::PodView;
 
 use crate::{
@@ -88,7 +84,7 @@ fn count(status: &mut UnitedDeploymentStatus, revisions: &Revisions, subsets: &S
     let sum = |of: fn(&Workload) -> i32| workloads().map(of).fold(0, i32::saturating_add);
     let updated = || {
         let pods = workloads().flat_map(|workload| &workload.pods);
-        let counts = |pod: &PodView| is_of(pod, &revisions.updated) || is_injected(Bug::UpdatedMiscounted);
+        let counts = |pod: &PodView| is_of(pod, &revisions.updated) || is_injected("UpdatedMiscounted");
         pods.filter(move |pod| pod.is_active() && counts(pod))
     };
     status.replicas = sum(|workload| workload.view.replicas);

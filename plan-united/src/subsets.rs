@@ -7,7 +7,7 @@ use kruise_api::{
     uniteddeployment::{Child, UnitedDeployment},
 };
 
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 
 use crate::snapshot::Workload;
 
@@ -44,7 +44,7 @@ impl<'a> Subsets<'a> {
             let controller = workload.view.controller.as_ref();
             *workload.view.namespace == *united.metadata.namespace
                 && controller.is_some_and(|controller| {
-                    *controller.uid == *united.metadata.uid || is_injected(Bug::OthersTaken)
+                    *controller.uid == *united.metadata.uid || is_injected("OthersTaken")
                 })
         };
         for workload in sorted.iter().copied().filter(is_own) {

@@ -8,8 +8,7 @@ use kruise_api::{
 };
 use kruise_plan_kit::{
     Batching, Intent, ObjectWrites, Owner, Part, Patch, Phase, Precondition, ResourceId, Step, Write,
-    injected::{Bug, is_injected},
-    instance, put,
+    injected::is_injected, instance, put,
 };
 use kruise_views::PodView;
 use serde_json::{Value, json};
@@ -23,6 +22,17 @@ use crate::{
     snapshot::{Snapshot, Workload},
     workload::{Parts, has_share, patch_of, patch_text, served, share_of},
 };
+
+/// A subset gets its workload.
+const CREATE_SUBSET: Intent = Intent::of_scale("create-subset");
+/// The workload of a subset gets what its template, its share and its partition say.
+const UPDATE_SUBSET: Intent = Intent::of_update("update-subset");
+/// A workload without a controller becomes that of a subset.
+const ADOPT_SUBSET: Intent = Intent::of_scale("adopt-subset");
+/// A workload is deleted: its subset has left the topology, or the template is of another kind.
+const DELETE_SUBSET: Intent = Intent::of_scale("delete-subset");
+/// A pod's label says whether it is reserved.
+const RESERVE_POD: Intent = Intent::untold("reserve-pod");
 
 /// Longest part of a name before what is drawn, as API servers cut it.
 const LONGEST_PREFIX: usize = 58;
@@ -73,7 +83,7 @@ pub(crate) fn create(
     ] {
         put(&mut body, &["metadata", member], value);
     }
-    let write = owner.create(Intent::CreateSubset, resource(parts.child), &*name, body);
+    let write = owner.create(CREATE_SUBSET, resource(parts.child), &*name, body);
     let reason = format!(
         "subset {} is to have {} pods",
         parts.subset.name, parts.share.replicas
@@ -145,7 +155,7 @@ pub(crate) fn update(
         settle_strategy(child, &mut before, &desired);
         settle_account(&mut before, &mut desired, &view.object);
     }
-    if is_injected(Bug::TemplateOfBefore) {
+    if is_injected("TemplateOfBefore") {
         for object in [&mut before, &mut desired] {
             if let Some(Value::Object(spec)) = object.get_mut("spec") {
                 spec.remove("template");
@@ -156,7 +166,7 @@ pub(crate) fn update(
         return Ok(None);
     };
     let write = Write::Patch {
-        intent: Intent::UpdateSubset,
+        intent: UPDATE_SUBSET,
         target: owner.target(resource(child), &*view.name),
         part: Part::Main,
         patch: Patch::Merge(patch),
@@ -297,7 +307,7 @@ pub(crate) fn adopt(owner: &Owner<'_>, workload: &Workload) -> ObjectWrites {
     let mut owners = owners.cloned().unwrap_or_default();
     owners.push(owner.reference());
     let write = Write::Patch {
-        intent: Intent::AdoptSubset,
+        intent: ADOPT_SUBSET,
         target: owner.target(resource(workload.child), &*view.name),
         part: Part::Main,
         patch: Patch::Merge(json!({"metadata": {"ownerReferences": owners}})),
@@ -316,7 +326,7 @@ pub(crate) fn adopt(owner: &Owner<'_>, workload: &Workload) -> ObjectWrites {
 /// Deletes a workload, and its pods after it.
 pub(crate) fn delete(owner: &Owner<'_>, workload: &Workload, reason: &str) -> ObjectWrites {
     let write = Write::Delete {
-        intent: Intent::DeleteSubset,
+        intent: DELETE_SUBSET,
         target: owner.target(resource(workload.child), &*workload.view.name),
         precondition: Precondition::Uid(workload.view.uid.to_string()),
     };
@@ -328,7 +338,7 @@ pub(crate) fn delete(owner: &Owner<'_>, workload: &Workload, reason: &str) -> Ob
 /// Labels a pod as reserved, or not.
 pub(crate) fn reserve(owner: &Owner<'_>, pod: &Arc<PodView>, is_reserved: bool) -> ObjectWrites {
     let write = Write::Patch {
-        intent: Intent::ReservePod,
+        intent: RESERVE_POD,
         target: owner.target(ResourceId::PODS, &*pod.name),
         part: Part::Main,
         patch: Patch::Merge(json!({"metadata": {"labels": {RESERVED_POD: scheduling::text(is_reserved)}}})),
@@ -376,7 +386,7 @@ pub(crate) fn unblock(owner: &Owner<'_>, workload: &Workload, parts: &Parts<'_>)
     };
     let delete = |pod: &Arc<PodView>| {
         let write = Write::Delete {
-            intent: Intent::DeletePod,
+            intent: Intent::DELETE_POD,
             target: owner.target(ResourceId::PODS, &*pod.name),
             // Not if it has changed since: it may be Ready by now.
             precondition: Precondition::UidAndVersion(pod.uid.to_string(), pod.resource_version.to_string()),

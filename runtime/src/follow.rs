@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use kruise_api::path::segment;
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 use kube_cache::{
     Cached, Delta, Effect, Event, Failure, Input, Reflector, SharedInformer, StreamedLine, StreamedList,
     Version, wire,
@@ -209,7 +209,7 @@ impl<'a> Follower<'a> {
             client,
             scope,
             watch: None,
-            streams: scope.first == FirstList::Streamed && !is_injected(Bug::StaleListTrusted),
+            streams: scope.first == FirstList::Streamed && !is_injected("StaleListTrusted"),
             page_size: PageSize::default(),
         }
     }
@@ -326,7 +326,7 @@ impl<'a> Follower<'a> {
 
     fn page_query(&self, at: Option<Version>, continue_token: Option<&str>, limit: Option<u32>) -> String {
         let mut query = self.scope.query();
-        if is_injected(Bug::StaleListTrusted) {
+        if is_injected("StaleListTrusted") {
             query.push_str("&resourceVersion=0");
         } else if let Some(version) = at {
             let _ = write!(query, "&resourceVersion={version}&resourceVersionMatch=Exact");

@@ -27,7 +27,7 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use kruise_api::podunavailablebudget::PodUnavailableBudget;
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 use kruise_plan_kit::ledger::{Account, Decision, Free, Gates, Operation, budget_of};
 use kruise_plan_kit::workloads::{Ownership, Wanted};
 use kruise_views::PodView;
@@ -257,7 +257,7 @@ fn of_pod(pod: &PodView, ask: &Ask<'_>, gates: Gates, known: &impl Known, now: T
     match decision {
         Decision::Free(free) => Verdict::Pass(Passed::Free(free)),
         Decision::Recorded => Verdict::Pass(Passed::Recorded),
-        Decision::Renewed | Decision::Charged if ask.dry_run && !is_injected(Bug::DryRunCharged) => {
+        Decision::Renewed | Decision::Charged if ask.dry_run && !is_injected("DryRunCharged") => {
             Verdict::Pass(Passed::DryRun)
         }
         Decision::Renewed | Decision::Charged => Verdict::Charge(charge(&budget, &account, ask)),

@@ -11,7 +11,7 @@ use kruise_api::{
     names::persistentpodstate::INJECTED,
     persistentpodstate::{PersistentPodState, PodState, PreferredTopology},
 };
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 use serde_json::{Map, Value, json};
 
 use super::affinity::{object, prefer};
@@ -101,8 +101,7 @@ fn preference(topology: &PreferredTopology, record: &PodState) -> Option<Value> 
             Some(json!({"key": key, "operator": "In", "values": [value]}))
         })
         .collect();
-    let says_something =
-        topology.weight >= 1 && !expressions.is_empty() && !is_injected(Bug::PreferenceDropped);
+    let says_something = topology.weight >= 1 && !expressions.is_empty() && !is_injected("PreferenceDropped");
     says_something.then(
         || json!({"weight": topology.weight.min(HEAVIEST), "preference": {"matchExpressions": expressions}}),
     )

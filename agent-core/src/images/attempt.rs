@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kruise_api::names::nodeimage::{AGENT, PULLED_BY};
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 
 use crate::call::{Call, backoff};
 use crate::node_image::Phase;
@@ -172,7 +172,7 @@ impl Images {
         let Some(((_, tag), task)) = spec.tag(&key.image, &key.tag).zip(self.tasks.get_mut(key)) else {
             return;
         };
-        let counts = !is_injected(Bug::PullFailuresUncounted);
+        let counts = !is_injected("PullFailuresUncounted");
         task.failures = task.failures.saturating_add(u32::from(counts));
         call.info(format!(
             "pulling image {} failed: {problem}",

@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 
 use crate::call::{Call, earlier};
 use crate::node_image::{FirstSync, ImageSpec, NodeImageStatus, NodeImageView};
@@ -90,7 +90,7 @@ impl Images {
                     tag: tag.tag.clone(),
                 };
                 let finished = view.finished(name, tag);
-                match finished.filter(|_| !is_injected(Bug::EndedPullRepeated)) {
+                match finished.filter(|_| !is_injected("EndedPullRepeated")) {
                     // Somebody else has ended the round, or an agent before this one.
                     Some(status) if self.tasks.get(&key).is_none_or(|task| !task.is_finished()) => {
                         self.stop(&key, call);
@@ -287,7 +287,7 @@ impl Images {
         };
         match (result, problem) {
             (Ok(reference), _) => self.confirm(&key, reference),
-            (Err(_), Some(_)) if is_injected(Bug::FailedPullConfirmed) => {
+            (Err(_), Some(_)) if is_injected("FailedPullConfirmed") => {
                 self.confirm(&key, Box::default());
             }
             (Err(_), Some(problem)) => self.fail(&key, &problem, call),

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 
 use crate::request::{ContainerPhase, ContainerState, PodHooks, RequestView, RequestedContainer};
 use crate::{ContainerId, RuntimeContainer, annotations};
@@ -86,7 +86,7 @@ impl<'a> Known<'a> {
         let ignores = &*self.view.strategy.failure_policy == "Ignore";
         let has_failed = !ignores && verdicts.iter().any(is_failure);
         let mut decision = Decision::default();
-        let together = is_injected(Bug::StopsTogether);
+        let together = is_injected("StopsTogether");
         let is_stopping = |kill: &Kill| matches!(kill, Kill::UnderWay(_));
         let stops = self.kills.values().any(is_stopping);
         let mut is_ones_turn = !has_failed && (!stops || together);
@@ -117,7 +117,7 @@ impl<'a> Known<'a> {
 
     fn judge(&self, container: &RequestedContainer) -> Verdict {
         let name = &container.name;
-        let forgets = is_injected(Bug::StopForgotten) && !self.kills.contains_key(name);
+        let forgets = is_injected("StopForgotten") && !self.kills.contains_key(name);
         let stored = self.view.state(name).filter(|_| !forgets);
         if let Some(stored) = stored.filter(|stored| stored.phase.is_final()) {
             return Verdict::Report(stored.clone());

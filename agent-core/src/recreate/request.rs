@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::names::agent::CONTAINER_RECREATE;
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 use kube_cache::Version;
 use serde_json::Value;
 
@@ -193,7 +193,7 @@ impl Request {
             let message = "Waiting for the manager to take the pod out of service";
             return Hold::Reported(RECREATING, message.to_owned(), None);
         };
-        let grace = SignedDuration::from_secs(grace * i64::from(!is_injected(Bug::StopInService)));
+        let grace = SignedDuration::from_secs(grace * i64::from(!is_injected("StopInService")));
         let until = since.checked_add(grace).unwrap_or(Timestamp::MAX);
         if until > now {
             let message = format!(
@@ -352,7 +352,7 @@ impl Request {
             container_recreate_states: decision.states,
             ..self.view.status.clone()
         };
-        if is_injected(Bug::StopUnstored) && !decision.kills.is_empty() {
+        if is_injected("StopUnstored") && !decision.kills.is_empty() {
             self.kill(decision.kills, stops, call);
             self.write(status, Vec::new(), false, call);
         } else if decision.is_over {

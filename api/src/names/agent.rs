@@ -1,6 +1,6 @@
 //! What the node agent writes: who its events are from, and their reasons. Tools match on reasons and types.
 
-super::events::reasons! {
+crate::reasons! {
     PULL_IMAGE_SUCCEED = "PullImageSucceed", Normal, ["NodeImage"], "The node has an image that it was to have.";
     PULL_IMAGE_FAILED = "PullImageFailed", Warning, ["ImagePullJob", "NodeImage"], "An image could not be pulled; the message ends with the last error.";
     PULL_SECRET_UNUSED = "FailedToRetrieveImagePullSecret", Warning, ["ImagePullJob", "NodeImage"], "A pull began without a pull secret that does not exist or cannot be read; the message says why.";

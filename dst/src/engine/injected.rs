@@ -4,13 +4,27 @@
 
 use std::time::{Duration, Instant};
 
-use kruise_plan_kit::injected::Bug;
-
 use super::{
     play::{Keep, play},
     subject::{Seed, Subjects},
     verdict::Violation,
 };
+
+/// A bug that scenarios of a subject show. Comments of the lists say what it does.
+#[derive(Clone, Copy, Debug)]
+pub struct Bug {
+    /// Its name, where it is injected.
+    pub name: &'static str,
+    /// The seed of the first scenario that showed it. Where scenarios have changed, the hunt goes on from there.
+    pub first: u64,
+    /// The oracles one of which finds it.
+    pub oracles: &'static [&'static str],
+}
+
+/// A bug of this name.
+pub const fn bug(name: &'static str, first: u64, oracles: &'static [&'static str]) -> Bug {
+    Bug { name, first, oracles }
+}
 
 /// How a bug was found.
 #[derive(Clone, Debug)]
@@ -27,7 +41,7 @@ pub struct Found {
 pub fn hunt(
     subjects: Subjects,
     of: &'static str,
-    bug: Bug,
+    bug: &'static str,
     first: u64,
     most: u64,
 ) -> anyhow::Result<Option<Found>> {
@@ -35,7 +49,7 @@ pub fn hunt(
     for number in first..first.saturating_add(most) {
         let seed = Seed { of, number };
         let mut scenario = subjects.scenario(seed)?;
-        scenario.bug = Some(format!("{bug:?}"));
+        scenario.bug = Some(bug.to_owned());
         if let Some(violation) = play(subjects, &scenario, Keep::Hash)?.violation {
             // What fails without the bug, too, shows nothing of it.
             scenario.bug = None;

@@ -50,7 +50,7 @@ pub fn config(gates: &[&str], measured: bool) -> anyhow::Result<Arc<Config>> {
     let values = FlagSet::new(&FLAGS)
         .parse(line.chain([NO_FILE, gates.as_str()]))
         .map_err(|error| anyhow::anyhow!("{error}"))?;
-    Ok(Arc::new(Config::new(&values, &|_| None)?))
+    Ok(Arc::new(Config::new(&values, &kruise::controllers::ALL, &|_| None)?))
 }
 
 /// Runs one process until it ends or dies.

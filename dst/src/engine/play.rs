@@ -91,7 +91,7 @@ pub fn play(subjects: Subjects, scenario: &Scenario, keep: Keep) -> anyhow::Resu
 /// Plays a scenario once.
 pub fn replay(subjects: Subjects, scenario: &Scenario, keep: Keep, judged: Judged) -> anyhow::Result<Played> {
     #[cfg(feature = "injected-bugs")]
-    kruise_plan_kit::injected::inject(scenario.bug.as_deref().and_then(bug));
+    kruise_plan_kit::injected::inject(scenario.bug.as_deref().and_then(|name| subjects.bug(name)));
     let panics = panics::count();
     let runtime = runtime()?;
     let played = runtime.block_on(async {
@@ -149,13 +149,6 @@ pub fn altered(subjects: Subjects, scenario: &Scenario, seed: u64) -> anyhow::Re
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_time().start_paused(true).build()
-}
-
-/// The injected bug of a name.
-#[cfg(feature = "injected-bugs")]
-fn bug(name: &str) -> Option<kruise_plan_kit::injected::Bug> {
-    let mut all = kruise_plan_kit::injected::Bug::ALL.into_iter();
-    all.find(|bug| format!("{bug:?}") == name)
 }
 
 impl<'a> Play<'a> {

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::{
     cluster::Cluster,
+    injected::Bug,
     oracles::Oracles,
     process::ProcessId,
     registration::register,
@@ -35,7 +36,7 @@ use super::{
 ///   first difference. A write after that is a violation by itself.
 /// - **Does it count?** ([`Oracles::counts`]): a scenario in which too little happened is played on, or not counted.
 ///
-/// Then inject a bug (`kruise_plan_kit::injected`) for each oracle, see it found, and give the subject a quota in
+/// Then inject a bug (`kruise_plan_kit::injected`) for each oracle, name it in [`Subject::bugs`], see it found, and give the subject a quota in
 /// `tests/it/scenarios.rs`.
 pub struct Subject {
     /// Its name in case files and on the command line.
@@ -62,6 +63,8 @@ pub struct Subject {
     pub clean: fn() -> Vec<(&'static str, Scenario)>,
     /// Does an edit end what would keep its objects from their end? Shortening keeps such edits.
     pub is_release: fn(&Value) -> bool,
+    /// Injected bugs that its scenarios show.
+    pub bugs: &'static [Bug],
     /// Users and oracles of one play.
     pub begin: fn(&Scenario) -> anyhow::Result<Begun>,
 }
@@ -83,6 +86,7 @@ impl Subject {
         scenario: None,
         clean: Vec::new,
         is_release: |_| false,
+        bugs: &[],
         begin: |_| Err(anyhow::anyhow!("a subject that cannot be played")),
     };
 }
@@ -243,6 +247,18 @@ impl Subjects {
     pub fn played(self) -> Vec<&'static str> {
         let all = self.0.iter().filter(|one| one.scenario.is_some());
         all.map(|one| one.name).collect()
+    }
+
+    /// The injected bugs, each with the name of the subject whose scenarios show it.
+    pub fn bugs(self) -> impl Iterator<Item = (&'static str, &'static Bug)> {
+        let all = self.0.iter();
+        all.flat_map(|one| one.bugs.iter().map(|bug| (one.name, bug)))
+    }
+
+    /// The name of an injected bug, if there is one of this name.
+    pub fn bug(self, name: &str) -> Option<&'static str> {
+        let mut all = self.bugs().map(|(_, bug)| bug.name);
+        all.find(|bug| *bug == name)
     }
 
     /// The scenario of a seed.

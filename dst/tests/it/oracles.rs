@@ -3,7 +3,6 @@
 use std::{collections::BTreeSet, path::Path, sync::Mutex};
 
 use kruise_dst::{engine::play::altered, subjects::ALL};
-use kruise_plan_kit::injected::Bug;
 
 use super::injected_bugs;
 
@@ -223,7 +222,7 @@ fn named(folder: &Path, names: &mut BTreeSet<String>) {
 
 #[test]
 fn every_oracle_was_seen_to_fail_but_for_those_of_a_list_that_becomes_shorter() {
-    let by_bugs = Bug::ALL.into_iter().flat_map(injected_bugs::oracles);
+    let by_bugs = ALL.bugs().flat_map(|(_, bug)| bug.oracles);
     let by_alterations = ALTERED.iter().flat_map(|(_, oracles)| *oracles);
     let seen: BTreeSet<&str> = by_bugs.chain(by_alterations).copied().collect();
     let unseen: BTreeSet<&str> = UNSEEN.iter().copied().collect();

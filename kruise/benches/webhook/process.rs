@@ -96,7 +96,7 @@ impl Process {
             served: None,
             metrics: Metrics::register(
                 &mut prometheus_client::registry::Registry::default(),
-                &kruise::controllers::metrics(),
+                &kruise::manager::metrics(),
             ),
             identity: "one".into(),
             jitter: Arc::new(|| 7),
@@ -109,7 +109,7 @@ impl Process {
             // There is no other manager, and a busy machine renews its lease too late.
             let line = ["--enable-leader-election=false"];
             let values = FlagSet::new(&FLAGS).parse(line).unwrap();
-            let config = Config::new(&values, &|_| None).unwrap();
+            let config = Config::new(&values, &kruise::controllers::ALL, &|_| None).unwrap();
             let open = |routes, _, mut closing: watch::Receiver<bool>| {
                 assert!(opened.send(routes).is_ok(), "the receiver is alive");
                 let mut tasks = JoinSet::new();

@@ -1,13 +1,15 @@
 //! The installation: what runs in its namespace, its leases, settings, definitions and webhook configurations.
 
 use kruise_admission::manifests as webhooks;
-use kruise_api::{kinds, path::segment};
+use kruise_api::{
+    kinds,
+    path::{DEFINITIONS, segment},
+};
 use kruise_runtime::client::Form;
 use serde_json::{Map, Value, json};
 
 use super::{archive::Archive, reader::Reader, redact};
 use crate::{
-    crds::DEFINITIONS,
     json::text,
     leader::LEASE,
     manifests::{DEPLOYMENT, agent},

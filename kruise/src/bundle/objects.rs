@@ -22,6 +22,7 @@ use super::{
     reader::Reader,
     redact,
 };
+use crate::controllers;
 use crate::{
     explain::{self, SettingsSource, last_seen, without_reports},
     json::{condition, text},
@@ -248,6 +249,7 @@ pub(super) async fn explain(
             pod: None,
             manager_namespace,
             settings: &settings,
+            registrations: &controllers::ALL,
         };
         match timeout(EXPLANATION, explain(&request)).await {
             Ok(Ok(text)) => {

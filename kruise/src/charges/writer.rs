@@ -18,7 +18,7 @@ use kruise_admission::{
     Lookups, Outcome, Response,
     lookup::{LookupResult, ObjectName},
 };
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 use kruise_plan_kit::{Part, Target};
 use kruise_runtime::{ApiError, Client, Served, caches::Jitter};
 use serde_json::{Value, json};
@@ -183,7 +183,7 @@ impl<T: Charged> Writer<T> {
                 }
                 Decided::Change { before, after, held } => (before, after, held),
             };
-            let held = if is_injected(Bug::ChargeAfterRequest) {
+            let held = if is_injected("ChargeAfterRequest") {
                 allow(held);
                 sleep(Duration::from_secs(1)).await;
                 Vec::new()
@@ -197,7 +197,7 @@ impl<T: Charged> Writer<T> {
                     }
                     return answer(name, held);
                 }
-                Err(error) if error.is_conflict() && is_injected(Bug::LostRaceCharged) => return allow(held),
+                Err(error) if error.is_conflict() && is_injected("LostRaceCharged") => return allow(held),
                 Err(error) if error.is_conflict() || error.is_not_found() || error.may_have_happened() => {
                     group = held.into_iter().map(|one| one.waiting).collect();
                 }
@@ -247,7 +247,7 @@ impl<T: Charged> Writer<T> {
         };
         if let Some(patch) = patch.as_object_mut() {
             let metadata = before.metadata();
-            let guard = if is_injected(Bug::SlotsOverwritten) {
+            let guard = if is_injected("SlotsOverwritten") {
                 json!({"uid": metadata.uid})
             } else {
                 json!({"uid": metadata.uid, "resourceVersion": metadata.resource_version})

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::kinds::{self, ONLY};
 use super::yaml::{action, each, optional, put, when};
+use crate::gates::NEED_ALL_PODS;
 use crate::manifests::policy::{self, KubeVersion};
 use crate::manifests::workload::{self, DEPLOYMENT, Port, Workload};
-use crate::manifests::{self, NEED_ALL_PODS, reach};
+use crate::manifests::{self, reach};
 use crate::profile::Profile;
 
 /// An object, and the expression that says whether it exists; none if it always does.

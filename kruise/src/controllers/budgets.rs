@@ -14,6 +14,7 @@ use kruise_views::PodView;
 use kube_cache::{Delta, Index, ObjectKey, SharedInformer};
 
 use super::{caches::BUDGETS, parsed::Parsed};
+use crate::explain::workload::Cluster;
 use crate::{
     gates::{BUDGET_DELETIONS, BUDGET_UPDATES, Gates},
     manager::{Grant, Setup},
@@ -180,6 +181,20 @@ fn lets_more_go(delta: &Delta<Parsed<PodUnavailableBudget>>) -> bool {
         || before.metadata.annotations != after.metadata.annotations
         || counted(&before.status) != counted(&after.status)
         || after.status.unavailable_allowed > before.status.unavailable_allowed
+}
+
+/// The budgets in the namespace of an explained object; none unless they limit anything and are served.
+pub async fn of_cluster(cluster: &Cluster<'_>) -> anyhow::Result<Budgets> {
+    let limits = limits(&cluster.settings.gates);
+    let is_served = cluster
+        .served
+        .version(ResourceId::POD_UNAVAILABLE_BUDGETS)
+        .is_some();
+    if !is_served || !(limits.deletions || limits.updates) {
+        return Ok(Budgets::default());
+    }
+    let budgets = cluster.list(ResourceId::POD_UNAVAILABLE_BUDGETS).await?;
+    Ok(Budgets::new(budgets, limits))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::manager::{Controls, Grant, Registration, Setup, Wiring};
 /// The controller.
 pub static REGISTRATION: Registration =
     Registration::of::<Launches>("container-launch-priority-controller", 4)
-        .emits()
+        .emits(&[kruise_plan_workloads::launch::reasons::ALL])
         .granted(&[
             Grant::on(ResourceId::PODS, &["patch"]),
             Grant::on(ResourceId::PODS, &["patch"]).part("status"),

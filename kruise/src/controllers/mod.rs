@@ -45,8 +45,8 @@ use kruise_plan_kit::ResourceId;
 use kruise_runtime::metrics::objects::Spec;
 
 use crate::{
-    manager::{Grant, Limit, Registration},
-    refusals,
+    manager::{Grant, Registration},
+    profile::Profile,
 };
 
 pub use webhook_caches::WebhookCaches;
@@ -79,6 +79,20 @@ pub static ALL: [&Registration; 21] = [
     &workloadspread::REGISTRATION,
 ];
 
+/// The controllers of a profile.
+pub fn of(profile: &Profile) -> Vec<&'static Registration> {
+    let is_part = |registration: &&Registration| registration.kind.is_none_or(|kind| profile.includes(kind));
+    ALL.into_iter().filter(is_part).collect()
+}
+
+/// The kinds of a profile that have a controller.
+pub fn reconciled(profile: &Profile) -> Vec<&'static Kind> {
+    let registrations = of(profile).into_iter();
+    registrations
+        .filter_map(|registration| registration.kind)
+        .collect()
+}
+
 /// The kinds with a controller.
 fn kinds() -> Vec<&'static Kind> {
     let kinds = ALL.into_iter().filter_map(|registration| registration.kind);
@@ -107,16 +121,37 @@ pub fn flags() -> Vec<Flag> {
     ours.into_iter().chain(others).collect()
 }
 
-/// The limits of the flags of all controllers.
-pub fn limits() -> impl Iterator<Item = &'static Limit> {
-    ALL.into_iter().flat_map(|registration| registration.limits)
-}
-
-/// The metrics that controllers and guards declare.
+/// The metrics that controllers declare.
 pub fn metrics() -> Vec<&'static Spec> {
     let declared = ALL.into_iter().flat_map(|registration| {
         let overdue = registration.overdue.into_iter();
         overdue.chain(registration.metrics.iter().copied())
     });
-    declared.chain(refusals::METRICS).collect()
+    declared.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_has_its_kinds_and_the_controllers_of_all_pods() {
+        let all = Profile::default();
+        assert_eq!(of(&all).len(), ALL.len());
+        let one: Profile = "clonesets".parse().unwrap();
+        assert_eq!(
+            one.kinds().map(|kind| kind.kind).collect::<Vec<_>>(),
+            ["CloneSet"]
+        );
+        assert_eq!(reconciled(&one).len(), 1);
+        let mut without_kind = ALL.into_iter().filter(|one| one.kind.is_none());
+        assert!(without_kind.all(|other| of(&one).iter().any(|have| have.name == other.name)));
+        assert!(
+            one.has("", "pods")
+                && !one.has("apps.kruise.io", "statefulsets")
+                && one.has("apps", "statefulsets")
+        );
+        let two: Profile = " clonesets, sidecarsets".parse().unwrap();
+        assert_eq!(two.to_string(), "clonesets,sidecarsets");
+    }
 }

@@ -7,6 +7,7 @@ use kruise_plan_workloads::broadcastjob::Explain;
 
 use super::{Request, nodes, workload::Cluster};
 use crate::controllers::broadcastjob::{self as controller, Inputs};
+use crate::controllers::budgets;
 
 /// Explains a BroadcastJob, or one node or pod of it.
 pub(crate) fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {
@@ -23,7 +24,12 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let pods = cluster.pods().await?;
     let all = cluster.list_all(ResourceId::NODES).await?;
     let options = controller::options(&cluster.settings.gates);
-    let inputs = Inputs::new(&job, all, pods.views.clone(), cluster.budgets().await?);
+    let inputs = Inputs::new(
+        &job,
+        all,
+        pods.views.clone(),
+        budgets::of_cluster(&cluster).await?,
+    );
     let api_version = cluster.served.api_version(ResourceId::BROADCAST_JOBS)?;
     let (memory, now) = (Memory::default(), request.client.now());
     let mut plan = inputs.plan(&job, &api_version, options, &memory, Explain::Yes, now);

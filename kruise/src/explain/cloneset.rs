@@ -15,6 +15,7 @@ use super::{
     Request,
     workload::{Cluster, is_controlled_by, memory_of},
 };
+use crate::controllers::budgets;
 use crate::controllers::cloneset::{self as controller, Inputs};
 
 /// Explains a CloneSet, or one pod of it.
@@ -39,7 +40,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let jobs = cluster.pull_jobs(options.images_ahead, uid).await?;
     let inputs = Inputs::new(&set, own.clone(), claims, revisions, nodes)
         .with_pull_jobs(jobs)
-        .with_budgets(cluster.budgets().await?);
+        .with_budgets(budgets::of_cluster(&cluster).await?);
     let failed = |kind| (kind, "");
     let memory = memory_of(
         &set.status.conditions,

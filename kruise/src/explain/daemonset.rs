@@ -13,6 +13,7 @@ use super::{
     Request, nodes,
     workload::{Cluster, memory_of},
 };
+use crate::controllers::budgets;
 use crate::controllers::daemonset::{self as controller, Inputs};
 
 /// Explains a DaemonSet, or one node or pod of it.
@@ -34,7 +35,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let jobs = cluster.pull_jobs(options.images_ahead, &set.metadata.uid).await?;
     let inputs = Inputs::new(&set, nodes, pods.views.clone(), revisions)
         .with_pull_jobs(jobs)
-        .with_budgets(cluster.budgets().await?);
+        .with_budgets(budgets::of_cluster(&cluster).await?);
     let memory = memory_of(
         &set.status.conditions,
         (conditions::FAILED_SCALE, ""),

@@ -20,7 +20,7 @@ pub(crate) mod resourcedistribution;
 pub(crate) mod sidecarset;
 pub(crate) mod statefulset;
 pub(crate) mod uniteddeployment;
-mod workload;
+pub(crate) mod workload;
 pub(crate) mod workloadspread;
 
 use std::{fmt::Write as _, path::PathBuf, sync::Arc, time::Duration};
@@ -38,6 +38,7 @@ use serde_json::Value;
 pub(crate) use self::events::last_seen;
 use self::pods::Facts;
 pub(crate) use self::pods::without_reports;
+use crate::manager::Registration;
 use crate::{
     command, controllers,
     gates::Gates,
@@ -125,6 +126,8 @@ pub struct Request<'r> {
     pub manager_namespace: &'r str,
     /// Where the settings come from.
     pub settings: &'r SettingsSource,
+    /// The controllers of this build.
+    pub registrations: &'r [&'static Registration],
 }
 
 /// Plans an object from the cluster, and writes nothing.
@@ -166,6 +169,7 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
             pod: options.pod.as_deref(),
             manager_namespace: &options.manager_namespace,
             settings: &settings,
+            registrations: &controllers::ALL,
         })
         .await
     })

@@ -15,6 +15,7 @@ use super::{
     Request,
     workload::{Cluster, memory_of},
 };
+use crate::controllers::budgets;
 use crate::controllers::statefulset::{self as controller, Inputs};
 
 /// Explains a StatefulSet, or one pod of it.
@@ -37,7 +38,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let inputs = Inputs::new(&set, pods.views.clone(), claims, revisions)
         .with_classes(classes)
         .with_pull_jobs(jobs)
-        .with_budgets(cluster.budgets().await?);
+        .with_budgets(budgets::of_cluster(&cluster).await?);
     let memory = memory_of(
         &set.status.conditions,
         (conditions::FAILED_CREATE_POD, CREATE_FAILED),

@@ -26,39 +26,38 @@ use super::{
 };
 use crate::{
     controllers::{
-        budgets::{self, Budgets},
         caches::Owned,
         parsed::{Parse, Parsed},
     },
     leader::LeaderSettings,
-    manager::{self, ServerFacts},
+    manager::{ServerFacts, server_facts},
 };
 
 /// A cluster, and how its manager decides.
-pub(super) struct Cluster<'r> {
+pub(crate) struct Cluster<'r> {
     request: &'r Request<'r>,
     /// The served version of each resource.
-    pub(super) served: Served,
+    pub(crate) served: Served,
     /// The manager's settings.
-    pub(super) settings: LeaderSettings,
+    pub(crate) settings: LeaderSettings,
     /// Where they come from, for the explanation.
     settings_line: Option<String>,
     /// Other facts about the API server.
-    pub(super) server: ServerFacts,
+    pub(crate) server: ServerFacts,
     /// The jobs of the object that pull images, where plans want them.
     pulls: Vec<Arc<Pull>>,
 }
 
 /// The pods of a namespace: as plans read them, and in full.
-pub(super) struct Pods {
+pub(crate) struct Pods {
     /// As plans read them.
-    pub(super) views: Vec<Arc<PodView>>,
+    pub(crate) views: Vec<Arc<PodView>>,
     full: Vec<Arc<Value>>,
 }
 
 impl<'r> Cluster<'r> {
     /// The object that the request names, and the cluster that it is in.
-    pub(super) async fn read<T: Parse>(request: &'r Request<'r>, kind: &Kind) -> anyhow::Result<(Self, T)> {
+    pub(crate) async fn read<T: Parse>(request: &'r Request<'r>, kind: &Kind) -> anyhow::Result<(Self, T)> {
         let Request {
             client,
             namespace,
@@ -76,7 +75,14 @@ impl<'r> Cluster<'r> {
             .object
             .map_err(|error| anyhow!("the specification cannot be read: {error}"))?;
         let (settings, settings_line) = request.settings.resolve(client).await?;
-        let server = manager::server_facts(&settings.gates, client, &served, Some(namespace)).await?;
+        let server = server_facts(
+            &settings.gates,
+            request.registrations,
+            client,
+            &served,
+            Some(namespace),
+        )
+        .await?;
         let cluster = Self {
             request,
             served,
@@ -89,7 +95,7 @@ impl<'r> Cluster<'r> {
     }
 
     /// The objects of a resource in the namespace of the request.
-    pub(super) async fn list<T: DeserializeOwned>(
+    pub(crate) async fn list<T: DeserializeOwned>(
         &self,
         resource: ResourceId,
     ) -> anyhow::Result<Vec<Arc<T>>> {
@@ -98,7 +104,7 @@ impl<'r> Cluster<'r> {
     }
 
     /// The objects of a cluster-scoped resource.
-    pub(super) async fn list_all<T: DeserializeOwned>(
+    pub(crate) async fn list_all<T: DeserializeOwned>(
         &self,
         resource: ResourceId,
     ) -> anyhow::Result<Vec<Arc<T>>> {
@@ -106,7 +112,7 @@ impl<'r> Cluster<'r> {
     }
 
     /// The pods in the namespace of the request.
-    pub(super) async fn pods(&self) -> anyhow::Result<Pods> {
+    pub(crate) async fn pods(&self) -> anyhow::Result<Pods> {
         let path = self
             .served
             .collection(ResourceId::PODS, Some(self.request.namespace))?;
@@ -115,12 +121,12 @@ impl<'r> Cluster<'r> {
     }
 
     /// The revisions in the namespace of the request.
-    pub(super) async fn revisions(&self) -> anyhow::Result<Vec<Arc<RevisionView>>> {
+    pub(crate) async fn revisions(&self) -> anyhow::Result<Vec<Arc<RevisionView>>> {
         self.list(ResourceId::REVISIONS).await
     }
 
     /// The jobs of this owner that pull images; none unless plans want them.
-    pub(super) async fn pull_jobs(
+    pub(crate) async fn pull_jobs(
         &mut self,
         images_ahead: bool,
         uid: &str,
@@ -133,21 +139,8 @@ impl<'r> Cluster<'r> {
         Ok(views.collect())
     }
 
-    /// The budgets in the namespace of the request; none unless they limit anything and are served.
-    pub(super) async fn budgets(&self) -> anyhow::Result<Budgets> {
-        let limits = budgets::limits(&self.settings.gates);
-        let is_served = self.served.version(ResourceId::POD_UNAVAILABLE_BUDGETS).is_some();
-        if !is_served || !(limits.deletions || limits.updates) {
-            return Ok(Budgets::default());
-        }
-        Ok(Budgets::new(
-            self.list(ResourceId::POD_UNAVAILABLE_BUDGETS).await?,
-            limits,
-        ))
-    }
-
     /// The text of a plan whose pods are `own`. Fails if the request is for a pod that neither they nor the plan know.
-    pub(super) async fn explain(
+    pub(crate) async fn explain(
         self,
         kind: &Kind,
         (pods, own): (Pods, &[Arc<PodView>]),
@@ -204,13 +197,13 @@ fn is_planned(plan: &Plan, pod: &str) -> bool {
 }
 
 /// Whether the object is controlled by the owner with this uid.
-pub(super) fn is_controlled_by(object: &impl Owned, uid: &str) -> bool {
+pub(crate) fn is_controlled_by(object: &impl Owned, uid: &str) -> bool {
     object.controller().is_some_and(|owner| *owner.uid == *uid)
 }
 
 /// Memory with the errors that the manager remembers, restored from the conditions that report them. Each condition is given
 /// as its type and what precedes the error in its message.
-pub(super) fn memory_of(
+pub(crate) fn memory_of(
     conditions: &[Condition],
     (scale, before_scale): (&str, &str),
     (update, before_update): (&str, &str),
@@ -248,7 +241,7 @@ mod tests {
     fn a_pod_that_does_not_exist_yet_is_explained_if_the_plan_is_about_it() {
         let create = |resource: ResourceId, name: &str| Step {
             write: Write::Create {
-                intent: Intent::CreatePod,
+                intent: Intent::CREATE_POD,
                 target: Target {
                     resource,
                     namespace: "shop".into(),

@@ -11,8 +11,8 @@ use go_compat::{flags::Values, schedule::local_zone};
 use jiff::{SignedDuration, tz::TimeZone};
 use kruise_api::names::{AGENT_NAMESPACE, AGENT_NAMESPACE_VARIABLE};
 
+use super::registration::Registration;
 use crate::{
-    controllers,
     gates::Gates,
     profile::{FLAG, Profile},
 };
@@ -103,15 +103,19 @@ pub struct WebhookConfig {
 }
 
 impl Config {
-    /// Reads flags and environment; `env` returns the value of a variable.
-    pub fn new(values: &Values, env: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Self> {
+    /// Reads flags and environment; `env` returns the value of a variable. Flags keep to the limits of these registrations.
+    pub fn new(
+        values: &Values,
+        registrations: &[&Registration],
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> anyhow::Result<Self> {
         let gates = Gates::parse(
             values.get_string("feature-gates"),
             &env("CUSTOM_RESOURCE_ENABLE").unwrap_or_default(),
         )
         .context("--feature-gates")?;
         let set = |name: &str| Some(values.get_string(name).to_owned()).filter(|text| !text.is_empty());
-        for limit in controllers::limits() {
+        for limit in registrations.iter().flat_map(|registration| registration.limits) {
             let (flag, value) = (limit.flag, values.get_int(limit.flag));
             if !(limit.least..=limit.most).contains(&value) {
                 bail!("--{flag} is {value}; it may be {} to {}", limit.least, limit.most);
@@ -304,7 +308,7 @@ mod tests {
                 .find(|(key, _)| *key == name)
                 .map(|(_, value)| (*value).to_owned())
         };
-        Config::new(&values, &variable).map_err(|error| format!("{error:#}"))
+        Config::new(&values, &crate::controllers::ALL, &variable).map_err(|error| format!("{error:#}"))
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod narrow;
 pub(crate) mod played;
 mod printed;
 mod process;
+mod reasons;
 mod registrar;
 mod registration;
 mod rehearsal;
@@ -27,7 +28,13 @@ mod widening;
 
 use std::process::ExitCode;
 
-use crate::{command, output};
+use kruise_runtime::metrics::objects::Spec;
+
+use crate::{
+    command,
+    controllers::{self, ALL},
+    output, refusals,
+};
 use rehearsal::Rehearsal;
 use run::run_with;
 
@@ -38,13 +45,20 @@ pub(crate) use jitter::jitter;
 pub(crate) use logging::start as to_stderr;
 #[cfg(feature = "playground")]
 pub(crate) use logging::to_file;
-pub(crate) use process::server_facts;
 pub use process::{Host, MatchConditions, Routes, process};
+pub use reasons::reasons;
+pub(crate) use registration::server_facts;
 pub use registration::{Area, Controls, Grant, Limit, Registration, Runnable, ServerFacts, Setup, Wiring};
 #[cfg(test)]
 pub(crate) use run::longest_end;
 pub use run::{Embedding, run};
 pub use sockets::Sockets;
+
+/// The metrics that controllers and guards declare.
+pub fn metrics() -> Vec<&'static Spec> {
+    let declared = controllers::metrics().into_iter();
+    declared.chain(refusals::METRICS).collect()
+}
 
 /// Runs the manager until a signal stops it. Exit codes are upstream's: 2 for a bad command line, 1 for any other error, and for
 /// differences that a dry run found.
@@ -55,7 +69,7 @@ pub fn main(line: Vec<String>) -> ExitCode {
 fn started(line: Vec<String>) -> Result<ExitCode, ExitCode> {
     let values = command::parse(&FLAGS, line)?;
     let variable = |name: &str| std::env::var(name).ok();
-    let config = command::checked(Config::new(&values, &variable))?.in_local_time(&variable);
+    let config = command::checked(Config::new(&values, &ALL, &variable))?.in_local_time(&variable);
     command::start_log(&values, values.get_string("vmodule"))?;
     let mut threads = tokio::runtime::Builder::new_multi_thread();
     threads.worker_threads(2);

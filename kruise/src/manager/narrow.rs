@@ -10,7 +10,7 @@ use kruise_runtime::Client;
 use kruise_server::webhook_controller::{Api as _, Phase};
 use serde_json::Value;
 
-use crate::{gates::Gates, manifests::NEED_ALL_PODS};
+use crate::gates::{Gates, NEED_ALL_PODS};
 
 use super::registrar::Registrar;
 

@@ -65,7 +65,7 @@ mod tests {
     fn deletes(pods: &[&str]) -> Plan {
         let delete = |pod: &&str| {
             let write = Write::Delete {
-                intent: Intent::DeletePod,
+                intent: Intent::DELETE_POD,
                 target: Target {
                     resource: ResourceId::PODS,
                     namespace: "shop".into(),

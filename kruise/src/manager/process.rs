@@ -3,12 +3,7 @@
 //! Client, clock, randomness and the stop signal are passed in as [`Host`]. A simulation runs the same process with virtual
 //! time and seeded randomness.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    pin::pin,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
 
 use anyhow::bail;
 use futures::{FutureExt as _, future::join_all};
@@ -16,9 +11,8 @@ use kruise_admission::{
     manifests::{MUTATING, VALIDATING},
     table::Subject,
 };
-use kruise_plan_kit::injected::{Bug, is_injected};
-use kruise_plan_kit::inplace::VerticalScaling;
-use kruise_plan_kit::{EventNote, events::CALLED_FOR_ALL};
+use kruise_plan_kit::EventNote;
+use kruise_plan_kit::injected::is_injected;
 use kruise_runtime::{
     Client, Served,
     caches::{Caches, Following, Jitter, NotSynced, Watches},
@@ -45,7 +39,7 @@ use crate::{
         self, WebhookCaches,
         webhook_caches::{ReviewCache, conditional_webhook, webhook_of_evictions},
     },
-    gates::{BUDGET_DELETIONS, BUDGET_UPDATES, DELETION_PROTECTION, Gates},
+    gates::{BUDGET_DELETIONS, BUDGET_UPDATES, DELETION_PROTECTION},
     leader::LeaderSettings,
     refusals::{self, Log, Refusals},
     workloads::Workloads,
@@ -54,8 +48,8 @@ use crate::{
 use super::{
     admission,
     config::Config,
-    elsewhere, narrow,
-    registration::{Area, Built, Parts, ServerFacts, agent, build_all, find_workloads},
+    elsewhere, narrow, reasons,
+    registration::{Built, Parts, agent, build_all, find_workloads, server_facts},
     rehearsal::Rehearsal,
     reviews::{Effects, Reviews},
     widening::Widener,
@@ -125,12 +119,18 @@ where
         let client = host.client.named(&agent("leader-election"));
         lease::find(&client, lease.as_ref()?).await.ok()
     };
-    let server = server_facts(&config.gates, client, &served, config.namespace.as_deref());
+    let server = server_facts(
+        &config.gates,
+        &controllers::ALL,
+        client,
+        &served,
+        config.namespace.as_deref(),
+    );
     let (server, before) = tokio::join!(server, before);
     let server = server?;
     let mut caches = Caches::default();
     let webhook_caches = WebhookCaches::new(&mut caches, &served, &controllers::reviews::options(config));
-    let finds_workloads = find_workloads(&config.gates, &served, &config.profile.registrations());
+    let finds_workloads = find_workloads(&config.gates, &served, &controllers::of(&config.profile));
     let own_namespace = &config.webhook.namespace;
     let workloads = Workloads::new(&mut caches, &served, finds_workloads, client, own_namespace);
     let parts = Parts {
@@ -138,12 +138,11 @@ where
         config,
         served: &served,
         server: &server,
-        webhook_caches: &webhook_caches,
         metrics,
         client,
         dry_run: dry_run.as_ref(),
     };
-    let mut built = build_all(parts, &mut caches, &config.profile.registrations());
+    let mut built = build_all(parts, &mut caches, &controllers::of(&config.profile));
     if let Some(rehearsal) = &host.rehearsal {
         rehearsal.attach(&built, &mut caches);
     }
@@ -302,7 +301,7 @@ fn called_for_all(webhook: &str, phase: Phase) -> (ObjectRef, EventNote) {
         field_path: String::new(),
     };
     let message = format!("webhook {webhook} is called for {of}");
-    (configuration, EventNote::new(&CALLED_FOR_ALL, message))
+    (configuration, EventNote::new(&reasons::CALLED_FOR_ALL, message))
 }
 
 /// How the caches follow the API server.
@@ -393,52 +392,11 @@ fn routes(
     })
 }
 
-/// Facts about the API server that plans depend on. Requests are sent only for gates that are on.
-pub(crate) async fn server_facts(
-    gates: &Gates,
-    client: &Client,
-    served: &Served,
-    namespace: Option<&str>,
-) -> anyhow::Result<ServerFacts> {
-    let mut server = ServerFacts::default();
-    if gates.on("InPlaceWorkloadVerticalScaling") {
-        server.vertical_scaling = VerticalScaling::of_server(&discovery::server_version(client).await?);
-    }
-    let grants = controllers::ALL
-        .into_iter()
-        .flat_map(|registration| registration.grants);
-    let mut asked = BTreeSet::new();
-    for grant in grants {
-        let &[gate] = grant.gates else {
-            continue;
-        };
-        if !gates.on(gate) {
-            continue;
-        }
-        let namespace = namespace.filter(|_| grant.area != Area::Cluster);
-        let Ok(path) = served.collection(grant.resource, namespace) else {
-            continue;
-        };
-        if !asked.insert(grant.resource) {
-            continue;
-        }
-        if !discovery::may_list(client, &path).await? {
-            tracing::warn!(
-                "gate {gate} is on, but the manager may not list {}, so that nothing is done with them; \
-                 `kruise manifests --feature-gates={gate}=true` prints the rights that it needs",
-                grant.resource
-            );
-            server.denied.insert(grant.resource);
-        }
-    }
-    Ok(server)
-}
-
 /// Logs which controllers run, which are off because the cluster does not serve their kind, and which kinds have no
 /// controller.
 fn log_controllers(config: &Config, served: &Served) {
     let mut running = Vec::new();
-    let registrations = config.profile.registrations().into_iter();
+    let registrations = controllers::of(&config.profile).into_iter();
     for registration in registrations.filter(|one| one.is_on(&config.gates)) {
         match registration.resource() {
             Some(resource) if served.version(resource).is_none() => tracing::warn!(
@@ -469,7 +427,11 @@ fn log_controllers(config: &Config, served: &Served) {
 /// What the cluster serves of the kinds that the manager acts on and serves. A dry run writes none of them.
 pub(super) async fn discover(config: &Config, client: &Client, is_dry: bool) -> anyhow::Result<Served> {
     let profile = &config.profile;
-    let written = if is_dry { Vec::new() } else { profile.reconciled() };
+    let written = if is_dry {
+        Vec::new()
+    } else {
+        controllers::reconciled(profile)
+    };
     let served = discovery::discover(client, &written).await?;
     Ok(served.retain(|resource| profile.includes_resource(resource)))
 }
@@ -538,7 +500,7 @@ async fn lead(
 /// Settings of leader election; `None` to run without.
 pub(super) fn lease_settings(config: &Config, identity: &str) -> Option<lease::Settings> {
     let lease = config.lease.clone();
-    let lease = lease.filter(|_| !is_injected(Bug::TwoLeaders))?;
+    let lease = lease.filter(|_| !is_injected("TwoLeaders"))?;
     Some(lease::Settings {
         annotations: [LeaderSettings::of(config).annotation(identity)].into(),
         namespace: lease.namespace,

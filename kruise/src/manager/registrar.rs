@@ -6,7 +6,7 @@ use kruise_server::webhook_controller::{Api, ApiError, Phase};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::Value;
 
-use crate::crds::DEFINITIONS;
+use kruise_api::path::DEFINITIONS;
 
 const MERGE: &str = "application/merge-patch+json";
 

@@ -10,11 +10,15 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::future::{BoxFuture, FutureExt};
 use go_compat::flags::{Flag, Kind as Type};
-use kruise_api::definition::Kind;
+use kruise_api::{
+    definition::Kind,
+    names::events::{INVALID_SPEC, Reason},
+};
 use kruise_plan_kit::{Plan, ResourceId, inplace::VerticalScaling};
 use kruise_runtime::{
     Client, Served,
     caches::{CacheId, Caches, Held},
+    discovery,
     events::{EventSink, ObjectRef},
     metrics::{Metrics, objects::Spec},
     shutdown,
@@ -24,7 +28,7 @@ use kube_cache::{Delta, Index, ObjectKey, SharedInformer};
 use tokio::{sync::watch, task::JoinHandle};
 
 use super::{config::Config, flags::flag};
-use crate::{controllers::WebhookCaches, explain::Explainer, gates::Gates, workloads::Workloads};
+use crate::{explain::Explainer, gates::Gates, workloads::Workloads};
 
 /// A controller, as data.
 pub struct Registration {
@@ -52,6 +56,8 @@ pub struct Registration {
     pub explain: Option<Explainer>,
     /// Whether it emits events.
     events: bool,
+    /// Reasons of its events, but for that of a specification that cannot be read.
+    reasons: &'static [&'static [&'static Reason]],
     /// Whether it finds the workloads of pods.
     pub finds_workloads: bool,
     /// Shortest time between two reconciles of a key while changes keep coming.
@@ -188,6 +194,7 @@ impl Registration {
             overdue: None,
             explain: None,
             events: false,
+            reasons: &[],
             finds_workloads: false,
             interval: Duration::ZERO,
             build: build::<C>,
@@ -233,10 +240,14 @@ impl Registration {
         }
     }
 
-    /// It emits events.
+    /// It emits events of these reasons.
     #[must_use]
-    pub const fn emits(self) -> Self {
-        Self { events: true, ..self }
+    pub const fn emits(self, reasons: &'static [&'static [&'static Reason]]) -> Self {
+        Self {
+            events: true,
+            reasons,
+            ..self
+        }
     }
 
     /// It is on with any of these feature gates only.
@@ -309,6 +320,12 @@ impl Registration {
         self.kind.map(ResourceId::of)
     }
 
+    /// Reasons of its events.
+    pub fn reasons(&self) -> impl Iterator<Item = &'static Reason> {
+        let unreadable = self.kind.map(|_| &INVALID_SPEC);
+        self.reasons.iter().copied().flatten().copied().chain(unreadable)
+    }
+
     /// Its flags.
     pub fn flags(&self) -> Vec<Flag> {
         let workers = match self.workers {
@@ -344,8 +361,6 @@ pub struct Parts<'s> {
     pub served: &'s Arc<Served>,
     /// Other facts about the API server.
     pub server: &'s ServerFacts,
-    /// The caches that webhooks read.
-    pub webhook_caches: &'s WebhookCaches,
     /// The workloads of pods.
     pub workloads: &'s Workloads,
     /// Metrics.
@@ -380,6 +395,46 @@ impl ServerFacts {
     pub fn allows(&self, gates: &Gates, served: &Served, gate: &str, resource: ResourceId) -> bool {
         gates.on(gate) && served.version(resource).is_some() && !self.denied.contains(&resource)
     }
+}
+
+/// Facts about the API server that plans depend on. Requests are sent only for gates that are on.
+pub async fn server_facts(
+    gates: &Gates,
+    registrations: &[&Registration],
+    client: &Client,
+    served: &Served,
+    namespace: Option<&str>,
+) -> anyhow::Result<ServerFacts> {
+    let mut server = ServerFacts::default();
+    if gates.on("InPlaceWorkloadVerticalScaling") {
+        server.vertical_scaling = VerticalScaling::of_server(&discovery::server_version(client).await?);
+    }
+    let grants = registrations.iter().flat_map(|registration| registration.grants);
+    let mut asked = BTreeSet::new();
+    for grant in grants {
+        let &[gate] = grant.gates else {
+            continue;
+        };
+        if !gates.on(gate) {
+            continue;
+        }
+        let namespace = namespace.filter(|_| grant.area != Area::Cluster);
+        let Ok(path) = served.collection(grant.resource, namespace) else {
+            continue;
+        };
+        if !asked.insert(grant.resource) {
+            continue;
+        }
+        if !discovery::may_list(client, &path).await? {
+            tracing::warn!(
+                "gate {gate} is on, but the manager may not list {}, so that nothing is done with them; \
+                 `kruise manifests --feature-gates={gate}=true` prints the rights that it needs",
+                grant.resource
+            );
+            server.denied.insert(grant.resource);
+        }
+    }
+    Ok(server)
 }
 
 /// The controllers, and the tasks beside them.
@@ -481,7 +536,7 @@ impl Setup<'_> {
         let events = registration.events.then(|| {
             let (sink, written) = EventSink::spawn(self.parts.client.named(&agent(name)), name);
             self.built.events.push(written);
-            sink
+            sink.declaring(registration.reasons())
         });
         Settings {
             name,

@@ -5,6 +5,7 @@ use std::{future::pending, pin::pin, sync::Arc, time::Duration};
 use anyhow::bail;
 use futures::future::join_all;
 use kruise_api::definition::Kind;
+use kruise_api::path::DEFINITIONS;
 use kruise_plan_kit::ResourceId;
 
 use kruise_runtime::{
@@ -20,7 +21,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::{controllers, crds::DEFINITIONS, profile::Profile};
+use crate::{controllers, profile::Profile};
 
 use super::{
     config::Config,
@@ -85,7 +86,7 @@ pub(super) async fn run_with(
 ) -> anyhow::Result<()> {
     let is_dry = rehearsal.is_some();
     let mut registry = Registry::default();
-    let metrics = Metrics::register(&mut registry, &controllers::metrics());
+    let metrics = Metrics::register(&mut registry, &super::metrics());
     let client = connect(&config, &metrics).await?;
     let (sockets, is_up) = embedding.map(|given| (given.sockets, given.ready)).unzip();
     let (ready, is_ready) = oneshot::channel();
@@ -162,7 +163,7 @@ pub(super) async fn run_with(
 /// A new definition is served a moment after it is written, so that the server is asked several times.
 async fn definition_appears(client: &Client, profile: &Profile, served: &Served) -> String {
     let is_missing = |kind: &&Kind| served.version(ResourceId::of(kind)).is_none();
-    let kinds = profile.reconciled().into_iter();
+    let kinds = controllers::reconciled(profile).into_iter();
     let missing: Vec<&'static Kind> = kinds.filter(is_missing).collect();
     if missing.is_empty() {
         return pending().await;

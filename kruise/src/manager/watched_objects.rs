@@ -16,7 +16,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::crds::DEFINITIONS;
+use kruise_api::path::DEFINITIONS;
 
 use super::{
     jitter::jitter,

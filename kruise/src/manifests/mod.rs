@@ -19,24 +19,12 @@ use crate::profile::Profile;
 use policy::KubeVersion;
 use workload::Workload;
 
+use crate::gates::NEED_ALL_PODS;
 pub(crate) use aggregate::roles as aggregate_roles;
 #[cfg(test)]
 pub(crate) use rbac::rules_of_controllers;
 pub(crate) use rbac::{Conditions, Gate};
 pub(crate) use workload::DEPLOYMENT;
-
-/// Feature gates with which every pod must reach the pod webhook, and what pods miss that do not.
-pub(crate) const NEED_ALL_PODS: [(&str, &str); 2] = [
-    (
-        "KruisePodReadinessGate",
-        "pods that no workload of Kruise creates get no readiness gate",
-    ),
-    (
-        "EnableExternalCerts",
-        "nobody changes these conditions with the SidecarSets and budgets, so pods are created without their sidecars and \
-         without the link to their budget",
-    ),
-];
 
 /// Default namespace of the manager.
 pub(crate) const NAMESPACE: &str = "kruise-system";

@@ -9,6 +9,7 @@ use kruise_plan_kit::ResourceId;
 use serde_json::{Value, json};
 
 use super::reach;
+use crate::controllers;
 use crate::gates::{BUDGET_DELETIONS, BUDGET_UPDATES, DEFINITIONS_PROTECTION, DELETION_PROTECTION, Gates};
 use crate::manager::{Area, Grant, Registration};
 use crate::profile::Profile;
@@ -295,7 +296,7 @@ const ABOUT_WORKLOADS: [(&str, &str); 3] = [
 
 /// What controllers may do in the manager's namespace or that of node agents.
 fn rules_in(area: Area, profile: &Profile) -> Vec<NeededRule> {
-    let rules = granted_in(area, &profile.registrations());
+    let rules = granted_in(area, &controllers::of(profile));
     rules
         .into_iter()
         .filter_map(|needed| needed.limited(profile))
@@ -309,7 +310,7 @@ fn cluster_rules(profile: &Profile) -> Vec<NeededRule> {
 
 /// The rules of a profile; some are for resources that it does not have.
 fn rules_of_all_kinds(profile: &Profile) -> Vec<NeededRule> {
-    let mut rules = needed_by(&profile.registrations());
+    let mut rules = needed_by(&controllers::of(profile));
     rules.push(NeededRule::from(rule("", &["events"], &["create", "patch"])));
     let about: Vec<_> = ABOUT_WORKLOADS
         .into_iter()

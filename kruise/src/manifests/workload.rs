@@ -236,7 +236,12 @@ mod tests {
 
     #[test]
     fn the_grace_period_covers_the_longest_end_of_a_manager() {
-        let config = Config::new(&FlagSet::new(&FLAGS).parse([""; 0]).unwrap(), &|_| None).unwrap();
+        let config = Config::new(
+            &FlagSet::new(&FLAGS).parse([""; 0]).unwrap(),
+            &crate::controllers::ALL,
+            &|_| None,
+        )
+        .unwrap();
         let needed = longest_end(&config);
         assert!(Duration::from_secs(GRACE_SECONDS.into()) > needed, "{needed:?}");
     }

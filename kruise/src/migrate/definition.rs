@@ -7,7 +7,7 @@ use kruise_api::{kinds, path::segment};
 use kruise_runtime::Client;
 use serde_json::{Value, json};
 
-use crate::crds::DEFINITIONS;
+use kruise_api::path::DEFINITIONS;
 
 /// Groups of OpenKruise.
 const GROUPS: [&str; 2] = ["apps.kruise.io", "policy.kruise.io"];

@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 
 use super::folder::Folder;
 use super::kubeconfig;
+use crate::controllers;
 use crate::manager::{Config, Embedding, FLAGS, Sockets, run};
 
 /// Where everything listens: reachable from this machine only.
@@ -97,7 +98,8 @@ impl Manager {
             _ => None,
         };
         let values = FlagSet::new(&FLAGS).parse(flags)?;
-        let config = Config::new(&values, &environment)?.in_local_time(&|name| std::env::var(name).ok());
+        let config = Config::new(&values, &controllers::ALL, &environment)?
+            .in_local_time(&|name| std::env::var(name).ok());
         let (stop, stopping) = watch::channel(false);
         let (is_ready, ready) = oneshot::channel();
         let embedding = Embedding {

@@ -19,6 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::probe::page;
+use crate::controllers;
 use crate::{
     explain::{Request, SettingsSource, connect, explainer},
     gates::Gates,
@@ -160,6 +161,7 @@ impl Embedded {
                     pod: None,
                     manager_namespace: NAMESPACE,
                     settings: &settings,
+                    registrations: &controllers::ALL,
                 })
                 .await
             }

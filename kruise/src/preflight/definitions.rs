@@ -1,5 +1,6 @@
 //! The definitions of the cluster, compared with those of this build.
 
+use kruise_api::path::DEFINITIONS;
 use kruise_api::{
     drift::{self, Advice},
     kinds,
@@ -8,11 +9,7 @@ use kruise_runtime::ApiError;
 use serde_json::Value;
 
 use super::{Check, Finding, cluster::Cluster};
-use crate::{
-    crds::{self, DEFINITIONS},
-    json::text,
-    manifests,
-};
+use crate::{crds, json::text, manifests};
 
 const SHOW: &str = "kruise crds --check";
 

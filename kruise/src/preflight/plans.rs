@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use kruise_plan_kit::{Intent, Plan, ResourceId, Write, rollout::Course};
+use kruise_plan_kit::{Plan, PodChange, ResourceId, Write, rollout::Course};
 use kruise_runtime::{events::ObjectRef, metrics::Metrics, worker::DryRun};
 use kube_cache::ObjectKey;
 use prometheus_client::registry::Registry;
@@ -16,10 +16,7 @@ use tokio::{
 };
 
 use super::{Check, Finding, cluster::Cluster};
-use crate::{
-    controllers,
-    manager::{Config, Host, jitter, process},
-};
+use crate::manager::{Config, Host, jitter, process};
 
 /// Most pods that are named for one object.
 const NAMED: usize = 3;
@@ -52,7 +49,7 @@ pub(super) async fn check(cluster: &Cluster, config: Config, limit: Duration) ->
     let host = Host {
         client: cluster.client.clone(),
         served: None,
-        metrics: Metrics::register(&mut Registry::default(), &controllers::metrics()),
+        metrics: Metrics::register(&mut Registry::default(), &crate::manager::metrics()),
         identity: "preflight".to_owned(),
         jitter: Arc::new(jitter),
         ready: None,
@@ -207,14 +204,14 @@ fn finding(planned: &Planned, is_moving: bool) -> Option<Finding> {
 
 /// What a write does to a pod; `None` if it leaves its containers alone.
 fn change(write: &Write) -> Option<&'static str> {
-    match write.intent() {
-        Intent::CreatePod => Some("is created"),
-        Intent::DeletePod | Intent::RequestDelete => Some("is deleted"),
-        Intent::ResizePod => Some("is resized"),
-        Intent::UpdateInPlace | Intent::EmptyTwin | Intent::SwapImages => Some("is updated in place"),
-        Intent::EndPod => Some("is ended"),
-        _ => None,
-    }
+    let change = write.intent().pod_change()?;
+    Some(match change {
+        PodChange::Created => "is created",
+        PodChange::Deleted => "is deleted",
+        PodChange::Resized => "is resized",
+        PodChange::Updated => "is updated in place",
+        PodChange::Ended => "is ended",
+    })
 }
 
 impl Planned {

@@ -6,6 +6,7 @@ use kruise_api::path::segment;
 use serde_json::Value;
 
 use super::{Check, Finding, Options, cluster::Cluster, older};
+use crate::controllers;
 use crate::{
     gates::{self, Gates},
     json::text,
@@ -184,7 +185,7 @@ fn configuration(line: &[String], custom_resources: &str, namespace: &str) -> Re
         "POD_NAMESPACE" => Some(namespace.to_owned()),
         _ => None,
     };
-    let config = Config::new(&values, &variable).context("flags");
+    let config = Config::new(&values, &controllers::ALL, &variable).context("flags");
     config.map_err(|error| format!("{error:#}"))
 }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use kruise_admission::{BY_BUDGET, Refused};
-use kruise_plan_kit::{EventNote, events::PREVENTED_DELETION};
+use kruise_plan_kit::EventNote;
 use kruise_runtime::{
     events::{EventSink, ObjectRef},
     metrics::{
@@ -23,6 +23,10 @@ use tokio::time::Instant;
 
 pub(crate) use log::Log;
 use paced::Paced;
+
+kruise_api::reasons! {
+    PREVENTED_DELETION = "PubPreventPodDeletion", Warning, ["PodUnavailableBudget"], "The budget refused to let pods be deleted, evicted or updated; renewed at most every ten seconds while it does.";
+}
 
 static NAMESPACES: Spec = Spec {
     name: "namespace_deletion_protection",

@@ -7,10 +7,7 @@ use std::{
 
 use anyhow::bail;
 use jiff::Timestamp;
-use kruise_plan_kit::{
-    availability::service,
-    injected::{Bug, is_injected},
-};
+use kruise_plan_kit::{availability::service, injected::is_injected};
 use kruise_views::PodView;
 
 use super::rollout::Pod;
@@ -58,7 +55,7 @@ pub(super) fn pods_now(
         name: pod.name.to_string(),
         uid: pod.uid.to_string(),
         is_available: service(pod, min_ready_seconds, now).is_available(),
-        is_asked: is_asked(pod) && !is_injected(Bug::OpenRequestsIgnored),
+        is_asked: is_asked(pod) && !is_injected("OpenRequestsIgnored"),
     };
     pods.iter().map(pod).collect()
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 
 use super::target::Limits;
 
@@ -103,7 +103,7 @@ impl Rollout {
             pods.any(|pod| pod.name == name && self.pods.get(name) == Some(&pod.uid))
         };
         requests.iter().find_map(|(pod, request)| match request {
-            Request::Failed(why) if is_there(pod) && !is_injected(Bug::FailedRestartIgnored) => {
+            Request::Failed(why) if is_there(pod) && !is_injected("FailedRestartIgnored") => {
                 Some(format!("pod {pod}: {why}"))
             }
             _ => None,
@@ -115,7 +115,7 @@ impl Rollout {
 fn is_out(pod: &Pod, requests: &States) -> bool {
     match requests.get(&pod.name) {
         Some(Request::Sent | Request::Running) => true,
-        Some(Request::Succeeded) if is_injected(Bug::RestartedPodUnawaited) => false,
+        Some(Request::Succeeded) if is_injected("RestartedPodUnawaited") => false,
         _ => !pod.is_available || pod.is_asked,
     }
 }
@@ -125,7 +125,7 @@ impl Limits {
     fn room(self, in_service: usize) -> i32 {
         let in_service = i32::try_from(in_service).unwrap_or(i32::MAX);
         let out = self.wanted.saturating_sub(in_service);
-        let more = i32::from(is_injected(Bug::RestartsOffByOne));
+        let more = i32::from(is_injected("RestartsOffByOne"));
         self.most_out.saturating_sub(out).saturating_add(more)
     }
 }

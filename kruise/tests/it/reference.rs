@@ -5,14 +5,13 @@
 
 mod features;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kruise::gates::{self, Stage};
 use kruise::manager::FLAGS;
-use kruise_api::names::events;
 use kruise_runtime::client::Observer as _;
 use kruise_runtime::metrics::{Metrics, objects::Form};
 use kruise_server::tls::Tls;
@@ -172,16 +171,39 @@ fn of_manager() -> String {
         }
     }
     page.push_str("\n## Events\n\n| Reason | Type | On | When |\n|---|---|---|---|\n");
-    for reason in events::ALL {
-        let (name, kind, on) = (reason.name, reason.kind.as_str(), reason.on.join(", "));
+    for (reason, on) in kruise::manager::reasons() {
+        let (name, kind) = (reason.name, reason.kind.as_str());
+        let on: Vec<&str> = on.into_iter().collect();
+        let on = on.join(", ");
         let _ = writeln!(page, "| `{name}` | {kind} | {on} | {} |", reason.when);
     }
     page
 }
 
+#[test]
+fn every_reason_of_an_event_is_one_word_and_declared_once() {
+    let all = kruise::manager::reasons();
+    let names: BTreeSet<&str> = all.iter().map(|(reason, _)| reason.name).collect();
+    assert_eq!(names.len(), all.len());
+    // OpenKruise writes these as words, and clients match on them.
+    let as_words = [
+        "failed pod is found",
+        "Successful create ImagePullJob",
+        "Successful delete ImagePullJob",
+        "Failed SpecifySubsetReplicas",
+    ];
+    for (reason, on) in all {
+        let is_word = as_words.contains(&reason.name) || reason.name.chars().all(char::is_alphanumeric);
+        assert!(
+            is_word && reason.when.ends_with('.') && !on.is_empty(),
+            "{reason:?}"
+        );
+    }
+}
+
 /// Metrics with labels are exposed only after the first count.
 fn controllers(registry: &mut Registry) {
-    let declared = kruise::controllers::metrics();
+    let declared = kruise::manager::metrics();
     let metrics = Metrics::register(registry, &declared);
     metrics.competing("lease");
     for spec in declared {

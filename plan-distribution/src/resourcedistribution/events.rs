@@ -1,10 +1,8 @@
 //! The words of events.
 
-use kruise_plan_kit::{
-    EventNote,
-    events::{COPY_CONFLICT, DISTRIBUTED, INVALID_SPEC, SYSTEM_COPY_REMOVED},
-};
+use kruise_plan_kit::{EventNote, events::INVALID_SPEC};
 
+use super::reasons;
 use super::source::Source;
 
 /// How many namespaces a message names.
@@ -17,7 +15,7 @@ pub(super) fn invalid(problem: &str) -> EventNote {
 pub(super) fn distributed(source: &Source<'_>, namespaces: i32) -> EventNote {
     let Source { kind, name, .. } = source;
     let message = format!("{kind} {name} is in all {namespaces} namespaces");
-    EventNote::new(&DISTRIBUTED, message)
+    EventNote::new(&reasons::DISTRIBUTED, message)
 }
 
 pub(super) fn conflict(source: &Source<'_>, namespaces: &[String]) -> EventNote {
@@ -26,13 +24,13 @@ pub(super) fn conflict(source: &Source<'_>, namespaces: &[String]) -> EventNote 
         "{kind} {name} exists and is controlled by nobody or by somebody else, and stays as it is, in {}",
         some_of(namespaces)
     );
-    EventNote::new(&COPY_CONFLICT, message)
+    EventNote::new(&reasons::COPY_CONFLICT, message)
 }
 
 pub(super) fn system_copy_removed(source: &Source<'_>, namespace: &str) -> EventNote {
     let Source { kind, name, .. } = source;
     let message = format!("{kind} {name} was deleted in {namespace}, because system namespaces get no copy");
-    EventNote::new(&SYSTEM_COPY_REMOVED, message)
+    EventNote::new(&reasons::SYSTEM_COPY_REMOVED, message)
 }
 
 /// The first names, and how many more there are.

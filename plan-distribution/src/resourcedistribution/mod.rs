@@ -17,6 +17,7 @@ mod contents;
 mod events;
 mod explain;
 mod plan;
+pub mod reasons;
 mod snapshot;
 mod source;
 mod status;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kruise_api::resourcedistribution::{KIND, ResourceDistributionStatus};
 use kruise_plan_kit::{
     Attempts, Explain, FailedCopy, Intent, Known, Need, Owner, Plan, Why,
-    injected::{Bug, is_injected},
+    injected::is_injected,
     reads::{Read, Reads},
 };
 use kruise_views::MetadataView;
@@ -18,7 +18,7 @@ use super::{
     source::Source,
     status::{Tally, Trouble},
     targets::Targets,
-    writes::{Writer, is_still},
+    writes::{self, Writer, is_still},
 };
 
 /// Time until more copies are read if nothing has come of those that were read.
@@ -114,7 +114,7 @@ impl Round<'_> {
     fn keep(&mut self, namespace: &str) {
         let copies = self.snapshot.copies;
         let Some(copy) = copies.get(self.source.resource, namespace, self.source.name) else {
-            let failed = self.failed(Intent::CreateCopy, namespace, None);
+            let failed = self.failed(writes::CREATE_COPY, namespace, None);
             self.report(Trouble::Create, namespace, failed.as_ref());
             if self.may_write(namespace, failed.as_ref()) {
                 let write = self.writer.create(namespace);
@@ -155,7 +155,7 @@ impl Round<'_> {
         let name = self.source.name.to_owned();
         let need = Need::Content(self.source.resource, namespace.to_owned(), name);
         let memory = self.snapshot.memory;
-        let failed = self.failed(Intent::UpdateCopy, namespace, Some(&copy.resource_version));
+        let failed = self.failed(writes::UPDATE_COPY, namespace, Some(&copy.resource_version));
         // The cache is behind what was read.
         let behind = format!("behind {namespace} {}", copy.resource_version);
         let tried = failed.as_ref().map(|failed| failed.attempts);
@@ -212,7 +212,7 @@ impl Round<'_> {
         let failed = failed.get(&self.source.target(namespace))?;
         let is_same = failed.digest == self.snapshot.distribution.resource_hash
             && failed.version.as_deref() == version
-            && !is_injected(Bug::RefusedCopiesFirst);
+            && !is_injected("RefusedCopiesFirst");
         let count = if is_same { failed.attempts.count } else { 0 };
         let attempts = Attempts {
             count,
@@ -249,7 +249,7 @@ impl Round<'_> {
         let Some(copy) = copy.filter(|copy| is_to_go(copy)) else {
             return;
         };
-        let failed = self.failed(Intent::DeleteCopy, namespace, Some(&copy.resource_version));
+        let failed = self.failed(writes::DELETE_COPY, namespace, Some(&copy.resource_version));
         if let Some(failed) = &failed {
             let error = failed.message.clone();
             self.tally.fails(Trouble::Delete, namespace, Some(error));
@@ -266,7 +266,7 @@ impl Round<'_> {
             self.plan.writes.clear();
             return self.plan;
         }
-        let is_hurried = self.progressed || is_injected(Bug::RefusedCopiesFirst);
+        let is_hurried = self.progressed || is_injected("RefusedCopiesFirst");
         let rest = if is_hurried { Duration::ZERO } else { REST };
         self.plan.requeue_after(self.reads.again(rest));
         let distribution = self.snapshot.distribution;

@@ -7,13 +7,20 @@ use kruise_api::{
     names::resourcedistribution::{COPY_FROM, COPY_HASH},
 };
 use kruise_plan_kit::{
-    Body, FailureNote, Intent, ObjectWrites, Owner, Part, Patch, Phase, Precondition, Step, Write,
-    events as reasons, put,
+    Body, FailureNote, Intent, ObjectWrites, Owner, Part, Patch, Phase, Precondition, Step, Write, put,
 };
 use kruise_views::MetadataView;
 use serde_json::{Map, Value};
 
+use super::reasons;
 use super::{contents::Contents, events, snapshot::Snapshot, source::Source, targets};
+
+/// A namespace gets its copy of a Secret or ConfigMap.
+pub(super) const CREATE_COPY: Intent = Intent::untold("create-copy").of_copy();
+/// A copy gets the contents that it is to have.
+pub(super) const UPDATE_COPY: Intent = Intent::untold("update-copy").of_copy();
+/// A copy is deleted: its namespace is to have none.
+pub(super) const DELETE_COPY: Intent = Intent::untold("delete-copy").of_copy();
 
 /// Makes the writes of the copies of one ResourceDistribution.
 pub(super) struct Writer<'a> {
@@ -74,7 +81,7 @@ impl<'a> Writer<'a> {
             None => self.body.insert(Arc::new(self.body())).clone(),
         };
         let write = Write::Create {
-            intent: Intent::CreateCopy,
+            intent: CREATE_COPY,
             target: self.source.target(namespace),
             body: Body {
                 base,
@@ -105,7 +112,7 @@ impl<'a> Writer<'a> {
             member.unwrap_or_default().to_owned()
         };
         let write = Write::Patch {
-            intent: Intent::UpdateCopy,
+            intent: UPDATE_COPY,
             target: self.source.target(namespace),
             part: Part::Main,
             patch: Patch::Merge(patch.into()),
@@ -167,7 +174,7 @@ impl<'a> Writer<'a> {
     /// The deletion of the copy of a namespace that is to have none.
     pub(super) fn delete(&self, namespace: &str, copy: &MetadataView) -> ObjectWrites {
         let write = Write::Delete {
-            intent: Intent::DeleteCopy,
+            intent: DELETE_COPY,
             target: self.source.target(namespace),
             precondition: Precondition::UidAndVersion(
                 copy.uid.to_string(),

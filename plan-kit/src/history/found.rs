@@ -14,7 +14,7 @@ use super::{
     revision::{Revision, short_hash},
     writes,
 };
-use crate::{Template, owner::Owner, plan::ObjectWrites, put, write::Intent};
+use crate::{Intent, Template, owner::Owner, plan::ObjectWrites, put};
 
 /// What a specification and its status say about revisions.
 pub struct Specified<'a> {
@@ -158,5 +158,5 @@ fn renumber(
         }
     }
     let reason = format!("the template is back: revision {number}");
-    writes::patch(owner, view, Intent::RenumberRevision, patch, reason)
+    writes::patch(owner, view, Intent::RENUMBER_REVISION, patch, reason)
 }

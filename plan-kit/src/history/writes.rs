@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 
 use super::Identity;
 use crate::{
-    ResourceId, Template,
+    Intent, ResourceId, Template,
     owner::Owner,
     plan::{ObjectWrites, Phase, Step},
-    write::{Intent, Part, Patch, Precondition, Write},
+    write::{Part, Patch, Precondition, Write},
 };
 
 /// A revision that is to be made.
@@ -53,7 +53,7 @@ impl NewRevision<'_> {
             "data": serde_json::from_str::<Value>(self.data).unwrap_or_default(),
             "revision": self.number,
         });
-        let write = owner.create(Intent::CreateRevision, ResourceId::REVISIONS, name, body);
+        let write = owner.create(Intent::CREATE_REVISION, ResourceId::REVISIONS, name, body);
         ObjectWrites::alone(Phase::Revisions, write, reason)
     }
 }
@@ -94,7 +94,7 @@ pub fn label(owner: &Owner<'_>, view: &RevisionView, intent: Intent, labels: Val
 pub(super) fn record(owner: &Owner<'_>, view: &RevisionView, live: &Template) -> ObjectWrites {
     let patch = json!({"metadata": {"annotations": {TEMPLATE_HASH: live.fingerprint()}}});
     let same = Precondition::Uid(view.uid.to_string());
-    let write = write(owner, view, Intent::NoteTemplate, patch, same);
+    let write = write(owner, view, Intent::NOTE_TEMPLATE, patch, same);
     let reason = "it is for a template with further fields, which its writer dropped";
     ObjectWrites::alone(Phase::Cleanup, write, reason)
 }
@@ -117,7 +117,7 @@ fn write(
 
 pub(super) fn delete(owner: &Owner<'_>, view: &RevisionView, reason: &str) -> ObjectWrites {
     let write = Write::Delete {
-        intent: Intent::DeleteRevision,
+        intent: Intent::DELETE_REVISION,
         target: owner.target(ResourceId::REVISIONS, &*view.name),
         precondition: Precondition::Uid(view.uid.to_string()),
     };

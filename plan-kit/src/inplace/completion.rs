@@ -11,11 +11,7 @@ use kruise_api::{
 use kruise_views::{ContainerStatusView, ContainerView, PodView};
 use serde_json::Value;
 
-use crate::{
-    availability,
-    image::same_image,
-    injected::{self, Bug},
-};
+use crate::{availability, image::same_image, injected};
 
 use super::{
     grace, resources, resume,
@@ -61,7 +57,7 @@ pub fn progress(pod: &PodView, now: Timestamp) -> Progress {
 }
 
 fn of_state(pod: &PodView, state: UpdateState, now: Timestamp) -> Progress {
-    if !injected::is_injected(Bug::ReadyBeforeCompletion) {
+    if !injected::is_injected("ReadyBeforeCompletion") {
         if let Some(why) = awaited(pod, &state) {
             return Progress::Waiting(why);
         }

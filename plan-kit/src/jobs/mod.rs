@@ -49,7 +49,7 @@ pub fn unchanged(metadata: &ObjectMeta) -> Precondition {
 /// Deletes a job that ended long enough ago.
 pub fn delete(owner: &Owner<'_>, resource: ResourceId, precondition: Precondition) -> ObjectWrites {
     let write = Write::Delete {
-        intent: Intent::DeleteJob,
+        intent: Intent::DELETE_JOB,
         target: owner.target(resource, owner.name),
         precondition,
     };

@@ -18,10 +18,10 @@ use serde_json::Value;
 
 use super::{Account, Decision, Free, Gates, Operation, Refusal, Workload, budget_of, is_available};
 use crate::{
-    ResourceId,
-    injected::{Bug, is_injected},
+    Intent, ResourceId,
+    injected::is_injected,
     plan::{ObjectWrites, Phase, Plan},
-    write::{Intent, Part, Patch, Precondition, Target, Write},
+    write::{Part, Patch, Precondition, Target, Write},
 };
 
 /// A budget, or why it cannot be read; `None` if there is none of that name.
@@ -177,7 +177,7 @@ impl<'a> Charges<'a> {
 
 impl Ask for Charges<'_> {
     fn ask(&self, pod: &PodView, operation: Operation) -> Result<(), String> {
-        let is_limited = self.budgets.gates.limit(operation) && !is_injected(Bug::BudgetUnasked);
+        let is_limited = self.budgets.gates.limit(operation) && !is_injected("BudgetUnasked");
         let Some(name) = budget_of(pod).filter(|_| is_limited) else {
             return Ok(());
         };
@@ -267,7 +267,7 @@ fn is_off_since(account: &Account<'_>) -> bool {
 fn charge(account: &Account<'_>, target: Target, patch: Value, pods: usize) -> ObjectWrites {
     let metadata = &account.budget().metadata;
     let write = Write::Patch {
-        intent: Intent::ChargeBudget,
+        intent: Intent::CHARGE_BUDGET,
         target,
         part: Part::Status,
         patch: Patch::Merge(patch),

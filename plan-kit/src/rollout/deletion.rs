@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{Pod, Rollout};
 use crate::{
+    Intent,
     history::revision::Revision,
     ledger::Operation,
     lifecycle::{self, State},
@@ -12,7 +13,6 @@ use crate::{
     plan::{EventNote, FailureNote, Need, ObjectWrites, Plan, Step},
     pod_writes::{self, Guard},
     trial::{PodTrial, Role, Wanted},
-    write::Intent,
 };
 
 /// What is reported of a write, in the words of a kind: clients match on them.
@@ -118,7 +118,7 @@ impl Rollout<'_> {
             return self.prepare(pod, reason);
         };
         let asked: (&[&str], Value) = (&["labels", SPECIFIED_DELETE], "true".into());
-        let next = (Intent::RequestDelete, State::PreparingDelete);
+        let next = (Intent::REQUEST_DELETE, State::PreparingDelete);
         let step = self.enter(pod, next, &[asked], asked_first(reason));
         Some(ObjectWrites::of_pod(vec![reported(
             step,
@@ -128,7 +128,7 @@ impl Rollout<'_> {
 
     /// Moves a held pod to `PreparingDelete`, unless it is there.
     fn prepare(&self, pod: &Pod<'_>, reason: &str) -> Option<ObjectWrites> {
-        let next = (Intent::SetLifecycle, State::PreparingDelete);
+        let next = (Intent::SET_LIFECYCLE, State::PreparingDelete);
         (pod.state != State::PreparingDelete)
             .then(|| ObjectWrites::of_pod(vec![self.enter(pod, next, &[], asked_first(reason))]))
     }

@@ -24,10 +24,10 @@ use serde_json::{Value, json};
 
 use super::{Pod, Rollout};
 use crate::{
-    ResourceId, events, history,
+    Intent, ResourceId, events, history,
     plan::{EventNote, FailureNote, ObjectWrites, Phase, Step},
     put,
-    write::{Intent, Precondition, Target, Write},
+    write::{Precondition, Target, Write},
 };
 
 /// Sets that are not larger are updated before their nodes could pull anything.
@@ -92,7 +92,7 @@ impl ImagesAhead<'_> {
         }
         let ignored = revision.labels.get(PREDOWNLOAD_IGNORED).is_some();
         let note = |labels: Value, reason: String| {
-            history::label(&rollout.owner, revision, Intent::NoteImages, labels, reason)
+            history::label(&rollout.owner, revision, Intent::NOTE_IMAGES, labels, reason)
         };
         match self.worthwhile(rollout) {
             Err(_) if ignored => None,
@@ -236,7 +236,7 @@ impl ImagesAhead<'_> {
 fn create(rollout: &Rollout<'_>, mut body: Value, name: &str, image: &str) -> Step {
     put(&mut body, &["metadata", "name"], name.into());
     put(&mut body, &["spec", "image"], image.into());
-    let (intent, resource) = (Intent::CreatePullJob, ResourceId::IMAGE_PULL_JOBS);
+    let (intent, resource) = (Intent::CREATE_PULL_JOB, ResourceId::IMAGE_PULL_JOBS);
     let write = rollout.owner.create(intent, resource, name, body);
     let reason = format!("pods that are still to change will need {image}");
     Step {
@@ -259,7 +259,7 @@ fn delete(job: &ImageJobView, rolls: bool) -> ObjectWrites {
         "the rollout is over"
     };
     let write = Write::Delete {
-        intent: Intent::DeletePullJob,
+        intent: Intent::DELETE_PULL_JOB,
         target: Target {
             resource: ResourceId::IMAGE_PULL_JOBS,
             namespace: job.namespace.to_string(),

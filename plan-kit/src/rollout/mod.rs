@@ -36,6 +36,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use kruise_api::{
     lifecycle::{Lifecycle, LifecycleHook},
+    names::events::Reason,
     priority::PriorityStrategy,
     scatter::ScatterTerm,
 };
@@ -43,6 +44,7 @@ use kruise_views::PodView;
 use serde_json::{Value, json};
 
 use crate::{
+    Intent, events,
     history::{History, revision::Revision},
     inplace::VerticalScaling,
     ledger::{Ask, Operation},
@@ -52,7 +54,7 @@ use crate::{
     pod_writes::{Guard, patch},
     put, readiness,
     trial::Trying,
-    write::{Intent, Part},
+    write::Part,
 };
 
 pub use broken::worth_waiting;
@@ -62,6 +64,18 @@ pub use pod::{Class, Pod};
 pub use refresh::{add_ready, refresh};
 pub use stage::{Course, Stage};
 pub use updater::{Updater, updated_in_place};
+
+/// Reasons of the events that rollouts write.
+pub const REASONS: &[&Reason] = &[
+    &events::SUCCESSFUL_IN_PLACE,
+    &events::FAILED_IN_PLACE,
+    &events::INVALID_STATE,
+    &events::CREATED_PULL_JOB,
+    &events::FAILED_PULL_JOB,
+    &events::RESIZE_INFEASIBLE,
+    &events::CONTAINER_REPLACED,
+    &events::STALLED,
+];
 
 /// What a specification says about updating pods, and the workload it belongs to.
 pub struct Rollout<'a> {

@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use super::{Drift, Pod, Rollout};
 use crate::{
-    events,
+    Intent, events,
     history::revision::short_hash,
     inplace::{self, Amounts, Finish, Progress},
     lifecycle::{self, State},
     plan::{EventNote, ObjectWrites, Plan},
     pod_writes::{Guard, guard_by_version, patch},
     put,
-    write::{Intent, Part, Target},
+    write::{Part, Target},
 };
 
 /// The writes that move pods towards service. What pods wait for is written into the plan.
@@ -133,8 +133,8 @@ impl Rollout<'_> {
             inplace::fold(resize, &mut update);
         }
         let step = |intent, part, body: Value| patch(pod, intent, part, body, Guard::SamePod, reason);
-        let resize = resize.map(|resize| step(Intent::ResizePod, Part::Resize, resize));
-        let update = step(Intent::UpdateInPlace, Part::Main, update);
+        let resize = resize.map(|resize| step(Intent::RESIZE_POD, Part::Resize, resize));
+        let update = step(Intent::UPDATE_IN_PLACE, Part::Main, update);
         let mut steps: Vec<_> = resize.into_iter().chain([update]).collect();
         guard_by_version(&mut steps, pod);
         ObjectWrites::of_pod(steps)
@@ -164,9 +164,9 @@ impl Rollout<'_> {
             );
         }
         let (intent, part) = if finish.conditions {
-            (Intent::MarkReady, Part::Status)
+            (Intent::MARK_READY, Part::Status)
         } else {
-            (Intent::SetLifecycle, Part::Main)
+            (Intent::SET_LIFECYCLE, Part::Main)
         };
         // A pod that was updated in place is put back only in the very state that was read.
         let guard = if finish.exact || view.annotations.get(INPLACE_STATE).is_some() {

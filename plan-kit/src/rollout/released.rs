@@ -80,7 +80,7 @@ impl Hold {
         let before = plan.writes.len();
         plan.writes.retain(|object| {
             let mut steps = object.steps.iter();
-            !steps.any(|step| step.write.intent() == Intent::CreatePod)
+            !steps.any(|step| step.write.intent() == Intent::CREATE_POD)
         });
         let held = before - plan.writes.len();
         if held > 0 {

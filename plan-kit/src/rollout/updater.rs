@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 
 use super::{Drift, Pod, Policy, Rollout, Words, drift::as_it_is, interrupted, path::UpdatePath};
 use crate::{
-    events,
+    Intent, events,
     history::revision::Revision,
-    injected::{Bug, is_injected},
+    injected::is_injected,
     inplace::{Change, NotInPlace, Resize},
     ledger::Operation,
     lifecycle::{self, State},
     plan::{EventNote, FailureNote, ObjectWrites, Plan, Step, Why},
     pod_writes::{Guard, guard_by_version, patch},
     sidecars,
-    write::{Intent, Part},
+    write::Part,
 };
 
 /// Reports an update in place as CloneSets and StatefulSets do, given the names of the pod and of its new revision.
@@ -300,7 +300,7 @@ impl<'r> Updater<'r> {
         if !finalizers.is_empty() {
             further.push((&["finalizers"], json!(finalizers)));
         }
-        let next = (Intent::SetLifecycle, State::PreparingUpdate);
+        let next = (Intent::SET_LIFECYCLE, State::PreparingUpdate);
         ObjectWrites::of_pod(vec![self.rollout.enter(pod, next, &further, reason)])
     }
 
@@ -316,7 +316,7 @@ impl<'r> Updater<'r> {
             } else {
                 Guard::Unchanged
             };
-            let (intent, part) = (Intent::MarkUnready, Part::Status);
+            let (intent, part) = (Intent::MARK_UNREADY, Part::Status);
             steps.push(patch(view, intent, part, unready, guard, reason));
         }
         let Words { done, failed } = (self.rollout.in_place_words)(&view.name, &self.target.name);
@@ -324,17 +324,17 @@ impl<'r> Updater<'r> {
         // what another one has done since.
         let resizes = patches.resize.is_some() || !path.change.resources.is_empty();
         let resize = patches.resize.map(|resize| {
-            let (intent, part) = (Intent::ResizePod, Part::Resize);
+            let (intent, part) = (Intent::RESIZE_POD, Part::Resize);
             let mut step = patch(view, intent, part, resize, Guard::SamePod, reason);
             step.failed = Some(failed.clone());
             step
         });
-        let (intent, part) = (Intent::UpdateInPlace, Part::Main);
+        let (intent, part) = (Intent::UPDATE_IN_PLACE, Part::Main);
         let mut step = patch(view, intent, part, patches.update, Guard::SamePod, reason);
         step.done = Some(done);
         step.failed = Some(failed);
         let mut change: Vec<Step> = resize.into_iter().chain([step]).collect();
-        if is_injected(Bug::ResizeAfterPodWrite) {
+        if is_injected("ResizeAfterPodWrite") {
             change.reverse();
         }
         steps.extend(change);
@@ -354,7 +354,7 @@ impl Rollout<'_> {
     /// place). It would stay out of service for good, so it goes back the way an updated pod does.
     pub fn cancel(&self, pod: &Pod<'_>) -> Option<ObjectWrites> {
         (pod.state == State::PreparingUpdate).then(|| {
-            let next = (Intent::SetLifecycle, self.after_update(pod));
+            let next = (Intent::SET_LIFECYCLE, self.after_update(pod));
             let step = self.enter(pod, next, &[], "its update is no longer wanted");
             ObjectWrites::of_pod(vec![step])
         })

@@ -12,7 +12,7 @@ use kruise_api::{
 use serde_json::{Map, Value, json};
 
 use super::{CREATING, DELETING, UNLIMITED, index, limit, limits};
-use crate::injected::{Bug, is_injected};
+use crate::injected::is_injected;
 
 /// A pod that is about to be created.
 #[derive(Clone, Copy, Debug)]
@@ -108,7 +108,7 @@ pub fn assign(
         let misses = one.missing_replicas > 0 || one.missing_replicas == UNLIMITED;
         misses && is_schedulable(one) && index(spread, &one.name).is_some()
     };
-    let place = if is_injected(Bug::LastSubsetFirst) {
+    let place = if is_injected("LastSubsetFirst") {
         subsets.iter().rposition(has_room)
     } else {
         subsets.iter().position(has_room)
@@ -129,7 +129,7 @@ pub fn assign(
     let Some(found) = subsets.get_mut(found) else {
         return Ok(Choice::Nothing);
     };
-    found.missing_replicas -= i32::from(!is_injected(Bug::SlotUncounted));
+    found.missing_replicas -= i32::from(!is_injected("SlotUncounted"));
     record(&mut found.creating_pods, key, now);
     let matched = matched(&found.name, uid);
     Ok(Choice::Counted(matched, with(subsets)))

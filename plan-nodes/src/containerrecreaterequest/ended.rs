@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kruise_api::names::containerrecreaterequest::{ACTIVE, READINESS_WRITER, UNREADY_FINALIZER};
 use kruise_plan_kit::{
     Intent, ObjectWrites, Part, Patch, Phase, Plan, Precondition, Step, Write, finalizers,
-    injected::{Bug, is_injected},
+    injected::is_injected,
     jobs,
     pod_writes::{self, Guard},
     put, readiness,
@@ -12,6 +12,9 @@ use kruise_plan_kit::{
 use serde_json::{Value, json};
 
 use super::snapshot::Snapshot;
+
+/// A request that has ended is of no interest to its node any more, and holds nothing.
+const RELEASE_REQUEST: Intent = Intent::of_update("release-request");
 
 /// Puts the pod back into service, releases the request, and deletes it when its time to live is over.
 pub(super) fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
@@ -41,7 +44,7 @@ fn is_holding(snapshot: &Snapshot<'_>) -> bool {
 
 /// Takes the key from the pod, if the pod has it.
 fn free_pod(snapshot: &Snapshot<'_>, now: Timestamp) -> Option<Step> {
-    if is_injected(Bug::RequestKeyLeft) {
+    if is_injected("RequestKeyLeft") {
         return None;
     }
     let pod = snapshot.own_pod()?;
@@ -50,7 +53,7 @@ fn free_pod(snapshot: &Snapshot<'_>, now: Timestamp) -> Option<Step> {
         return None;
     }
     let body = json!({"status": {"conditions": ready}});
-    let (intent, part) = (Intent::MarkReady, Part::Status);
+    let (intent, part) = (Intent::MARK_READY, Part::Status);
     let reason = "the request that kept it out of service is over";
     Some(pod_writes::patch(
         pod,
@@ -78,7 +81,7 @@ fn release(snapshot: &Snapshot<'_>) -> Option<Step> {
     }
     patch.get("metadata")?;
     let write = Write::Patch {
-        intent: Intent::ReleaseRequest,
+        intent: RELEASE_REQUEST,
         target: snapshot.target(),
         part: Part::Main,
         patch: Patch::Merge(patch),
@@ -109,7 +112,7 @@ fn delete(snapshot: &Snapshot<'_>, mut steps: Vec<Step>) -> Vec<Step> {
         Precondition::Uid(metadata.uid.clone())
     };
     let write = Write::Delete {
-        intent: Intent::DeleteJob,
+        intent: Intent::DELETE_JOB,
         target: snapshot.target(),
         precondition,
     };

@@ -11,7 +11,7 @@ use kruise_api::{
 };
 use kruise_plan_kit::{
     Intent, ObjectWrites, Part, Phase, Step, finalizers,
-    injected::{Bug, is_injected},
+    injected::is_injected,
     jobs,
     lifecycle::go_time,
     pod_writes::{self, Guard},
@@ -21,6 +21,9 @@ use kruise_views::PodView;
 use serde_json::{Value, json};
 
 use super::snapshot::Snapshot;
+
+/// A request to restart containers is deleted only after its pod is back in service.
+const HOLD_REQUEST: Intent = Intent::of_update("hold-request");
 
 /// What the grace period needs now.
 pub(super) enum Grace {
@@ -41,7 +44,7 @@ pub(super) fn begin(snapshot: &Snapshot<'_>, pod: &PodView, now: Timestamp) -> G
     }
     if pod.has_gate(KRUISE_POD_READY) {
         let writes = hold(snapshot, pod, now);
-        if !writes.steps.is_empty() && !is_injected(Bug::GraceBeforeUnready) {
+        if !writes.steps.is_empty() && !is_injected("GraceBeforeUnready") {
             return Grace::Holds(writes);
         }
     }
@@ -52,7 +55,7 @@ pub(super) fn begin(snapshot: &Snapshot<'_>, pod: &PodView, now: Timestamp) -> G
 fn hold(snapshot: &Snapshot<'_>, pod: &PodView, now: Timestamp) -> ObjectWrites {
     let metadata = &snapshot.request.metadata;
     let mut steps = Vec::new();
-    let intent = Intent::HoldRequest;
+    let intent = HOLD_REQUEST;
     let held = finalizers::write(metadata, snapshot.target(), UNREADY_FINALIZER, true, intent);
     let reason = "its key is taken from the pod before it is deleted";
     steps.extend(held.map(|write| Step::new(write, reason)));
@@ -60,7 +63,7 @@ fn hold(snapshot: &Snapshot<'_>, pod: &PodView, now: Timestamp) -> ObjectWrites 
     if !unready.is_empty() {
         let body = json!({"status": {"conditions": unready}});
         let reason = "unreadyGracePeriodSeconds: out of service before its containers are stopped";
-        let (intent, part) = (Intent::MarkUnready, Part::Status);
+        let (intent, part) = (Intent::MARK_UNREADY, Part::Status);
         steps.push(pod_writes::patch(
             pod,
             intent,

@@ -9,6 +9,7 @@ use kruise_plan_kit::{
 use serde_json::{Value, json};
 
 use super::plan::Snapshot;
+use super::reasons;
 
 /// Creates the job of an image.
 pub(super) fn create(
@@ -31,14 +32,14 @@ pub(super) fn create(
     });
     put(&mut body, &["spec", "image"], image.into());
     let write = owner.create(
-        Intent::CreatePullJob,
+        Intent::CREATE_PULL_JOB,
         ResourceId::IMAGE_PULL_JOBS,
         name.as_str(),
         body,
     );
     let step = Step {
         done: Some(EventNote::new(
-            &events::CREATED_LISTED_JOB,
+            &reasons::CREATED_LISTED_JOB,
             "Create 1 ImagePullJob",
         )),
         failed: Some(FailureNote::new(
@@ -78,13 +79,13 @@ fn name(snapshot: &Snapshot<'_>, hash: &str, image: &str) -> String {
 /// Deletes a job.
 pub(super) fn delete(owner: &Owner<'_>, job: &ImagePullJob, reason: String) -> ObjectWrites {
     let write = Write::Delete {
-        intent: Intent::DeletePullJob,
+        intent: Intent::DELETE_PULL_JOB,
         target: owner.target(ResourceId::IMAGE_PULL_JOBS, job.metadata.name.as_str()),
         precondition: Precondition::Uid(job.metadata.uid.clone()),
     };
     let message = format!("Delete ImagePullJob {}", job.metadata.name);
     let step = Step {
-        done: Some(EventNote::new(&events::DELETED_LISTED_JOB, message)),
+        done: Some(EventNote::new(&reasons::DELETED_LISTED_JOB, message)),
         ..Step::new(write, reason)
     };
     ObjectWrites::new(Phase::Cleanup, vec![step])

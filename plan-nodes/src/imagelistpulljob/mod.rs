@@ -11,6 +11,7 @@
 
 mod create;
 mod plan;
+pub mod reasons;
 mod status;
 mod template;
 

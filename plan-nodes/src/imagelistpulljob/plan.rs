@@ -19,6 +19,9 @@ use serde_json::{Value, json};
 
 use super::{create, status, template};
 
+/// The label of a job records which template its jobs have.
+const LABEL_JOB: Intent = Intent::untold("label-job");
+
 /// One snapshot of an ImageListPullJob and its jobs.
 pub struct Snapshot<'a> {
     /// The list.
@@ -177,7 +180,7 @@ fn relabel(job: &ImagePullJob, owner: &Owner<'_>, hash: &str) -> ObjectWrites {
 
 fn labelled(target: Target, uid: &str, hash: &str) -> Write {
     Write::Patch {
-        intent: Intent::LabelJob,
+        intent: LABEL_JOB,
         target,
         part: Part::Main,
         patch: Patch::Merge(json!({"metadata": {"labels": {REVISION_HASH: hash}}})),

@@ -1,23 +1,19 @@
 //! The words of events.
 
+use super::reasons;
 use kruise_api::names::imagepulljob::CREDENTIAL_TYPES;
-use kruise_plan_kit::{
-    EventNote,
-    events::{
-        CHANGE_IGNORED, FAILED_SECRET_COPY, INVALID_SPEC, NO_NODE, PULL_SECRET_MISSING, PULL_SECRET_REFUSED,
-    },
-};
+use kruise_plan_kit::{EventNote, events::INVALID_SPEC};
 
 pub(super) fn no_node() -> EventNote {
     let message = "no node that the job selects has a NodeImage; it waits for one";
-    EventNote::new(&NO_NODE, message)
+    EventNote::new(&reasons::NO_NODE, message)
 }
 
 pub(super) fn missing_secret(name: &str) -> EventNote {
     let message = format!(
         "pull secret {name} does not exist, or holds no credentials of images; nodes pull without it"
     );
-    EventNote::new(&PULL_SECRET_MISSING, message)
+    EventNote::new(&reasons::PULL_SECRET_MISSING, message)
 }
 
 pub(super) fn refused_secret(name: &str, kind: &str) -> EventNote {
@@ -25,19 +21,19 @@ pub(super) fn refused_secret(name: &str, kind: &str) -> EventNote {
     let message = format!(
         "pull secret {name} has the type {kind}, not {types}; nodes cannot pull with it, and it is not copied"
     );
-    EventNote::new(&PULL_SECRET_REFUSED, message)
+    EventNote::new(&reasons::PULL_SECRET_REFUSED, message)
 }
 
 pub(super) fn hidden_copies(name: &str, namespace: &str) -> EventNote {
     let message = format!(
         "pull secret {name} is not copied, because the manager does not watch namespace {namespace}; nodes pull without it"
     );
-    EventNote::new(&FAILED_SECRET_COPY, message)
+    EventNote::new(&reasons::FAILED_SECRET_COPY, message)
 }
 
 pub(super) fn change_ignored() -> EventNote {
     let message = "the job had ended before its specification was changed; create another job to pull again";
-    EventNote::new(&CHANGE_IGNORED, message)
+    EventNote::new(&reasons::CHANGE_IGNORED, message)
 }
 
 pub(super) fn invalid(problem: &str) -> EventNote {

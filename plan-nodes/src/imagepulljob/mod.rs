@@ -22,6 +22,7 @@ mod explain;
 mod order;
 mod plan;
 mod progress;
+pub mod reasons;
 mod request;
 mod secrets;
 mod snapshot;

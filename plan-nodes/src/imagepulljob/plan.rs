@@ -10,8 +10,7 @@ use kruise_api::{
     names::imagepulljob::PULL_JOB_PROTECTION,
 };
 use kruise_plan_kit::{
-    Explain, Intent, ObjectWrites, Owner, Phase, Plan, ResourceId, Why, finalizers,
-    injected::{Bug, is_injected},
+    Explain, Intent, ObjectWrites, Owner, Phase, Plan, ResourceId, Why, finalizers, injected::is_injected,
     jobs,
 };
 
@@ -23,6 +22,9 @@ use super::{
     snapshot::Snapshot,
     status::{self, Course},
 };
+
+/// A job that is deleted is held back until what was made for it is gone.
+const HOLD_JOB: Intent = Intent::untold("hold-job");
 
 /// A node that could not be asked so often comes after the others.
 const ATTEMPTS: u32 = 3;
@@ -64,12 +66,9 @@ fn release(snapshot: &Snapshot<'_>, owner: &Owner<'_>) -> Plan {
 /// Makes the job wait for the controller when it is deleted, or not any more; `None` if that is so already.
 fn finalizers(job: &ImagePullJob, owner: &Owner<'_>, holds: bool) -> Option<ObjectWrites> {
     let (intent, reason) = if holds {
-        (
-            Intent::HoldJob,
-            "copies of its secrets are deleted before the job is",
-        )
+        (HOLD_JOB, "copies of its secrets are deleted before the job is")
     } else {
-        (Intent::ReleaseJob, "no copy of a secret is there for the job")
+        (Intent::RELEASE_JOB, "no copy of a secret is there for the job")
     };
     let target = owner.target(ResourceId::IMAGE_PULL_JOBS, owner.name);
     let write = finalizers::write(&job.metadata, target, PULL_JOB_PROTECTION, holds, intent)?;
@@ -170,7 +169,7 @@ fn ask(
     now: Timestamp,
 ) {
     let in_state = |state| progress.nodes.iter().filter(move |node| node.state == state);
-    let allowed = parallelism.saturating_add(usize::from(is_injected(Bug::NodesAtOnceOffByOne)));
+    let allowed = parallelism.saturating_add(usize::from(is_injected("NodesAtOnceOffByOne")));
     let room = allowed.saturating_sub(in_state(State::Active).count());
     let tried = |node: &Node<'_>| {
         let attempts = snapshot.memory.attempts.get(&node.view.metadata.uid);

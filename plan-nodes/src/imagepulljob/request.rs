@@ -7,14 +7,15 @@ use kruise_api::{
     nodeimage::NodeImage,
 };
 use kruise_plan_kit::{
-    Intent, ObjectWrites, Part, Patch, Phase, Precondition, ResourceId, Target, Write,
-    injected::{Bug, is_injected},
-    lifecycle::go_time,
-    put,
+    Intent, ObjectWrites, Part, Patch, Phase, Precondition, ResourceId, Target, Write, injected::is_injected,
+    lifecycle::go_time, put,
 };
 use serde_json::{Value, json};
 
 use super::{progress::Wanted, snapshot::Snapshot};
+
+/// A node is to pull an image.
+const REQUEST_PULL: Intent = Intent::untold("request-pull");
 
 /// Seconds that a tag of a job of type `Never` is kept, and then pulled again.
 const DAY: i64 = 86_400;
@@ -39,7 +40,7 @@ pub(super) fn request(
         Some(stored) => {
             let same_node = json!({"op": "test", "path": "/metadata/uid", "value": metadata.uid});
             let replace = json!({"op": "replace", "path": path, "value": entry});
-            let unchanged = if is_injected(Bug::PullsOverwritten) {
+            let unchanged = if is_injected("PullsOverwritten") {
                 Precondition::Test("/metadata/uid".to_owned(), json!(metadata.uid))
             } else {
                 Precondition::Test(path, stored.clone())
@@ -53,7 +54,7 @@ pub(super) fn request(
         ),
     };
     let write = Write::Patch {
-        intent: Intent::RequestPull,
+        intent: REQUEST_PULL,
         target: Target {
             resource: ResourceId::NODE_IMAGES,
             namespace: String::new(),

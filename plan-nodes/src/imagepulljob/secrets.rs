@@ -20,14 +20,22 @@ use kruise_api::{
 };
 use kruise_plan_kit::{
     FailureNote, Intent, Need, ObjectWrites, Part, Patch, Phase, Plan, Precondition, ResourceId, Step,
-    Target, Why, Write, events as reasons,
-    injected::{Bug, is_injected},
-    put,
+    Target, Why, Write, injected::is_injected, put,
 };
 use kruise_views::SecretView;
 use serde_json::{Value, json};
 
+use super::reasons;
 use super::{events, snapshot::Snapshot};
+
+/// A pull secret is copied to where node agents can read it.
+const COPY_SECRET: Intent = Intent::untold("copy-secret");
+/// The copy of a pull secret gets the data of the original, or another job that needs it.
+const UPDATE_SECRET: Intent = Intent::untold("update-secret");
+/// One job less needs the copy of a pull secret.
+const RELEASE_SECRET: Intent = Intent::untold("release-secret");
+/// The copy of a pull secret is deleted: no job needs it.
+const DELETE_SECRET: Intent = Intent::untold("delete-secret");
 
 /// The secrets of a job.
 pub(super) struct Secrets {
@@ -196,15 +204,15 @@ fn release_one(copy: &SecretView, job: &str) -> ObjectWrites {
         .filter(|one| *one != job)
         .collect();
     let target = target(&copy.namespace, &copy.name);
-    let (write, reason) = if rest.is_empty() || is_injected(Bug::NeededCopyDeleted) {
+    let (write, reason) = if rest.is_empty() || is_injected("NeededCopyDeleted") {
         let write = Write::Delete {
-            intent: Intent::DeleteSecret,
+            intent: DELETE_SECRET,
             target,
             precondition,
         };
         (write, "no job needs the copy")
     } else {
-        let write = annotate(Intent::ReleaseSecret, target, &rest, precondition);
+        let write = annotate(RELEASE_SECRET, target, &rest, precondition);
         (write, "the job does not need the copy any more")
     };
     ObjectWrites::alone(Phase::Revisions, write, reason)
@@ -267,7 +275,7 @@ impl Copy<'_> {
             // The type of a secret cannot change.
             let precondition = unchanged(&copy);
             let write = Write::Delete {
-                intent: Intent::DeleteSecret,
+                intent: DELETE_SECRET,
                 target: target(&copy.namespace, &copy.name),
                 precondition,
             };
@@ -280,7 +288,7 @@ impl Copy<'_> {
             let jobs = with(&copy, &job);
             let jobs: Vec<&str> = jobs.iter().map(|one| &**one).collect();
             let target = target(&copy.namespace, &copy.name);
-            let write = annotate(Intent::UpdateSecret, target, &jobs, unchanged(&copy));
+            let write = annotate(UPDATE_SECRET, target, &jobs, unchanged(&copy));
             plan.writes.push(ObjectWrites::alone(
                 Phase::Revisions,
                 write,
@@ -360,7 +368,7 @@ impl Copy<'_> {
             "data": part("/data"),
         });
         let write = Write::Create {
-            intent: Intent::CopySecret,
+            intent: COPY_SECRET,
             target: target(namespace, name),
             body: body.into(),
             owner_uid: None,
@@ -381,7 +389,7 @@ impl Copy<'_> {
         let annotation = format!("/metadata/annotations/{}", SECRET_REFERENCES.replace('/', "~1"));
         operations.push(json!({"op": "add", "path": annotation, "value": jobs}));
         let write = Write::Patch {
-            intent: Intent::UpdateSecret,
+            intent: UPDATE_SECRET,
             target: target(&copy.namespace, &copy.name),
             part: Part::Main,
             patch: Patch::Json(operations.into()),

@@ -15,6 +15,11 @@ use serde_json::json;
 
 use super::{overdue, snapshot::Snapshot, tidy};
 
+/// A node gets the object that lists its images.
+const CREATE_NODE_IMAGE: Intent = Intent::untold("create-node-image");
+/// The list of images of a node that is gone is deleted.
+const DELETE_NODE_IMAGE: Intent = Intent::untold("delete-node-image");
+
 /// Decides what the NodeImage of a node needs now.
 pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let node = snapshot.node.filter(|node| !node.deleting);
@@ -68,7 +73,7 @@ fn create(snapshot: &Snapshot<'_>, node: &NodeView, now: Timestamp) -> Plan {
         put(&mut body, &["metadata", "labels", key], value.into());
     }
     let write = Write::Create {
-        intent: Intent::CreateNodeImage,
+        intent: CREATE_NODE_IMAGE,
         target: target(snapshot.name),
         body: body.into(),
         owner_uid: None,
@@ -87,7 +92,7 @@ fn leave(image: &NodeImage) -> Plan {
         return Plan::default();
     }
     let write = Write::Delete {
-        intent: Intent::DeleteNodeImage,
+        intent: DELETE_NODE_IMAGE,
         target: target(&metadata.name),
         precondition: Precondition::Uid(metadata.uid.clone()),
     };

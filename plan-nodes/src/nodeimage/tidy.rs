@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use kruise_api::nodeimage::{Image, ImageTag, NodeImage, TagStatus};
 use kruise_plan_kit::{
-    Intent, ObjectWrites, Part, Patch, Phase, Plan, Precondition, Write,
-    injected::{Bug, is_injected},
-    jobs, put,
+    Intent, ObjectWrites, Part, Patch, Phase, Plan, Precondition, Write, injected::is_injected, jobs, put,
 };
 use kruise_views::NodeView;
 use serde_json::{Map, Value, json};
@@ -17,6 +15,9 @@ use super::{
     plan::target,
     snapshot::{Owner, Snapshot},
 };
+
+/// Images that are no longer needed are removed from a node, and labels follow the node's.
+const TIDY_NODE_IMAGE: Intent = Intent::untold("tidy-node-image");
 
 /// The write that makes labels and images as they are wanted, if anything differs. Adds to the plan when the next tag expires.
 pub(super) fn tidy(
@@ -51,7 +52,7 @@ pub(super) fn tidy(
         .rfind(|(member, _)| patch.get(member).is_some())?;
     let metadata = &image.metadata;
     let write = Write::Patch {
-        intent: Intent::TidyNodeImage,
+        intent: TIDY_NODE_IMAGE,
         target: target(&metadata.name),
         part: Part::Main,
         patch: Patch::Merge(patch),
@@ -112,7 +113,7 @@ impl Entry<'_> {
             .map(|one| self.snapshot.jobs.owner(one))
             .collect();
         let exists = |owner: &Owner| *owner != Owner::Gone;
-        let is_wanted = if is_injected(Bug::SharedTagRemoved) {
+        let is_wanted = if is_injected("SharedTagRemoved") {
             owners.iter().all(exists)
         } else {
             owners.is_empty() || owners.iter().any(exists)

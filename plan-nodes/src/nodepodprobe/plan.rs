@@ -8,6 +8,11 @@ use serde_json::json;
 use super::{results, snapshot::Snapshot, tidy};
 use crate::probes;
 
+/// A node gets the object that lists its probes.
+const CREATE_NODE_POD_PROBE: Intent = Intent::of_update("create-node-pod-probe");
+/// The list of probes of a node that is gone is deleted.
+const DELETE_NODE_POD_PROBE: Intent = Intent::of_update("delete-node-pod-probe");
+
 /// Decides what the NodePodProbe of a node needs now, and the pods that it has results of.
 pub fn plan(snapshot: &Snapshot<'_>) -> Plan {
     let node = snapshot.node.filter(|node| !node.deleting);
@@ -37,7 +42,7 @@ fn create(snapshot: &Snapshot<'_>, node: &NodeView) -> Option<ObjectWrites> {
         "spec": {},
     });
     let write = Write::Create {
-        intent: Intent::CreateNodePodProbe,
+        intent: CREATE_NODE_POD_PROBE,
         target: probes::target(snapshot.name),
         body: body.into(),
         owner_uid: None,
@@ -49,7 +54,7 @@ fn create(snapshot: &Snapshot<'_>, node: &NodeView) -> Option<ObjectWrites> {
 fn delete(probes: &NodePodProbe) -> ObjectWrites {
     let metadata = &probes.metadata;
     let write = Write::Delete {
-        intent: Intent::DeleteNodePodProbe,
+        intent: DELETE_NODE_POD_PROBE,
         target: crate::probes::target(&metadata.name),
         precondition: Precondition::Uid(metadata.uid.clone()),
     };

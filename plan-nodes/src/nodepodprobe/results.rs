@@ -13,7 +13,7 @@ use kruise_api::{
     podprobemarker::{MarkedProbe, PodProbeMarker, State},
 };
 use kruise_plan_kit::{
-    Intent, ObjectWrites, Part, Plan,
+    ObjectWrites, Part, Plan,
     pod_writes::{self, Guard},
     put,
 };
@@ -21,6 +21,7 @@ use kruise_views::{PodView, Truth};
 use serde_json::{Value, json};
 
 use super::snapshot::{Known, Snapshot};
+use crate::probes;
 
 /// Shortest time between two writes of a pod that change nothing but messages. A probe that prints the time would otherwise be a write
 /// in each of its periods, for each of its pods.
@@ -188,7 +189,7 @@ impl Change {
         let reason = "as its probes report";
         let step = pod_writes::patch(
             pod,
-            Intent::MarkPod,
+            probes::MARK_POD,
             self.part,
             self.patch,
             Guard::SamePod,

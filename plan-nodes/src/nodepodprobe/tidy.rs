@@ -1,7 +1,7 @@
 //! Removal of pods and probes that nobody wants.
 
 use kruise_api::nodepodprobe::{NodePodProbe, PodProbes, ProbeName};
-use kruise_plan_kit::{Intent, ObjectWrites};
+use kruise_plan_kit::ObjectWrites;
 
 use super::snapshot::{Known, Snapshot};
 use crate::probes;
@@ -17,7 +17,7 @@ pub(super) fn tidy(snapshot: &Snapshot<'_>, node: &NodePodProbe) -> Option<Objec
         1 => "1 pod is gone, or has no probe any more".to_owned(),
         count => format!("{count} pods are gone, or have no probes any more"),
     };
-    Some(probes::replace(node, &kept, Intent::TidyProbes, reason))
+    Some(probes::replace(node, &kept, probes::TIDY_PROBES, reason))
 }
 
 /// The entry of a pod without probes of markers that are gone; `None` if nothing is left of it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kruise_api::nodepodprobe::{ContainerProbe, NodePodProbe, PodProbes, ProbeName};
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 use serde_json::Map;
 
 use super::desired::Wanted;
@@ -18,7 +18,7 @@ pub(super) struct Marker<'a> {
 impl Marker<'_> {
     /// Is the probe one of this marker?
     fn owns(self, probe: &ContainerProbe) -> bool {
-        if is_injected(Bug::OtherProbesRemoved) {
+        if is_injected("OtherProbesRemoved") {
             return probe.name.contains(&format!("{}#", self.name));
         }
         ProbeName::parse(&probe.name).is_some_and(|name| name.marker == self.name)

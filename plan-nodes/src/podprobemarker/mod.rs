@@ -18,6 +18,7 @@ mod desired;
 mod explain;
 mod merge;
 mod plan;
+pub mod reasons;
 mod serverless;
 mod snapshot;
 mod targets;

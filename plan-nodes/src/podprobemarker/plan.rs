@@ -6,7 +6,7 @@ use std::{
 };
 
 use kruise_api::{
-    names::{events::PROBE_PORT_UNKNOWN, podprobemarker::CLEANUP},
+    names::podprobemarker::CLEANUP,
     nodepodprobe::NodePodProbe,
     podprobemarker::{KIND, PodProbeMarkerStatus},
 };
@@ -16,6 +16,7 @@ use kruise_plan_kit::{
 };
 use kruise_views::PodView;
 
+use super::reasons;
 use super::{
     desired::{Wanted, port_name},
     explain,
@@ -25,6 +26,13 @@ use super::{
     targets::{Place, place},
 };
 use crate::probes;
+
+/// The probes of a marker on a node become those that it wants.
+const SET_PROBES: Intent = Intent::of_update("set-probes");
+/// A marker that is deleted is held back until its probes are gone.
+const HOLD_MARKER: Intent = Intent::of_update("hold-marker");
+/// A marker that is being deleted is not held back any more.
+const RELEASE_MARKER: Intent = Intent::of_update("release-marker");
 
 /// Decides what a marker needs now.
 pub fn plan(snapshot: &Snapshot<'_>) -> Plan {
@@ -67,11 +75,11 @@ fn release(snapshot: &Snapshot<'_>, owner: &Owner<'_>) -> Plan {
 fn finalizers(snapshot: &Snapshot<'_>, owner: &Owner<'_>, holds: bool) -> Option<ObjectWrites> {
     let (intent, reason) = if holds {
         (
-            Intent::HoldMarker,
+            HOLD_MARKER,
             "its probes are removed from nodes before the marker is deleted",
         )
     } else {
-        (Intent::ReleaseMarker, "no node has a probe of the marker")
+        (RELEASE_MARKER, "no node has a probe of the marker")
     };
     let target = owner.target(ResourceId::POD_PROBE_MARKERS, owner.name);
     let write = finalizers::write(&snapshot.marker.metadata, target, CLEANUP, holds, intent)?;
@@ -138,7 +146,7 @@ fn set(snapshot: &Snapshot<'_>, node: &NodePodProbe, wanted: &[Wanted<'_>]) -> O
         1 => "1 pod of the node is probed".to_owned(),
         count => format!("{count} pods of the node are probed"),
     };
-    Some(probes::replace(node, &pods, Intent::SetProbes, reason))
+    Some(probes::replace(node, &pods, SET_PROBES, reason))
 }
 
 /// One event for each probe whose port some pods do not have.
@@ -150,7 +158,7 @@ fn unresolved<'w, 'a: 'w>(wanted: impl Iterator<Item = &'w Wanted<'a>>) -> Vec<E
     let found: BTreeSet<(&str, &str, &str)> = found.collect();
     let note = |(name, container, port): (&str, &str, &str)| {
         let message = format!("probe {name}: container {container} has no port named {port:?}");
-        EventNote::new(&PROBE_PORT_UNKNOWN, message)
+        EventNote::new(&reasons::PROBE_PORT_UNKNOWN, message)
     };
     found.into_iter().map(note).collect()
 }

@@ -1,11 +1,12 @@
 //! Pods on virtual nodes: their provider probes them and sets conditions, which lead to labels and annotations.
 
+use crate::probes;
 use kruise_api::{
     meta::StringMap,
     podprobemarker::{MarkedProbe, PodProbeMarker, State},
 };
 use kruise_plan_kit::{
-    Intent, ObjectWrites, Part,
+    ObjectWrites, Part,
     pod_writes::{self, Guard},
     put,
 };
@@ -27,7 +28,7 @@ pub(super) fn mark(marker: &PodProbeMarker, pod: &PodView) -> Option<ObjectWrite
     }
     patch.get("metadata")?;
     let reason = "conditions of a virtual node's provider";
-    let step = pod_writes::patch(pod, Intent::MarkPod, Part::Main, patch, Guard::SamePod, reason);
+    let step = pod_writes::patch(pod, probes::MARK_POD, Part::Main, patch, Guard::SamePod, reason);
     Some(ObjectWrites::of_pod(vec![step]))
 }
 

@@ -1,7 +1,7 @@
 //! Which sidecars are stopped in which way.
 
 use kruise_api::names::conditions::SIDECAR_TERMINATED;
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 use kruise_views::{MarkedSidecar, MarkedView, NodeView, Phase, PodView};
 
 /// The sidecars of a pod that have not ended, by the way in which they are stopped. Each list is in the order of names.
@@ -52,13 +52,13 @@ pub(super) fn unended(pod: &PodView) -> Option<&MarkedView> {
         && pod.statuses.len() == pod.containers.len();
     let has_ended = |name: &str| {
         let is_final = marked.is_never_restarted
-            || is_injected(Bug::FailureTakenForEnd)
+            || is_injected("FailureTakenForEnd")
             || pod.status_of(name).is_some_and(|status| status.succeeded);
         marked.has_ended(name) && is_final
     };
     let mut mains = pod.containers.iter().filter(|one| !marked.is_sidecar(&one.name));
     let mut sidecars = marked.sidecars.iter();
-    let have_ended = if is_injected(Bug::OneMainAwaited) {
+    let have_ended = if is_injected("OneMainAwaited") {
         mains.any(|main| has_ended(&main.name))
     } else {
         mains.all(|main| has_ended(&main.name))
@@ -76,5 +76,5 @@ pub(super) fn has_main(pod: &PodView, marked: &MarkedView) -> bool {
 pub(super) fn have_mains_succeeded(pod: &PodView, marked: &MarkedView) -> bool {
     let mut mains = pod.containers.iter().filter(|one| !marked.is_sidecar(&one.name));
     let succeeded = |name: &str| pod.status_of(name).is_some_and(|status| status.succeeded);
-    is_injected(Bug::PhaseOfPodAssumed) || mains.all(|main| succeeded(&main.name))
+    is_injected("PhaseOfPodAssumed") || mains.all(|main| succeeded(&main.name))
 }

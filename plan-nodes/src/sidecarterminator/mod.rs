@@ -22,6 +22,7 @@
 
 mod groups;
 mod plan;
+pub mod reasons;
 mod requests;
 mod snapshot;
 mod warnings;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kruise_api::names::sidecarterminator::REQUEST_IGNORED;
 use kruise_plan_kit::{
     ObjectWrites, Plan, Step, Why,
-    injected::{Bug, is_injected},
+    injected::is_injected,
     ledger::{Ask, Charges, Operation},
 };
 use kruise_views::{MarkedSidecar, MarkedView, PodView};
@@ -58,7 +58,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
             now,
         );
     }
-    let is_turn_of_ignored = groups.normal.is_empty() || is_injected(Bug::IgnoredWithOthers);
+    let is_turn_of_ignored = groups.normal.is_empty() || is_injected("IgnoredWithOthers");
     if is_turn_of_ignored && !groups.ignored.is_empty() {
         if pod.is_active() {
             steps.push(writes::end_pod(
@@ -119,7 +119,7 @@ fn request(
 ) {
     let pod = snapshot.pod;
     let requests = Requests::of(pod, marked, snapshot.requests);
-    if requests.are_at_work() && !is_injected(Bug::TerminatedTwice) {
+    if requests.are_at_work() && !is_injected("TerminatedTwice") {
         plan.why
             .push(Why::of_set("the agent of its node is about to stop sidecars"));
         return;

@@ -3,10 +3,11 @@
 use kruise_api::names::sidecarterminator::{
     SIDECAR_IGNORE_EXIT_CODE, TERMINATE_SIDECAR, TERMINATE_SIDECAR_WITH_IMAGE,
 };
-use kruise_plan_kit::{EventNote, Memory, Plan, Why, events};
+use kruise_plan_kit::{EventNote, Memory, Plan, Why};
 use kruise_views::MarkedSidecar;
 
 use super::groups::names;
+use super::reasons;
 
 /// No container is a main container.
 pub(super) fn no_main(plan: &mut Plan, memory: &Memory) {
@@ -59,6 +60,6 @@ fn once(plan: &mut Plan, memory: &Memory, key: &str, text: String) {
     if !memory.attempts.contains_key(key) {
         plan.attempts.push(key.to_owned());
         plan.events
-            .push(EventNote::new(&events::SIDECAR_NOT_TERMINATED, text));
+            .push(EventNote::new(&reasons::SIDECAR_NOT_TERMINATED, text));
     }
 }

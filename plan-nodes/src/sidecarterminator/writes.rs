@@ -6,7 +6,7 @@ use kruise_api::{
     names::{conditions::SIDECAR_TERMINATED, sidecarterminator::TERMINATED_MESSAGE},
 };
 use kruise_plan_kit::{
-    EventNote, FailureNote, Intent, Part, Patch, Precondition, ResourceId, Step, Target, Write, events,
+    EventNote, FailureNote, Intent, Part, Patch, PodChange, Precondition, ResourceId, Step, Target, Write,
     lifecycle::go_time,
     pod_writes::{self, Guard},
 };
@@ -14,6 +14,16 @@ use kruise_views::{MarkedSidecar, PodView};
 use serde_json::{Value, json};
 
 use super::groups::names;
+use super::reasons;
+
+/// The agent of a node is asked to stop sidecars of a pod whose main containers have ended.
+const REQUEST_TERMINATION: Intent = Intent::of_update("request-termination");
+/// Such a request is ended: it has done what it could, and another one is needed.
+const END_REQUEST: Intent = Intent::of_update("end-request");
+/// Sidecars of such a pod get the image of a program that ends at once.
+const SWAP_IMAGES: Intent = Intent::of_update("swap-images").of_pod(PodChange::Updated);
+/// Such a pod has ended, whatever its sidecars end with.
+const END_POD: Intent = Intent::of_update("end-pod").of_pod(PodChange::Ended);
 
 /// How long a further request is kept after its end, in seconds. The first one is kept with its pod, as OpenKruise keeps it.
 const KEPT: i64 = 3600;
@@ -25,7 +35,7 @@ pub(super) fn swap(pod: &PodView, sidecars: &[&MarkedSidecar]) -> Step {
         .map(|one| json!({"name": &*one.name, "image": &*one.image}));
     let body = json!({"spec": {"containers": containers.collect::<Vec<Value>>()}});
     let reason = "its main containers have ended";
-    let (intent, part) = (Intent::SwapImages, Part::Main);
+    let (intent, part) = (SWAP_IMAGES, Part::Main);
     Step {
         done: Some(event(sidecars, "in-place update")),
         ..pod_writes::patch(pod, intent, part, body, Guard::SamePod, reason)
@@ -43,7 +53,7 @@ pub(super) fn end_pod(pod: &PodView, have_succeeded: bool, now: Timestamp) -> St
         }],
     }});
     let reason = "the exit codes of the sidecars that are left do not count";
-    let (intent, part) = (Intent::EndPod, Part::Status);
+    let (intent, part) = (END_POD, Part::Status);
     pod_writes::patch(pod, intent, part, body, Guard::Unchanged, reason)
 }
 
@@ -71,7 +81,7 @@ pub(super) fn request(pod: &PodView, name: &str, sidecars: &[&MarkedSidecar], is
         "spec": spec,
     });
     let write = Write::Create {
-        intent: Intent::RequestTermination,
+        intent: REQUEST_TERMINATION,
         target: target(&pod.namespace, name),
         body: body.into(),
         owner_uid: Some(pod.uid.to_string()),
@@ -79,7 +89,7 @@ pub(super) fn request(pod: &PodView, name: &str, sidecars: &[&MarkedSidecar], is
     let prefix = format!("sidecar [{}] is not terminated yet: ", names(sidecars).join(" "));
     Step {
         done: Some(event(sidecars, "crr")),
-        failed: Some(FailureNote::new(&events::SIDECAR_NOT_TERMINATED, prefix)),
+        failed: Some(FailureNote::new(&reasons::SIDECAR_NOT_TERMINATED, prefix)),
         ..Step::new(write, "its main containers have ended")
     }
 }
@@ -93,7 +103,7 @@ pub(super) fn end_request(request: &ContainerRecreateRequest, now: Timestamp) ->
         "message": "its containers were stopped, and others are to be",
     });
     let write = Write::Patch {
-        intent: Intent::EndRequest,
+        intent: END_REQUEST,
         target: target(&metadata.namespace, &metadata.name),
         part: Part::Status,
         patch: Patch::Merge(json!({ "status": status })),
@@ -105,7 +115,7 @@ pub(super) fn end_request(request: &ContainerRecreateRequest, now: Timestamp) ->
 fn event(sidecars: &[&MarkedSidecar], way: &str) -> EventNote {
     let list = names(sidecars).join(" ");
     let text = format!("Kruise SidecarTerminator is trying to terminate sidecar [{list}] using {way}");
-    EventNote::new(&events::SIDECAR_TERMINATOR, text)
+    EventNote::new(&reasons::SIDECAR_TERMINATOR, text)
 }
 
 fn target(namespace: &str, name: &str) -> Target {

@@ -1,11 +1,8 @@
 //! The words of events.
 
-use kruise_plan_kit::{
-    EventNote,
-    events::{GENERATED_POD_STATE, POD_STATE_NOT_GENERATED, TOPOLOGY_GONE, WORKLOAD_UNREADABLE},
-    workloads::Workload,
-};
+use kruise_plan_kit::{EventNote, events::WORKLOAD_UNREADABLE, workloads::Workload};
 
+use super::reasons;
 use super::snapshot::Generator;
 
 /// How many pods a message names.
@@ -14,12 +11,12 @@ const NAMED: usize = 5;
 pub(super) fn generated(generator: &Generator, what: &str) -> EventNote {
     let name = &generator.workload.name;
     let message = format!("PersistentPodState {name} was {what}");
-    EventNote::new(&GENERATED_POD_STATE, message).about(generator.involved())
+    EventNote::new(&reasons::GENERATED_POD_STATE, message).about(generator.involved())
 }
 
 pub(super) fn not_generated(generator: &Generator, why: &str) -> EventNote {
     let message = format!("no PersistentPodState is generated: {why}");
-    EventNote::new(&POD_STATE_NOT_GENERATED, message).about(generator.involved())
+    EventNote::new(&reasons::POD_STATE_NOT_GENERATED, message).about(generator.involved())
 }
 
 pub(super) fn unreadable(target: &Workload) -> EventNote {
@@ -43,5 +40,5 @@ pub(super) fn topology_gone(pods: &[(String, String)]) -> EventNote {
         "no node has the labels that are recorded and required for {}{more}; they wait until there is one, or until their records are removed",
         named.join(", ")
     );
-    EventNote::new(&TOPOLOGY_GONE, message)
+    EventNote::new(&reasons::TOPOLOGY_GONE, message)
 }

@@ -15,16 +15,22 @@ use kruise_api::{
 };
 use kruise_plan_kit::{
     Body, FailureNote, Intent, ObjectWrites, Part, Patch, Phase, Plan, Precondition, ResourceId, Step,
-    Target, Why, Write,
-    events::POD_STATE_NOT_GENERATED,
-    injected::{Bug, is_injected},
+    Target, Why, Write, injected::is_injected,
 };
 use serde_json::{Map, Value, json};
 
+use super::reasons;
 use super::{
     events,
     snapshot::{Generator, Snapshot},
 };
+
+/// A workload whose annotations ask for it gets an object that records where its pods are.
+const CREATE_POD_STATE: Intent = Intent::of_update("create-pod-state");
+/// Such an object becomes what the annotations say.
+const UPDATE_POD_STATE: Intent = Intent::of_update("update-pod-state");
+/// Such an object is deleted: the annotations ask for none any more.
+const DELETE_POD_STATE: Intent = Intent::of_update("delete-pod-state");
 
 /// Weight of the labels of a generated object.
 const WEIGHT: i32 = 100;
@@ -55,7 +61,7 @@ fn is_generated(state: &PersistentPodState, generator: &Generator) -> bool {
     let is_of = |owner: &OwnerReference| *owner.uid == *generator.view.uid && !owner.block_owner_deletion;
     let target = &state.spec.target_ref;
     let Generator { workload, .. } = generator;
-    if is_injected(Bug::ForeignStateTaken) {
+    if is_injected("ForeignStateTaken") {
         return true;
     }
     state.metadata.controller().is_some_and(is_of)
@@ -91,7 +97,7 @@ fn create(snapshot: &Snapshot<'_>, generators: &[&Generator], plan: &mut Plan) {
         "spec": desired(first),
     });
     let write = Write::Create {
-        intent: Intent::CreatePodState,
+        intent: CREATE_POD_STATE,
         target: target(snapshot.namespace, snapshot.name),
         body: Body::from(object),
         owner_uid: Some(first.view.uid.to_string()),
@@ -107,7 +113,7 @@ fn keep(state: &PersistentPodState, generator: &Generator, plan: &mut Plan) {
     let target = target(&metadata.namespace, &metadata.name);
     if !generator.is_enabled() {
         let write = Write::Delete {
-            intent: Intent::DeletePodState,
+            intent: DELETE_POD_STATE,
             target,
             precondition: unchanged(),
         };
@@ -123,7 +129,7 @@ fn keep(state: &PersistentPodState, generator: &Generator, plan: &mut Plan) {
         return;
     }
     let write = Write::Patch {
-        intent: Intent::UpdatePodState,
+        intent: UPDATE_POD_STATE,
         target,
         part: Part::Main,
         patch: Patch::Merge(json!({"spec": changes})),
@@ -224,6 +230,6 @@ fn step(generator: &Generator, write: Write, what: &str, reason: &str) -> Object
     let prefix = format!("PersistentPodState {name} cannot be {what}: ");
     let mut step = Step::new(write, reason);
     step.done = Some(events::generated(generator, what));
-    step.failed = Some(FailureNote::new(&POD_STATE_NOT_GENERATED, prefix));
+    step.failed = Some(FailureNote::new(&reasons::POD_STATE_NOT_GENERATED, prefix));
     ObjectWrites::new(Phase::Pods, vec![step])
 }

@@ -21,6 +21,7 @@ mod events;
 mod explain;
 mod generate;
 mod plan;
+pub mod reasons;
 mod record;
 mod snapshot;
 mod status;

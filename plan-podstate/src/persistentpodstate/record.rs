@@ -13,7 +13,7 @@ use kruise_api::{
 };
 use kruise_plan_kit::{
     Explain, Need, ResourceId, Why,
-    injected::{Bug, is_injected},
+    injected::is_injected,
     ordinals::Ordinals,
     reads::{Read, Reads},
 };
@@ -69,7 +69,7 @@ fn whether_recorded(pod: &PodView) -> Result<&str, &'static str> {
     let Some(node) = pod.node.as_deref().filter(|node| !node.is_empty()) else {
         return Err("has no node yet, and its record stays");
     };
-    if !pod.is_true(READY) && !is_injected(Bug::UnreadyPodRecorded) {
+    if !pod.is_true(READY) && !is_injected("UnreadyPodRecorded") {
         return Err("is not Ready, and its record stays");
     }
     Ok(node)
@@ -188,7 +188,7 @@ impl Records {
         };
         let exists = |name: &str| {
             let found = pods.binary_search_by(|pod| (*pod.name).cmp(name));
-            found.is_ok() && !is_injected(Bug::RunningPodForgotten)
+            found.is_ok() && !is_injected("RunningPodForgotten")
         };
         let is_wanted = |name: &str| ordinal_of(name).is_none_or(|ordinal| ordinals.contains(ordinal));
         let mut forgotten = Vec::new();

@@ -110,7 +110,7 @@ fn carry_out(world: &mut World, oracle: &mut Oracle, plan: &Plan) -> Result<(), 
                 break;
             }
             if let Write::Patch {
-                intent: Intent::UpdateInPlace,
+                intent: Intent::UPDATE_IN_PLACE,
                 part: Part::Main,
                 patch: Patch::Strategic(body),
                 ..
@@ -126,7 +126,7 @@ fn carry_out(world: &mut World, oracle: &mut Oracle, plan: &Plan) -> Result<(), 
                     );
                     oracle.taken.insert(name);
                 }
-            } else if served && step.write.intent() == Intent::EmptyTwin {
+            } else if served && step.write.intent().as_str() == "empty-twin" {
                 // Its upgrade was within the limit; what that breaks now counts again.
                 oracle.taken.insert(name);
             }

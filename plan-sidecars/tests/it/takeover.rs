@@ -95,7 +95,7 @@ fn a_revision_that_openkruise_wrote_is_made_again_with_the_same_bytes() {
         let write = &object.steps[0].write;
         assert_eq!(
             (write.intent(), write.target().resource),
-            (Intent::CreateRevision, ResourceId::REVISIONS)
+            (Intent::CREATE_REVISION, ResourceId::REVISIONS)
         );
         assert_eq!(write.target().name, newest, "{about}");
         bare.carry_out(&plan);

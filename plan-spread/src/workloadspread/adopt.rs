@@ -22,6 +22,9 @@ use super::{
     snapshot::Snapshot,
 };
 
+/// A pod becomes part of a subset.
+const ASSIGN_POD: Intent = Intent::of_update("assign-pod");
+
 /// How long a pod is not read again that fitted no subset.
 const UNFIT: SignedDuration = SignedDuration::from_mins(1);
 
@@ -282,5 +285,5 @@ fn step(spread: &WorkloadSpread, subset: &Subset, pod: &PodView) -> Step {
     }
     let reason = format!("its node fits subset {}", subset.name);
     let body = json!({"metadata": metadata});
-    patch(pod, Intent::AssignPod, Part::Main, body, Guard::SamePod, reason)
+    patch(pod, ASSIGN_POD, Part::Main, body, Guard::SamePod, reason)
 }

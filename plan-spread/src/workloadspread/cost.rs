@@ -7,8 +7,7 @@ use kruise_api::{names::DELETION_COST, workloadspread::WorkloadSpreadSpec};
 use kruise_plan_kit::{
     FailureNote, Intent, Part, Step,
     availability::service,
-    events::PATCH_COST_FAILED,
-    injected::{Bug, is_injected},
+    injected::is_injected,
     order::{Candidate, sort_for_update},
     pod_writes::{Guard, patch},
 };
@@ -16,6 +15,10 @@ use kruise_views::PodView;
 use serde_json::json;
 
 use super::groups::Group;
+use super::reasons;
+
+/// A pod's annotation says when it goes, compared to others of its workload.
+const SET_DELETION_COST: Intent = Intent::of_update("set-deletion-cost");
 
 /// The costs of active pods, by uid. None if the controller of the workload does not read them, or while its newest version is not known.
 pub(super) fn costs(
@@ -73,20 +76,13 @@ fn of_group(
 pub(super) fn step(pod: &PodView, cost: i64) -> Option<Step> {
     let value = cost.to_string();
     let has = pod.annotations.get(DELETION_COST);
-    if has == Some(&*value) || has.is_some() && is_injected(Bug::CostKept) {
+    if has == Some(&*value) || has.is_some() && is_injected("CostKept") {
         return None;
     }
     let reason = format!("deletion cost {value} in its subset");
     let body = json!({"metadata": {"annotations": {DELETION_COST: value}}});
-    let mut step = patch(
-        pod,
-        Intent::SetDeletionCost,
-        Part::Main,
-        body,
-        Guard::SamePod,
-        reason,
-    );
+    let mut step = patch(pod, SET_DELETION_COST, Part::Main, body, Guard::SamePod, reason);
     let prefix = format!("cannot write the deletion cost of pod {}: ", pod.name);
-    step.failed = Some(FailureNote::new(&PATCH_COST_FAILED, prefix));
+    step.failed = Some(FailureNote::new(&reasons::PATCH_COST_FAILED, prefix));
     Some(step)
 }

@@ -1,28 +1,29 @@
 //! The words of events.
 
+use super::reasons;
 use kruise_plan_kit::{
     EventNote, FailureNote,
-    events::{CREATE_POD_FAILED, DELETE_POD_FAILED, INVALID_SPEC, RECOVER_SCHEDULABLE, WORKLOAD_UNREADABLE},
+    events::{INVALID_SPEC, WORKLOAD_UNREADABLE},
     workloads::Workload,
 };
 
 pub(super) fn not_created(pod: &str, subset: &str) -> EventNote {
     let message = format!("pod {pod} of subset {subset} was not created within 30 seconds");
-    EventNote::new(&CREATE_POD_FAILED, message)
+    EventNote::new(&reasons::CREATE_POD_FAILED, message)
 }
 
 pub(super) fn not_deleted(pod: &str, subset: &str) -> EventNote {
     let message = format!("pod {pod} of subset {subset} was not deleted within 15 seconds");
-    EventNote::new(&DELETE_POD_FAILED, message)
+    EventNote::new(&reasons::DELETE_POD_FAILED, message)
 }
 
 pub(super) fn cannot_delete(pod: &str) -> FailureNote {
-    FailureNote::new(&DELETE_POD_FAILED, format!("cannot delete pod {pod}: "))
+    FailureNote::new(&reasons::DELETE_POD_FAILED, format!("cannot delete pod {pod}: "))
 }
 
 pub(super) fn recovered(subset: &str) -> EventNote {
     let message = format!("subset {subset} is tried again");
-    EventNote::new(&RECOVER_SCHEDULABLE, message)
+    EventNote::new(&reasons::RECOVER_SCHEDULABLE, message)
 }
 
 pub(super) fn unresolved(error: &str) -> EventNote {

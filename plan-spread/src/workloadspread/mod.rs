@@ -27,6 +27,7 @@ mod events;
 mod explain;
 mod groups;
 mod plan;
+pub mod reasons;
 mod snapshot;
 mod target;
 

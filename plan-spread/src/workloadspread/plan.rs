@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use kruise_api::workloadspread::{SubsetStatus, WorkloadSpread, WorkloadSpreadStatus};
 use kruise_plan_kit::{
     Explain, ObjectWrites, Plan, ResourceId, StatusPatch, Step, Target, Why,
-    injected::{Bug, is_injected},
+    injected::is_injected,
     pod_writes::{Guard, delete},
     spread::{has_ordinals, limits, status_patch},
     workloads::{Known, Workload},
@@ -148,7 +148,7 @@ fn end(
     let writes = steps.into_values().filter(|steps| !steps.is_empty());
     plan.writes.extend(writes.map(ObjectWrites::of_pod));
     plan.events.extend(counted.events);
-    if !is_injected(Bug::EntriesKept) {
+    if !is_injected("EntriesKept") {
         plan.requeue_after(counted.again);
     }
 }

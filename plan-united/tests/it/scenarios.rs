@@ -510,7 +510,7 @@ fn a_stuck_pod_that_has_become_ready_meanwhile_is_not_deleted() {
     let steps = plan.writes.iter().flat_map(|object| &object.steps);
     assert_eq!(
         steps
-            .filter(|step| step.write.intent() == Intent::DeletePod)
+            .filter(|step| step.write.intent() == Intent::DELETE_POD)
             .count(),
         1
     );

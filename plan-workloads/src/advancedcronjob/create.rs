@@ -8,14 +8,17 @@ use kruise_api::{
 };
 use kruise_plan_kit::{
     FailureNote, Intent, ObjectWrites, Owner, Part, Patch, Phase, Precondition, ResourceId, Step, Write,
-    injected::{Bug, is_injected},
-    lifecycle::go_time,
-    put, status_patch,
+    injected::is_injected, lifecycle::go_time, put, status_patch,
 };
 use kruise_views::ScheduledJobView;
 use serde_json::{Value, json};
 
 use super::{events, snapshot::Snapshot, snapshot::resource, status};
+
+/// A job that a schedule asks for.
+const CREATE_JOB: Intent = Intent::untold("create-job");
+/// The status says for which activation a job was created.
+const RECORD_ACTIVATION: Intent = Intent::untold("record-activation");
 
 /// What jobs are made from.
 pub(super) struct NewJobs<'a> {
@@ -54,7 +57,7 @@ impl NewJobs<'_> {
         let mut steps: Vec<Step> = gone.collect();
         let create = self.create(activation, reason);
         let record = self.record(activation, status);
-        if is_injected(Bug::RecordedBeforeCreated) {
+        if is_injected("RecordedBeforeCreated") {
             steps.extend([record, create]);
         } else {
             steps.extend([create, record]);
@@ -67,7 +70,7 @@ impl NewJobs<'_> {
         let body = self.body(&name, activation);
         let write = self
             .owner
-            .create(Intent::CreateJob, resource(self.child), name.as_str(), body);
+            .create(CREATE_JOB, resource(self.child), name.as_str(), body);
         Step {
             done: Some(events::created(&name)),
             failed: Some(FailureNote::new(
@@ -114,7 +117,7 @@ impl NewJobs<'_> {
             status::URGENCY,
         );
         let write = Write::Patch {
-            intent: Intent::RecordActivation,
+            intent: RECORD_ACTIVATION,
             target,
             part: Part::Status,
             patch: Patch::Merge(patch.map_or_else(|| json!({"status": {}}), |patch| patch.patch)),
@@ -127,7 +130,7 @@ impl NewJobs<'_> {
 /// Deletes a job, with its pods.
 pub(super) fn delete(owner: &Owner<'_>, child: Child, job: &ScheduledJobView, reason: &str) -> Step {
     let write = Write::Delete {
-        intent: Intent::DeleteJob,
+        intent: Intent::DELETE_JOB,
         target: owner.target(resource(child), &*job.name),
         precondition: Precondition::Uid(job.uid.to_string()),
     };

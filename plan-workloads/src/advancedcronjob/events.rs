@@ -1,12 +1,10 @@
 //! What is reported, in which words.
 
+use super::reasons;
 use jiff::Timestamp;
 use kruise_plan_kit::{
     EventNote,
-    events::{
-        INVALID_SPEC, JOB_ALREADY_ACTIVE, MISS_SCHEDULE, MISSING_JOB, SAW_COMPLETED_JOB, SUCCESSFUL_CREATE,
-        SUCCESSFUL_DELETE, TOO_MANY_MISSED, UNKNOWN_TIME_ZONE,
-    },
+    events::{INVALID_SPEC, SUCCESSFUL_CREATE, SUCCESSFUL_DELETE},
     lifecycle::go_time,
 };
 use kruise_views::JobEnd;
@@ -25,11 +23,11 @@ pub(super) fn ended(job: &str, end: JobEnd) -> EventNote {
         JobEnd::Failed => "Failed",
     };
     let message = format!("Saw completed job: {job}, condition: {condition}");
-    EventNote::new(&SAW_COMPLETED_JOB, message)
+    EventNote::new(&reasons::SAW_COMPLETED_JOB, message)
 }
 
 pub(super) fn missing(job: &str) -> EventNote {
-    EventNote::new(&MISSING_JOB, format!("Active job went missing: {job}"))
+    EventNote::new(&reasons::MISSING_JOB, format!("Active job went missing: {job}"))
 }
 
 pub(super) fn invalid(problem: &str) -> EventNote {
@@ -38,12 +36,12 @@ pub(super) fn invalid(problem: &str) -> EventNote {
 
 pub(super) fn unknown_zone(zone: &str) -> EventNote {
     let message = format!("time zone {zone:?} is not known; the schedule follows the zone of the manager");
-    EventNote::new(&UNKNOWN_TIME_ZONE, message)
+    EventNote::new(&reasons::UNKNOWN_TIME_ZONE, message)
 }
 
 pub(super) fn missed(activation: Timestamp) -> EventNote {
     let message = format!("Missed scheduled time to start a job: {}", go_time(activation));
-    EventNote::new(&MISS_SCHEDULE, message)
+    EventNote::new(&reasons::MISS_SCHEDULE, message)
 }
 
 pub(super) fn many_missed(activation: Timestamp) -> EventNote {
@@ -51,10 +49,10 @@ pub(super) fn many_missed(activation: Timestamp) -> EventNote {
         "more than 100 activations had no job; one is created for the latest, {}",
         go_time(activation)
     );
-    EventNote::new(&TOO_MANY_MISSED, message)
+    EventNote::new(&reasons::TOO_MANY_MISSED, message)
 }
 
 pub(super) fn already_active(job: &str) -> EventNote {
     let message = format!("Not starting job because {job} is running and concurrency policy is Forbid");
-    EventNote::new(&JOB_ALREADY_ACTIVE, message)
+    EventNote::new(&reasons::JOB_ALREADY_ACTIVE, message)
 }

@@ -25,6 +25,7 @@ mod events;
 mod explain;
 mod history;
 mod plan;
+pub mod reasons;
 mod runs;
 mod snapshot;
 mod status;

@@ -4,11 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use kruise_api::advancedcronjob::Concurrency;
-use kruise_plan_kit::{
-    Owner, Plan, Why,
-    injected::{Bug, is_injected},
-    lifecycle::go_time,
-};
+use kruise_plan_kit::{Owner, Plan, Why, injected::is_injected, lifecycle::go_time};
 use kruise_views::ScheduledJobView;
 
 use super::{
@@ -121,7 +117,7 @@ impl Round<'_> {
             Concurrency::Allow => {}
             Concurrency::Forbid => {
                 if let Some(active) = self.runs.active().next()
-                    && !is_injected(Bug::ForbidIgnored)
+                    && !is_injected("ForbidIgnored")
                 {
                     plan.events.push(events::already_active(&active.name));
                     explain::waits(activation, &active.name, plan);

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 use kruise_views::{JobEnd, ScheduledJobView};
 
 use super::snapshot::Snapshot;
@@ -57,7 +57,7 @@ impl<'a> Runs<'a> {
     /// The newest activation that had a job, as far as is known.
     pub(super) fn last(&self) -> Option<Timestamp> {
         let of_jobs = self.all.iter().filter_map(|job| job.scheduled_at).max();
-        if is_injected(Bug::ActivationForgotten) {
+        if is_injected("ActivationForgotten") {
             return of_jobs;
         }
         of_jobs.max(self.recorded)
@@ -70,6 +70,6 @@ impl<'a> Runs<'a> {
 
     /// Does the status name its activation or a later one? Until then the job is what shows that the activation had one.
     pub(super) fn is_recorded(&self, job: &ScheduledJobView) -> bool {
-        is_injected(Bug::DeletedUnrecorded) || job.scheduled_at <= self.recorded
+        is_injected("DeletedUnrecorded") || job.scheduled_at <= self.recorded
     }
 }

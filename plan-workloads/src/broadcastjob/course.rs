@@ -7,10 +7,7 @@ use kruise_api::{
     broadcastjob::{BroadcastJob, BroadcastJobSpec, BroadcastJobStatus},
     names::conditions::{JOB_PAUSED, JOB_STOPPED, PAUSED_BY_USER, RESUMED},
 };
-use kruise_plan_kit::{
-    injected::{Bug, is_injected},
-    jobs,
-};
+use kruise_plan_kit::{injected::is_injected, jobs};
 
 use super::places::{Counts, Places};
 
@@ -66,7 +63,7 @@ pub(super) fn course(job: &BroadcastJob, places: &Places<'_>, counts: Counts, no
     }
     let is_paused = before.phase == phase::PAUSED;
     let policy = &*spec.failure_policy.kind;
-    if policy == "Pause" && counts.failed > 0 && !is_injected(Bug::FailedPodPausesNothing) {
+    if policy == "Pause" && counts.failed > 0 && !is_injected("FailedPodPausesNothing") {
         if is_paused && reason(before) != Some(PAUSED_BY_USER) {
             return Course::Paused(Pause::Failure(false));
         }
@@ -76,7 +73,7 @@ pub(super) fn course(job: &BroadcastJob, places: &Places<'_>, counts: Counts, no
             return Course::Paused(Pause::Failure(true));
         }
     }
-    let fails_fast = matches!(policy, "FailFast" | "") && !is_injected(Bug::FailedPodEndsNothing);
+    let fails_fast = matches!(policy, "FailFast" | "") && !is_injected("FailedPodEndsNothing");
     if counts.failed > 0 && fails_fast {
         return Course::Fails(Failure::Fast);
     }
@@ -84,7 +81,7 @@ pub(super) fn course(job: &BroadcastJob, places: &Places<'_>, counts: Counts, no
     if !policy.is_never() {
         let start = before.start_time.unwrap_or(jobs::stored(now));
         let seconds = policy.active_deadline_seconds.map(|seconds| {
-            let early = if is_injected(Bug::DeadlineEarly) { 5 } else { 0 };
+            let early = if is_injected("DeadlineEarly") { 5 } else { 0 };
             seconds.saturating_sub(early)
         });
         if seconds.is_some_and(|seconds| jobs::left(start, seconds, now).is_none()) {

@@ -10,11 +10,7 @@ use kruise_api::{
 };
 use kruise_plan_kit::{
     Batching, Body, EventNote, Explain, Intent, ObjectWrites, Owner, Phase, Plan, ResourceId, Step, Why,
-    fit::Binding,
-    injected::{Bug, is_injected},
-    instance,
-    newest::Newest,
-    put, readiness,
+    fit::Binding, injected::is_injected, instance, newest::Newest, put, readiness,
 };
 use serde_json::{Value, json};
 
@@ -53,7 +49,7 @@ pub(super) fn create(
         plan.events.push(events::too_many(active, limit));
     }
     let room = limit.saturating_sub(active).max(0);
-    let room = room.saturating_add(i32::from(is_injected(Bug::ParallelismOffByOne)));
+    let room = room.saturating_add(i32::from(is_injected("ParallelismOffByOne")));
     let room = usize::try_from(room).unwrap_or(0);
     let names = places.members().map(|member| member.view.name.to_string());
     let foreign = snapshot.memory.taken_names.iter().cloned();
@@ -122,7 +118,7 @@ impl NewPods<'_> {
             base: Arc::clone(base),
             set: vec![("/metadata/name", name.as_str().into()), binding.member(node)],
         };
-        let write = owner.create(Intent::CreatePod, ResourceId::PODS, name.as_str(), body);
+        let write = owner.create(Intent::CREATE_POD, ResourceId::PODS, name.as_str(), body);
         let step = Step::new(write, format!("node {node} has no pod of the job")).found_by(&self.anything);
         let step = events::creation(step, &name);
         self.taken.insert(name);

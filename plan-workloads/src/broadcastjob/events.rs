@@ -8,6 +8,7 @@ use kruise_api::{
 };
 use kruise_plan_kit::{EventNote, FailureNote, Step, events};
 
+use super::reasons;
 use super::{
     course::Failure,
     places::{Counts, Place, Places},
@@ -38,7 +39,7 @@ pub(super) fn deletion(mut step: Step, pod: &str) -> Step {
 /// The event of a job with more active pods than it may have.
 pub(super) fn too_many(active: i32, limit: i32) -> EventNote {
     let text = format!("{active} pods are active, and parallelism allows {limit}");
-    EventNote::new(&events::TOO_MANY_ACTIVE, text)
+    EventNote::new(&reasons::TOO_MANY_ACTIVE, text)
 }
 
 /// The event of a node with several pods.
@@ -48,12 +49,12 @@ pub(super) fn duplicate(place: &Place<'_>) -> Option<EventNote> {
         "Duplicated pod {} found on same node {}",
         second.view.name, place.name
     );
-    Some(EventNote::new(&events::DUPLICATE_POD, text))
+    Some(EventNote::new(&reasons::DUPLICATE_POD, text))
 }
 
 /// The event of a paused job that goes on.
 pub(super) fn continues() -> EventNote {
-    EventNote::new(&events::JOB_CONTINUES, "the job continues")
+    EventNote::new(&reasons::JOB_CONTINUES, "the job continues")
 }
 
 /// So many pods.
@@ -74,7 +75,7 @@ pub(super) fn paused(failed: i32) -> String {
 /// The event of a job that has failed.
 pub(super) fn failure(failure: Failure, message: &str) -> EventNote {
     let reason = match failure {
-        Failure::Fast => &events::JOB_FAILED_FAST,
+        Failure::Fast => &reasons::JOB_FAILED_FAST,
         Failure::Deadline => &events::DEADLINE_EXCEEDED,
     };
     EventNote::new(reason, message)
@@ -118,7 +119,7 @@ pub(super) fn complete(job: &ObjectMeta, counts: Counts) -> EventNote {
     } = counts;
     let text =
         format!("Job {namespace}/{name} is completed, {succeeded} pods succeeded, {failed} pods failed");
-    EventNote::new(&events::JOB_COMPLETE, text)
+    EventNote::new(&reasons::JOB_COMPLETE, text)
 }
 
 /// The event of pods that may not run on their nodes by their own specification: their number, and one of them.
@@ -129,7 +130,7 @@ pub(super) fn unfit_pods(places: &Places<'_>) -> Option<EventNote> {
         "pods may not run on their nodes by their own specification, though the template allows it: {pods}, among them {name} \
          on node {node}. A webhook or an admission plugin may have changed them"
     );
-    Some(EventNote::new(&events::UNFIT_PODS, text))
+    Some(EventNote::new(&reasons::UNFIT_PODS, text))
 }
 
 /// How a pod is that may not run on its node by its own specification, and is deleted after so long.
@@ -145,5 +146,5 @@ pub(super) fn unfit(left: Duration) -> String {
 /// scheduler says of it.
 pub(super) fn no_room(pods: usize, pod: &str, message: &str) -> EventNote {
     let text = format!("pods wait for room on their nodes: {pods}, among them {pod}: {message}");
-    EventNote::new(&events::NO_ROOM_FOR_PODS, text)
+    EventNote::new(&reasons::NO_ROOM_FOR_PODS, text)
 }

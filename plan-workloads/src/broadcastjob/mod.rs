@@ -29,6 +29,7 @@ mod events;
 mod explain;
 mod places;
 mod plan;
+pub mod reasons;
 mod snapshot;
 mod status;
 

@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use kruise_plan_kit::{
     fit::{Placed, Placement},
-    injected::{Bug, is_injected},
+    injected::is_injected,
 };
 use kruise_views::{Phase, PodView};
 use serde_json::Value;
@@ -34,7 +34,7 @@ impl State {
             // be this job that deletes the pod, or a drain, and the node gets another one.
             Phase::Failed if !pod.deleting => Self::Failed,
             _ if pod.deleting => Self::Leaving,
-            _ if restarts > restart_limit.max(0) && !is_injected(Bug::RestartsUncounted) => Self::OverLimit,
+            _ if restarts > restart_limit.max(0) && !is_injected("RestartsUncounted") => Self::OverLimit,
             _ => Self::Active,
         }
     }
@@ -111,7 +111,7 @@ impl Place<'_> {
 
     /// Is it to get a pod?
     fn is_empty(&self) -> bool {
-        let runs_twice = is_injected(Bug::NodeRunTwice);
+        let runs_twice = is_injected("NodeRunTwice");
         let mut members = self.members.iter();
         members.all(|member| runs_twice && member.state.has_ended()) && self.is_desired()
     }

@@ -2,11 +2,7 @@
 
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Owner, Plan, ResourceId,
-    injected::{Bug, is_injected},
-    jobs,
-    ledger::Charges,
-    newest::newest,
+    Owner, Plan, ResourceId, injected::is_injected, jobs, ledger::Charges, newest::newest,
 };
 
 use super::{
@@ -65,7 +61,7 @@ fn act(
             if stops_pods(&snapshot.job.status) {
                 delete::running(places, charges, explain, plan);
             }
-            if is_injected(Bug::EndedJobRuns) {
+            if is_injected("EndedJobRuns") {
                 create::create(snapshot, owner, (places, counts), plan, &newest);
             }
         }
@@ -95,7 +91,7 @@ fn await_time(snapshot: &Snapshot<'_>, owner: &Owner<'_>, course: Course, plan: 
         (Course::Ended, Some(seconds)) if !is_going => {
             let ended = job.status.completion_time.or_else(|| ended_at(snapshot));
             let Some(ended) = ended else { return };
-            let early = if is_injected(Bug::TimeToLiveCut) { 5 } else { 0 };
+            let early = if is_injected("TimeToLiveCut") { 5 } else { 0 };
             if let Some(left) = jobs::left(ended, i64::from(seconds) - early, now) {
                 plan.requeue_after([left]);
                 return;

@@ -7,9 +7,10 @@ use kruise_api::{
         JOB_COMPLETE, JOB_FAILED, JOB_PAUSED, JOB_STOPPED, PAUSED_BY_FAILURE, PAUSED_BY_USER, RESUMED,
     },
 };
-use kruise_plan_kit::{EventNote, Owner, Plan, ResourceId, Urgency, events as reasons, jobs, status_patch};
+use kruise_plan_kit::{EventNote, Owner, Plan, ResourceId, Urgency, jobs, status_patch};
 use kruise_views::{PodView, Truth};
 
+use super::reasons;
 use super::{
     course::{Course, Failure, Pause, phase, resumes, stops_pods},
     events,

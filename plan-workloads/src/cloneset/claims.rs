@@ -16,11 +16,15 @@ use jiff::{SignedDuration, Timestamp};
 use kruise_api::cloneset::CloneSet;
 use kruise_plan_kit::{
     FailureNote, Intent, ObjectWrites, Owner, Part, Patch, Phase, Plan, Precondition, ResourceId, Step,
-    Target, Why, Write, events,
-    injected::{Bug, is_injected},
+    Target, Why, Write, events, injected::is_injected,
 };
 use kruise_views::{ClaimView, PodView};
 use serde_json::json;
+
+/// A claim is deleted, with its pod or after it.
+const DELETE_CLAIM: Intent = Intent::of_scale("delete-claim");
+/// A claim gets the pod that uses it as its owner, and is deleted with it.
+const GIVE_CLAIM: Intent = Intent::of_scale("give-claim");
 
 /// How long after its grace period a pod may still keep its successor waiting. A node that is lost never deletes it, and
 /// the set would be short of a pod for as long.
@@ -184,14 +188,14 @@ impl<'a> Places<'a> {
             .iter()
             .flat_map(|object| &object.steps)
             .map(|step| &step.write);
-        let created = writes.filter(|write| write.intent() == Intent::CreatePod);
+        let created = writes.filter(|write| write.intent() == Intent::CREATE_POD);
         let created: BTreeSet<&str> = created.map(|write| write.target().name.as_str()).collect();
         let mut writes = Vec::new();
         for (id, claims) in self.claims.groups() {
             let name = format!("{}-{id}", self.owner.name);
             let live = claims.iter().filter(|claim| !claim.deleting);
             match pods.get(id) {
-                Some(pod) if pod.is_active() && is_injected(Bug::ClaimOfLivePod) => {
+                Some(pod) if pod.is_active() && is_injected("ClaimOfLivePod") => {
                     let same = |claim: &ClaimView| Precondition::Uid(claim.uid.to_string());
                     writes.extend(live.map(|claim| object_writes(delete(claim, same(claim), ""))));
                 }
@@ -224,7 +228,7 @@ impl<'a> Places<'a> {
             {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid, "controller": true},
         ]);
         let write = Write::Patch {
-            intent: Intent::GiveClaim,
+            intent: GIVE_CLAIM,
             target: target(claim),
             part: Part::Main,
             patch: Patch::Strategic(json!({"metadata": {"ownerReferences": owners}}).into()),
@@ -247,7 +251,7 @@ fn leaving(pod: &PodView, now: Timestamp) -> Option<Leaving> {
 
 fn delete(claim: &ClaimView, precondition: Precondition, reason: &str) -> Step {
     let write = Write::Delete {
-        intent: Intent::DeleteClaim,
+        intent: DELETE_CLAIM,
         target: target(claim),
         precondition,
     };

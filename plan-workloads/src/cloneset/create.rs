@@ -170,7 +170,7 @@ fn one(rollout: &Rollout<'_>, base: Arc<Value>, id: &str, volumes: Option<Value>
     ];
     set.extend(volumes.map(|volumes| ("/spec/volumes", volumes)));
     let body = Body { base, set };
-    let write = owner.create(Intent::CreatePod, ResourceId::PODS, name.as_str(), body);
+    let write = owner.create(Intent::CREATE_POD, ResourceId::PODS, name.as_str(), body);
     Step {
         done: Some(EventNote::new(
             &events::SUCCESSFUL_CREATE,

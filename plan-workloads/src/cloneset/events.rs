@@ -1,5 +1,6 @@
 //! The words of events about pods. Clients match on them.
 
+use super::reasons;
 use kruise_plan_kit::{
     EventNote, FailureNote, Owner, events,
     rollout::{Deletions, Words},
@@ -24,9 +25,9 @@ fn recreated(_: &Owner<'_>, pod: &str, revision: &str) -> Words {
     let update = format!("for update(revision {revision})");
     let done = format!("successfully delete pod {pod} to recreate it {update}");
     Words {
-        done: EventNote::new(&events::SUCCESSFUL_RECREATE, done),
+        done: EventNote::new(&reasons::SUCCESSFUL_RECREATE, done),
         failed: FailureNote::new(
-            &events::FAILED_RECREATE,
+            &reasons::FAILED_RECREATE,
             format!("failed to delete pod {pod} {update}: "),
         ),
     }
@@ -37,7 +38,7 @@ fn requested(_: &Owner<'_>, pod: &str, revision: &str) -> Words {
     let done = format!("successfully patch pod {pod} specified-delete {update}");
     let failed = format!("failed to patch pod specified-delete {pod} {update}: ");
     Words {
-        done: EventNote::new(&events::SUCCESSFUL_RECREATE, done),
-        failed: FailureNote::new(&events::FAILED_RECREATE, failed),
+        done: EventNote::new(&reasons::SUCCESSFUL_RECREATE, done),
+        failed: FailureNote::new(&reasons::FAILED_RECREATE, failed),
     }
 }

@@ -34,6 +34,7 @@ mod parts;
 mod plan;
 mod pods;
 mod progressing;
+pub mod reasons;
 mod scale;
 mod snapshot;
 mod status;

@@ -3,7 +3,7 @@
 use go_compat::{IntOrString, Rounding, partition};
 use kruise_api::cloneset::{CloneSetSpec, RollingUpdate};
 use kruise_plan_kit::{
-    injected::{Bug, is_injected},
+    injected::is_injected,
     lifecycle::State,
     rollout::{Class, Pod},
 };
@@ -290,7 +290,7 @@ fn surge(
 }
 
 fn kept(partition: i32) -> i32 {
-    if is_injected(Bug::PartitionOffByOne) {
+    if is_injected("PartitionOffByOne") {
         return (partition - 1).max(0);
     }
     partition

@@ -2,7 +2,6 @@
 
 use kruise_plan_kit::{
     EventNote, Intent, ObjectWrites, Owner, Part, Patch, Phase, Plan, Precondition, ResourceId, Why, Write,
-    events,
     lifecycle::State,
     order::sort_for_removal,
     readiness,
@@ -12,7 +11,11 @@ use kruise_plan_kit::{
 use kruise_views::NodeView;
 use serde_json::{Value, json};
 
+use super::reasons;
 use super::{create::NewPods, numbers::Numbers};
+
+/// Consumed entries of `podsToDelete` go from the spec.
+const PRUNE_PODS_TO_DELETE: Intent = Intent::of_update("prune-pods-to-delete");
 
 /// How pods are added and removed.
 pub(super) struct Scaling<'a, 'n> {
@@ -43,7 +46,7 @@ impl Scaling<'_, '_> {
             );
             plan.why.push(Why::of_set(&*message));
             plan.events
-                .push(EventNote::new(&events::SCALE_UP_LIMITED, message));
+                .push(EventNote::new(&reasons::SCALE_UP_LIMITED, message));
         }
         if numbers.up_limit > 0 {
             let count = numbers.up_limit as usize;
@@ -134,7 +137,7 @@ fn keep(rollout: &Rollout<'_>, pods: &[Pod<'_>]) -> Vec<ObjectWrites> {
     let returning = returning.take(replicas.saturating_sub(staying));
     returning
         .map(|pod| {
-            let next = (Intent::SetLifecycle, State::PreparingNormal);
+            let next = (Intent::SET_LIFECYCLE, State::PreparingNormal);
             ObjectWrites::of_pod(vec![rollout.enter(pod, next, &[], "replicas are short again")])
         })
         .collect()
@@ -169,7 +172,7 @@ pub(super) fn prune(owner: &Owner<'_>, named: &[String], pods: &[Pod<'_>]) -> Op
         json!({"op": "replace", "path": path, "value": kept})
     };
     let write = Write::Patch {
-        intent: Intent::PrunePodsToDelete,
+        intent: PRUNE_PODS_TO_DELETE,
         target: owner.target(ResourceId::CLONESETS, owner.name),
         part: Part::Main,
         patch: Patch::Json(Value::Array(vec![operation])),

@@ -11,7 +11,7 @@ use kruise_plan_kit::{
     EventNote, Owner, ResourceId, StatusPatch, Urgency, Why,
     availability::Service,
     events,
-    injected::{Bug, is_injected},
+    injected::is_injected,
     rollout::{
         Pod, Rollout, Stage, conditions,
         progressing::deadline,
@@ -92,7 +92,7 @@ fn count(set: &CloneSet, rollout: &Rollout<'_>, collision_count: i32, pods: &[Po
     let matching = |test: &dyn Fn(&Pod<'_>) -> bool| pods.iter().filter(|pod| test(pod)).count() as i32;
     let mut updated = matching(&|pod| pod.runs_update());
     let mut replicas = pods.len() as i32;
-    if is_injected(Bug::StatusBeforePods) {
+    if is_injected("StatusBeforePods") {
         replicas = budget.replicas;
         updated = budget.replicas - budget.partition;
     }

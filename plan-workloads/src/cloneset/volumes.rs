@@ -45,7 +45,7 @@ fn create(owner: &Owner<'_>, id: &str, name: String, base: Arc<Value>) -> Step {
         suffix: format!(", pvc: {name}"),
     };
     let body = Body { base, set };
-    let write = owner.create(Intent::CreateClaim, ResourceId::CLAIMS, name, body);
+    let write = owner.create(Intent::CREATE_CLAIM, ResourceId::CLAIMS, name, body);
     Step {
         failed: Some(failed),
         ..Step::new(write, "its pod mounts it")

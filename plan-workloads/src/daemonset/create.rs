@@ -83,7 +83,7 @@ impl<'p> NewPods<'p> {
             set,
         };
         let owner = &self.rollout.owner;
-        let write = owner.create(Intent::CreatePod, ResourceId::PODS, name.as_str(), body);
+        let write = owner.create(Intent::CREATE_POD, ResourceId::PODS, name.as_str(), body);
         let step = Step::new(write, reason).found_by(&self.selector);
         let step = events::creation(step, &name);
         self.taken.borrow_mut().insert(name);

@@ -1,6 +1,6 @@
 //! Which of the nodes without a pod get one.
 
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 
 use super::{create::NewPods, limits::is_rolling, places::Place, plan::Decision};
 
@@ -17,7 +17,7 @@ pub(super) struct Creations<'d> {
 }
 
 fn is_empty(place: &Place<'_>) -> bool {
-    let twice = is_injected(Bug::NodePodTwice);
+    let twice = is_injected("NodePodTwice");
     place.members.iter().all(|member| twice && member.is_leaving())
 }
 

@@ -1,5 +1,6 @@
 //! The words of events. Clients match on them.
 
+use super::reasons;
 use kruise_plan_kit::{
     EventNote, FailureNote, Owner, Step, events,
     rollout::{Deletions, Words},
@@ -54,7 +55,7 @@ pub(super) fn failed_pod(view: &PodView, node: &str) -> EventNote {
         "Pod {}/{} on node {node} has failed and is deleted, to be created anew",
         view.namespace, view.name
     );
-    EventNote::new(&events::FAILED_DAEMON_POD, text)
+    EventNote::new(&reasons::FAILED_DAEMON_POD, text)
 }
 
 /// The event of a set whose selector is empty.
@@ -63,5 +64,5 @@ pub(super) fn selecting_all(owner: &Owner<'_>) -> EventNote {
         "DaemonSet {} selects all pods: its selector must not be empty",
         owner.name
     );
-    EventNote::new(&events::SELECTING_ALL, text)
+    EventNote::new(&reasons::SELECTING_ALL, text)
 }

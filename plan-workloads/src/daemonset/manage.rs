@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-use kruise_plan_kit::{
-    Explain, Plan, Why,
-    fit::may_be_news,
-    injected::{Bug, is_injected},
-};
+use kruise_plan_kit::{Explain, Plan, Why, fit::may_be_news, injected::is_injected};
 
 use super::{
     create::NewPods,
@@ -139,7 +135,7 @@ impl Decision<'_> {
                 running.push(member);
             }
         }
-        if is_injected(Bug::SurplusKept) {
+        if is_injected("SurplusKept") {
             return false;
         }
         if self.limits.max_surge == 0 {

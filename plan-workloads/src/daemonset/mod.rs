@@ -36,6 +36,7 @@ mod parts;
 mod places;
 mod plan;
 mod progressing;
+pub mod reasons;
 mod revisions;
 mod snapshot;
 mod status;

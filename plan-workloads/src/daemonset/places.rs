@@ -14,7 +14,7 @@ use kruise_plan_kit::{
     Intent, Memory, ObjectWrites, Owner, Part, Plan, ResourceId,
     availability::Service,
     fit::Placed,
-    injected::{Bug, is_injected},
+    injected::is_injected,
     lifecycle::State,
     pod_writes::{self, Guard},
     rollout::{
@@ -81,7 +81,7 @@ impl<'a> Place<'a> {
     /// Should the node have a pod?
     pub(super) fn is_eligible(&self) -> bool {
         self.placed.is_some_and(|placed| {
-            placed.fit.runs() || (is_injected(Bug::IneligibleNodeGiven) && placed.fit.stays())
+            placed.fit.runs() || (is_injected("IneligibleNodeGiven") && placed.fit.stays())
         })
     }
 
@@ -230,7 +230,7 @@ impl<'a> Places<'a> {
         let relabel = |member: &Member<'a>| {
             let patch = json!({"metadata": {"labels": {REVISION_HASH: hash}}});
             let reason = "its revision is stored twice, and the other one stays";
-            let (intent, part) = (Intent::RepairIdentity, Part::Main);
+            let (intent, part) = (Intent::REPAIR_IDENTITY, Part::Main);
             let step = pod_writes::patch(member.pod.view, intent, part, patch, Guard::SamePod, reason);
             ObjectWrites::of_pod(vec![step])
         };

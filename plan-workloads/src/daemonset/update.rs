@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use kruise_api::{meta::LabelSelector, names::IN_PLACE_UPDATE_READY};
 use kruise_plan_kit::{
     EventNote, Plan, Why, events,
-    injected::{Bug, is_injected},
+    injected::is_injected,
     rollout::{Pod, Updater, interrupted},
 };
 
@@ -89,7 +89,7 @@ impl<'p> Decision<'p> {
     }
 
     fn is_selected(&self, place: &Place<'_>) -> bool {
-        if is_injected(Bug::NodeSelectorIgnored) {
+        if is_injected("NodeSelectorIgnored") {
             return true;
         }
         let labels = place.placed.map(|placed| &placed.node.labels);
@@ -112,7 +112,7 @@ impl<'p> Decision<'p> {
             }
         }
         let mut count = self.limits.desired.saturating_sub(self.limits.partition);
-        if is_injected(Bug::NodePartitionOffByOne) {
+        if is_injected("NodePartitionOffByOne") {
             count = count.saturating_add(1);
         }
         let all = updated.into_iter().chain(updating).chain(others);
@@ -143,7 +143,7 @@ impl<'p> Decision<'p> {
                 .put_refused_last(outdated, |outdated| outdated.member.pod.view);
         }
         let mut limit = i64::from(self.limits.max_unavailable);
-        if is_injected(Bug::NodesUnavailableOffByOne) {
+        if is_injected("NodesUnavailableOffByOne") {
             limit += 1;
         }
         let mut updater = Updater::new(&self.rollout, &self.rollout.update);
@@ -197,7 +197,7 @@ impl<'p> Decision<'p> {
     ) -> bool {
         let (rollout, pod) = (&self.rollout, &member.pod);
         let has_gate = pod.view.has_gate(IN_PLACE_UPDATE_READY);
-        let in_place = has_gate && updater.is_in_place(pod) && !is_injected(Bug::InPlaceForgotten);
+        let in_place = has_gate && updater.is_in_place(pod) && !is_injected("InPlaceForgotten");
         let kind = if in_place { Kind::Update } else { Kind::Delete };
         if !steps.has_room(kind) {
             rollout.explain(plan, pod, BURST);

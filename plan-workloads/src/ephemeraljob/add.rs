@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kruise_api::{ephemeraljob::EphemeralJob, names::ephemeraljob::ID};
 use kruise_plan_kit::{
     Batching, Body, Intent, ObjectWrites, Part, Phase, Plan, Why,
-    injected::{Bug, is_injected},
+    injected::is_injected,
     pod_writes::{Guard, patch},
 };
 use kruise_views::PodView;
@@ -16,6 +16,9 @@ use super::{
     snapshot::Snapshot,
     targets::{Target, Targets},
 };
+
+/// A pod gets the ephemeral containers of a job.
+const ADD_CONTAINERS: Intent = Intent::of_update("add-containers");
 
 /// Adds the containers to the pods that have none, as far as `parallelism` allows.
 pub(super) fn add(snapshot: &Snapshot<'_>, targets: &Targets<'_>, plan: &mut Plan) {
@@ -29,7 +32,7 @@ pub(super) fn add(snapshot: &Snapshot<'_>, targets: &Targets<'_>, plan: &mut Pla
     let refused = |target: &&Target<'_>| snapshot.memory.refused.get(&*target.view.uid).copied();
     bare.sort_by_key(|target| refused(target).unwrap_or(0));
     let limit = usize::try_from(job.spec.parallelism()).unwrap_or(0);
-    let limit = limit.saturating_add(usize::from(is_injected(Bug::PodsAtOnceOffByOne)));
+    let limit = limit.saturating_add(usize::from(is_injected("PodsAtOnceOffByOne")));
     let busy = targets.busy();
     let room = limit.saturating_sub(busy);
     if bare.is_empty() {
@@ -53,7 +56,7 @@ fn of_pod(job: &EphemeralJob, pod: &PodView, body: &Arc<Value>) -> ObjectWrites 
         set: Vec::new(),
     };
     // The uid is precondition enough: the server refuses changes of ephemeral containers that exist.
-    let (intent, part) = (Intent::AddContainers, Part::EphemeralContainers);
+    let (intent, part) = (ADD_CONTAINERS, Part::EphemeralContainers);
     let reason = match in_the_way(job, pod) {
         Some(why) => format!("it has none of the containers, but the API server refuses them: {why}"),
         None => "it has none of the containers".to_owned(),

@@ -1,9 +1,10 @@
 //! The words of events and conditions. Clients match on them.
 
 use kruise_api::{ephemeraljob::EphemeralJob, meta::ObjectMeta};
-use kruise_plan_kit::{EventNote, FailureNote, Step, events};
+use kruise_plan_kit::{EventNote, FailureNote, Step};
 use kruise_views::EphemeralState;
 
+use super::reasons;
 use super::targets::{Counts, State, Target, Targets};
 
 /// So many pods that failed are named in an event.
@@ -13,8 +14,8 @@ const NAMED: usize = 5;
 pub(super) fn addition(mut step: Step, job: &EphemeralJob, pod: &str) -> Step {
     let names: Vec<&str> = job.spec.template.names().collect();
     let text = format!("Added ephemeral containers to pod {pod}: {}", names.join(", "));
-    step.done = Some(EventNote::new(&events::ADDED_CONTAINERS, text));
-    step.failed = Some(FailureNote::new(&events::CREATE_FAILED, String::new()));
+    step.done = Some(EventNote::new(&reasons::ADDED_CONTAINERS, text));
+    step.failed = Some(FailureNote::new(&reasons::CREATE_FAILED, String::new()));
     step
 }
 
@@ -44,7 +45,7 @@ pub(super) fn done(targets: &Targets<'_>, counts: Counts) -> EventNote {
     } = counts;
     if failed == 0 {
         let text = format!("the containers of {} ended well", some(succeeded));
-        return EventNote::new(&events::EPHEMERAL_SUCCEEDED, text);
+        return EventNote::new(&reasons::EPHEMERAL_SUCCEEDED, text);
     }
     let bad = targets
         .all
@@ -63,7 +64,7 @@ pub(super) fn done(targets: &Targets<'_>, counts: Counts) -> EventNote {
         failed,
         named.join("; ")
     );
-    EventNote::new(&events::EPHEMERAL_FAILED, text)
+    EventNote::new(&reasons::EPHEMERAL_FAILED, text)
 }
 
 /// A pod that failed, with each container that did.

@@ -20,6 +20,7 @@ mod course;
 mod events;
 mod explain;
 mod plan;
+pub mod reasons;
 mod snapshot;
 mod status;
 mod targets;

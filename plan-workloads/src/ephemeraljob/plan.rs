@@ -4,8 +4,7 @@ use jiff::Timestamp;
 use kruise_api::{ephemeraljob::EphemeralJob, names::ephemeraljob::CLEANUP};
 use kruise_plan_kit::{
     Intent, ObjectWrites, Owner, Phase, Plan, Precondition, ResourceId, Why, finalizers,
-    injected::{Bug, is_injected},
-    jobs,
+    injected::is_injected, jobs,
 };
 
 use super::{
@@ -37,7 +36,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     if course == Course::Runs {
         add(snapshot, &targets, &mut plan);
         plan.requeue_after(until_deadline(job, now));
-    } else if is_injected(Bug::EndedContainersAdded) {
+    } else if is_injected("EndedContainersAdded") {
         add(snapshot, &targets, &mut plan);
     }
     status::report((job, &owner), (&targets, counts), course, &mut plan, now);
@@ -75,7 +74,7 @@ fn end(snapshot: &Snapshot<'_>, owner: &Owner<'_>, course: Course, plan: &mut Pl
 /// Removes the finalizer that OpenKruise sets: nothing can be cleaned up.
 fn release(job: &EphemeralJob, owner: &Owner<'_>) -> Option<ObjectWrites> {
     let target = owner.target(ResourceId::EPHEMERAL_JOBS, owner.name);
-    let write = finalizers::write(&job.metadata, target, CLEANUP, false, Intent::ReleaseJob)?;
+    let write = finalizers::write(&job.metadata, target, CLEANUP, false, Intent::RELEASE_JOB)?;
     let reason = "ephemeral containers cannot be removed, so that its finalizer waits for nothing";
     Some(ObjectWrites::alone(Phase::Cleanup, write, reason))
 }

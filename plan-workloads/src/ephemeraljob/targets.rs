@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kruise_api::ephemeraljob::EphemeralJob;
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 use kruise_views::{EphemeralState, EphemeralView, PodView};
 
 use super::snapshot::Snapshot;
@@ -99,7 +99,7 @@ impl<'a> Targets<'a> {
 /// Most pods that get the containers.
 fn limit(job: &EphemeralJob) -> usize {
     match job.spec.replicas {
-        Some(replicas) if !is_injected(Bug::ReplicasIgnored) => usize::try_from(replicas).unwrap_or(0),
+        Some(replicas) if !is_injected("ReplicasIgnored") => usize::try_from(replicas).unwrap_or(0),
         _ => usize::MAX,
     }
 }
@@ -132,6 +132,6 @@ impl Counts {
         let is_mixed = self.succeeded > 0 && self.failed > 0;
         self.matches > 0
             && self.succeeded.saturating_add(self.failed) == self.matches
-            && !(is_mixed && is_injected(Bug::MixedResultsUnended))
+            && !(is_mixed && is_injected("MixedResultsUnended"))
     }
 }

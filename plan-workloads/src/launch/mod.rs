@@ -14,12 +14,13 @@
 //!   name, and an event reports what the pod waits for.
 //! - A barrier is owned by its pod, and is deleted with it.
 
+pub mod reasons;
 mod writes;
 
 use std::{collections::BTreeSet, time::Duration};
 
 use kruise_api::names::LAUNCH_COMPLETED;
-use kruise_plan_kit::{EventNote, Memory, ObjectWrites, Plan, Step, events};
+use kruise_plan_kit::{EventNote, Memory, ObjectWrites, Plan, Step};
 use kruise_views::{BarrierView, ContainerStatusView, ContainerView, PodView};
 
 /// What a plan is made from.
@@ -193,5 +194,5 @@ fn refused(name: &str, why: &str) -> EventNote {
 }
 
 fn warning(message: String) -> EventNote {
-    EventNote::new(&events::FAILED_LAUNCH, message)
+    EventNote::new(&reasons::FAILED_LAUNCH, message)
 }

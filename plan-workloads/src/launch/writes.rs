@@ -9,6 +9,15 @@ use serde_json::{Map, Value, json};
 
 use super::{barrier_of, key};
 
+/// The barrier of a pod, with the keys of the containers that start first.
+const CREATE_BARRIER: Intent = Intent::of_scale("create-barrier");
+/// Further containers of a pod may start.
+const OPEN_BARRIER: Intent = Intent::of_update("open-barrier");
+/// A barrier of an earlier pod of the same name is deleted.
+const DELETE_BARRIER: Intent = Intent::of_update("delete-barrier");
+/// All containers of a pod may start.
+const COMPLETE_LAUNCH: Intent = Intent::of_update("complete-launch");
+
 /// A new barrier with these keys.
 pub(super) fn create(pod: &PodView, open: &BTreeSet<i64>) -> Step {
     let name = barrier_of(&pod.name);
@@ -25,7 +34,7 @@ pub(super) fn create(pod: &PodView, open: &BTreeSet<i64>) -> Step {
     });
     step(
         Write::Create {
-            intent: Intent::CreateBarrier,
+            intent: CREATE_BARRIER,
             target: barrier(&pod.namespace, &name),
             body: body.into(),
             owner_uid: Some(pod.uid.to_string()),
@@ -38,20 +47,20 @@ pub(super) fn create(pod: &PodView, open: &BTreeSet<i64>) -> Step {
 pub(super) fn adopt(pod: &PodView, uid: &str, open: &BTreeSet<i64>) -> Step {
     let patch = json!({"metadata": {"labels": {LAUNCH_BARRIER_LABEL: "true"}}, "data": data(open)});
     let target = barrier(&pod.namespace, &barrier_of(&pod.name));
-    step(patched(Intent::OpenBarrier, target, uid, patch), open)
+    step(patched(OPEN_BARRIER, target, uid, patch), open)
 }
 
 /// Further keys.
 pub(super) fn open(seen: &BarrierView, missing: &BTreeSet<i64>) -> Step {
     let target = barrier(&seen.namespace, &seen.name);
     let patch = json!({"data": data(missing)});
-    step(patched(Intent::OpenBarrier, target, &seen.uid, patch), missing)
+    step(patched(OPEN_BARRIER, target, &seen.uid, patch), missing)
 }
 
 /// Deletes the barrier of another pod.
 pub(super) fn delete(seen: &BarrierView) -> Step {
     let write = Write::Delete {
-        intent: Intent::DeleteBarrier,
+        intent: DELETE_BARRIER,
         target: barrier(&seen.namespace, &seen.name),
         precondition: Precondition::Uid(seen.uid.to_string()),
     };
@@ -61,7 +70,7 @@ pub(super) fn delete(seen: &BarrierView) -> Step {
 /// Nothing is left to be ordered.
 pub(super) fn complete(pod: &PodView) -> Step {
     let patch = json!({"metadata": {"annotations": {LAUNCH_COMPLETED: "true"}}});
-    let write = patched(Intent::CompleteLaunch, pod_writes::target(pod), &pod.uid, patch);
+    let write = patched(COMPLETE_LAUNCH, pod_writes::target(pod), &pod.uid, patch);
     Step::new(write, "all its containers may start")
 }
 

@@ -36,7 +36,7 @@ pub fn plan(pod: &PodView, now: Timestamp) -> Plan {
     let condition = json!({"type": KRUISE_POD_READY, "status": "True", "lastTransitionTime": go_time(now)});
     let body = json!({"status": {"conditions": [condition]}});
     let reason = "its gate has no condition yet";
-    let (intent, part) = (Intent::MarkReady, Part::Status);
+    let (intent, part) = (Intent::MARK_READY, Part::Status);
     let step = pod_writes::patch(pod, intent, part, body, Guard::SamePod, reason);
     Plan {
         writes: vec![ObjectWrites::of_pod(vec![step])],

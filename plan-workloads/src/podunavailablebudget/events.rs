@@ -1,23 +1,21 @@
 //! What is reported. Clients match on the messages.
 
-use kruise_plan_kit::{
-    EventNote,
-    events::{EXPECTED_UNREADABLE, NO_PODS, NOT_DELETED},
-};
+use super::reasons;
+use kruise_plan_kit::EventNote;
 use kruise_views::PodView;
 
 pub(super) fn no_pods() -> EventNote {
-    EventNote::new(&NO_PODS, "No matching pods found")
+    EventNote::new(&reasons::NO_PODS, "No matching pods found")
 }
 
 pub(super) fn unreadable(error: &str) -> EventNote {
     EventNote::new(
-        &EXPECTED_UNREADABLE,
+        &reasons::EXPECTED_UNREADABLE,
         format!("Failed to calculate the number of expected pods: {error}"),
     )
 }
 
 pub(super) fn not_deleted(pod: &PodView, budget: &str) -> EventNote {
     let message = format!("Pod was expected by PUB {budget} to be deleted but it wasn't");
-    EventNote::new(&NOT_DELETED, message).on(pod)
+    EventNote::new(&reasons::NOT_DELETED, message).on(pod)
 }

@@ -11,6 +11,11 @@ use serde_json::json;
 
 use super::snapshot::Snapshot;
 
+/// A pod names the budget that protects it.
+const LINK_BUDGET: Intent = Intent::of_update("link-budget");
+/// A pod that no budget covers any more names none.
+const UNLINK_BUDGET: Intent = Intent::of_update("unlink-budget");
+
 /// The writes to pods that name no budget, or one that does not cover them. A pod of another budget is left to that one. A pod
 /// that names this budget, and that no budget covers any more, is to name none: its budget would refuse its deletion, and would
 /// be charged for it.
@@ -35,7 +40,7 @@ fn unlinked(snapshot: &Snapshot<'_>, pod: &PodView) -> Option<String> {
 fn link(snapshot: &Snapshot<'_>, pod: &PodView, reason: &str) -> ObjectWrites {
     let name = &snapshot.budget.metadata.name;
     let body = json!({"metadata": {"annotations": {RELATED: name, RELATED_LEGACY: name}}});
-    let (intent, part) = (Intent::LinkBudget, Part::Main);
+    let (intent, part) = (LINK_BUDGET, Part::Main);
     let step = pod_writes::patch(pod, intent, part, body, Guard::SamePod, reason);
     ObjectWrites::of_pod(vec![step])
 }
@@ -43,7 +48,7 @@ fn link(snapshot: &Snapshot<'_>, pod: &PodView, reason: &str) -> ObjectWrites {
 /// For this version of the pod only: a newer one may be covered.
 fn unlink(pod: &PodView) -> ObjectWrites {
     let body = json!({"metadata": {"annotations": {RELATED: null, RELATED_LEGACY: null}}});
-    let (intent, part) = (Intent::UnlinkBudget, Part::Main);
+    let (intent, part) = (UNLINK_BUDGET, Part::Main);
     let reason = "no budget covers it";
     let step = pod_writes::patch(pod, intent, part, body, Guard::Unchanged, reason);
     ObjectWrites::of_pod(vec![step])

@@ -13,6 +13,7 @@
 mod events;
 mod links;
 mod plan;
+pub mod reasons;
 mod snapshot;
 
 pub use plan::plan;

@@ -126,7 +126,7 @@ impl<'a> Claims<'a> {
     fn create(&self, template: &ClaimTemplate<'a>, name: String, pod: &str) -> Step {
         let words = events::claim_creation(&self.owner, &name, pod);
         let write = Write::Create {
-            intent: Intent::CreateClaim,
+            intent: Intent::CREATE_CLAIM,
             target: self.owner.target(ResourceId::CLAIMS, name.as_str()),
             body: Body {
                 base: Arc::clone(&template.base),

@@ -78,7 +78,7 @@ impl<'p> NewPods<'p> {
             base: Arc::clone(base),
             set,
         };
-        let write = owner.create(Intent::CreatePod, ResourceId::PODS, name.as_str(), body);
+        let write = owner.create(Intent::CREATE_POD, ResourceId::PODS, name.as_str(), body);
         let reason = if old {
             "its place is empty; it comes on the current revision"
         } else {

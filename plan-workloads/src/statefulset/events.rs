@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use super::reasons;
 use kruise_plan_kit::{
     EventNote, FailureNote, Owner, Step, events,
     events::Reason,
@@ -40,7 +41,7 @@ pub(super) fn creation(owner: &Owner<'_>, pod: &str) -> Words {
 pub(super) fn repair(owner: &Owner<'_>, pod: &str) -> Words {
     of_pod(
         "update",
-        &events::SUCCESSFUL_UPDATE,
+        &reasons::SUCCESSFUL_UPDATE,
         &events::FAILED_UPDATE,
         owner,
         pod,
@@ -70,8 +71,8 @@ pub(super) fn claim_creation(owner: &Owner<'_>, claim: &str, pod: &str) -> Words
 pub(super) fn claim_resize(owner: &Owner<'_>, claim: &str, pod: &str) -> Words {
     of_claim(
         "resize",
-        &events::SUCCESSFUL_RESIZE,
-        &events::FAILED_RESIZE,
+        &reasons::SUCCESSFUL_RESIZE,
+        &reasons::FAILED_RESIZE,
         owner,
         (claim, pod),
     )

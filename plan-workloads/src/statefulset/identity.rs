@@ -21,7 +21,7 @@ pub(super) fn repair(owner: &Owner<'_>, member: &Member<'_>, with_index: bool) -
     }
     let patch = json!({"metadata": {"labels": labels}});
     let reason = "its label does not name it";
-    let (intent, part) = (Intent::RepairIdentity, Part::Main);
+    let (intent, part) = (Intent::REPAIR_IDENTITY, Part::Main);
     let step = pod_writes::patch(view, intent, part, patch, Guard::SamePod, reason);
     let step = events::reported(step, events::repair(owner, &view.name));
     Some(ObjectWrites::of_pod(vec![step]))

@@ -2,7 +2,7 @@
 
 use go_compat::{IntOrString, Rounding};
 use kruise_api::statefulset::{RollingUpdate, StatefulSetSpec};
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 
 /// No set has as many pods. Larger limits are accepted, and mean the same.
 const MANY: i32 = 1 << 24;
@@ -34,7 +34,7 @@ impl Limits {
         let scale = spec.scale_strategy.max_unavailable.as_ref();
         Self {
             replicas,
-            ordered: spec.pod_management_policy != "Parallel" && !is_injected(Bug::OrderIgnored),
+            ordered: spec.pod_management_policy != "Parallel" && !is_injected("OrderIgnored"),
             partition: rolling.partition.unwrap_or(0).max(0),
             max_unavailable: rolling.max_unavailable.as_ref().map_or(1, pods),
             scale_max_unavailable: scale.map(pods),

@@ -36,6 +36,7 @@ mod outlook;
 mod parts;
 mod plan;
 mod progressing;
+pub mod reasons;
 mod resize;
 mod retention;
 mod revisions;

@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use kruise_api::{names::statefulset::CLAIM_OWNER, statefulset::ClaimStatus};
 use kruise_plan_kit::{
-    EventNote, Intent, Owner, Part, Patch, Precondition, Step, Write,
-    claims::name_of,
-    events,
-    injected::{Bug, is_injected},
+    EventNote, Intent, Owner, Part, Patch, Precondition, Step, Write, claims::name_of, injected::is_injected,
 };
 use kruise_views::{ClaimView, StorageClassView, amount};
 use serde_json::{Value, json};
 
+use super::reasons;
 use super::{claims::Claims, events as words, members::Member, retention, snapshot::Find};
+
+/// A claim requests more storage.
+const RESIZE_CLAIM: Intent = Intent::of_update("resize-claim");
 
 /// What templates ask of claims.
 pub(super) struct Resize<'a> {
@@ -162,7 +163,7 @@ impl<'a> Resize<'a> {
                 Fit::Smaller => {
                     if let Some(class) = claim.class.as_deref()
                         && !(self.class)(class).is_some_and(|class| class.expands)
-                        && !is_injected(Bug::ResizeUnchecked)
+                        && !is_injected("ResizeUnchecked")
                     {
                         let text =
                             format!("storage class {class} does not expand volumes, or does not exist");
@@ -245,7 +246,7 @@ fn grow(owner: &Owner<'_>, claim: &ClaimView, wanted: &Wanted<'_>, pod: &str) ->
         "spec": {"resources": wanted.resources},
     });
     let write = Write::Patch {
-        intent: Intent::ResizeClaim,
+        intent: RESIZE_CLAIM,
         target: retention::target(claim),
         part: Part::Main,
         patch: Patch::Merge(patch),
@@ -260,5 +261,5 @@ fn stuck(owner: &Owner<'_>, claim: &ClaimView, pod: &str, why: &str) -> EventNot
         "claim {} of Pod {pod} in StatefulSet {} cannot follow its template: {why}",
         claim.name, owner.name
     );
-    EventNote::new(&events::FAILED_UPDATE_CLAIM, text)
+    EventNote::new(&reasons::FAILED_UPDATE_CLAIM, text)
 }

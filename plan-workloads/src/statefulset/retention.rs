@@ -3,12 +3,15 @@
 use kruise_api::statefulset::ClaimRetention;
 use kruise_plan_kit::{
     FailureNote, Intent, Part, Patch, Precondition, ResourceId, Step, Target, Write, events,
-    injected::{Bug, is_injected},
+    injected::is_injected,
 };
 use kruise_views::{ClaimView, OwnerView};
 use serde_json::{Value, json};
 
 use super::{claims::Claims, members::Member};
+
+/// A claim gets the owners that the workload's retention policy asks for.
+const OWN_CLAIM: Intent = Intent::of_update("own-claim");
 
 /// What becomes of claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +39,7 @@ impl Retention {
 
     /// The writes that give the claims of a pod the owners that they should have.
     pub(super) fn repair(self, claims: &Claims<'_>, member: &Member<'_>) -> Vec<Step> {
-        let condemned = member.rank.is_none() || is_injected(Bug::ClaimOfSlotGiven);
+        let condemned = member.rank.is_none() || is_injected("ClaimOfSlotGiven");
         let of_pod = self.with_pod && condemned;
         let of_set = self.with_set && !of_pod;
         let view = member.pod.view;
@@ -115,7 +118,7 @@ fn own(
     claims: &Claims<'_>,
 ) -> Step {
     let write = Write::Patch {
-        intent: Intent::OwnClaim,
+        intent: OWN_CLAIM,
         target: target(claim),
         part: Part::Main,
         patch: Patch::Strategic(json!({"metadata": {"ownerReferences": owners}}).into()),

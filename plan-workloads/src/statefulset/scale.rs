@@ -345,7 +345,7 @@ fn targets(plan: &Plan) -> impl Iterator<Item = &Target> {
 fn deletions(plan: &Plan) -> BTreeMap<Target, usize> {
     let objects = plan.writes.iter().enumerate();
     let all = objects.flat_map(|(index, object)| object.steps.iter().map(move |step| (index, &step.write)));
-    let deletions = all.filter(|(_, write)| write.intent() == Intent::DeletePod);
+    let deletions = all.filter(|(_, write)| write.intent() == Intent::DELETE_POD);
     deletions
         .map(|(index, write)| (write.target().clone(), index))
         .collect()

@@ -273,7 +273,7 @@ impl Decision<'_> {
             let text = "leaves as soon as its preDelete hook lets it";
             rollout.explain(plan, &member.pod, text);
         } else {
-            let next = (Intent::SetLifecycle, State::Normal);
+            let next = (Intent::SET_LIFECYCLE, State::Normal);
             let step = rollout.enter(&member.pod, next, &[], "its deletion is no longer wanted");
             plan.writes.push(ObjectWrites::of_pod(vec![step]));
         }

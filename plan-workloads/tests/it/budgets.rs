@@ -243,7 +243,7 @@ impl<W: Workload> History<W> {
                 let before = (self.untouched(), step.write.target().clone());
                 self.assert_allowed(&step.write);
                 let done = self.world.apply(&step.write, &mut previous);
-                if step.write.intent() == Intent::ChargeBudget {
+                if step.write.intent() == Intent::CHARGE_BUDGET {
                     self.charges[usize::from(done.is_err())] += 1;
                     let (after, desired) = (self.untouched(), self.desired());
                     assert!(
@@ -272,8 +272,8 @@ impl<W: Workload> History<W> {
             return;
         }
         let disrupts = match write.intent() {
-            Intent::DeletePod | Intent::MarkUnready => true,
-            Intent::UpdateInPlace => {
+            Intent::DELETE_POD | Intent::MARK_UNREADY => true,
+            Intent::UPDATE_IN_PLACE => {
                 let Write::Patch { patch, .. } = write else {
                     panic!("{write}");
                 };
@@ -413,7 +413,7 @@ fn assert_charges_are_used(plan: &Plan) {
         .collect();
     for step in steps {
         let Write::Patch {
-            intent: Intent::ChargeBudget,
+            intent: Intent::CHARGE_BUDGET,
             patch,
             ..
         } = &step.write

@@ -113,7 +113,7 @@ fn an_in_place_update_mentions_the_image_and_nothing_else_of_the_specification()
     let writes = execute(&mut world);
     let updates: Vec<Value> = writes
         .iter()
-        .filter(|write| write.intent() == Intent::UpdateInPlace)
+        .filter(|write| write.intent() == Intent::UPDATE_IN_PLACE)
         .map(|write| match write {
             Write::Patch {
                 patch: Patch::Strategic(patch),
@@ -144,7 +144,7 @@ fn an_unknown_field_that_changes_needs_a_new_pod() {
     let writes = execute(&mut world);
     let deleted = writes
         .iter()
-        .filter(|write| write.intent() == Intent::DeletePod)
+        .filter(|write| write.intent() == Intent::DELETE_POD)
         .count();
     assert_eq!(deleted, 2, "{writes:?}");
 }

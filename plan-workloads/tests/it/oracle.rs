@@ -161,7 +161,7 @@ pub(crate) fn apply(world: &mut World, step: &Step, previous: &mut Option<String
     }
     let before = world.clone();
     world.apply(write, previous)?;
-    if write.intent() == Intent::CreatePod {
+    if write.intent() == Intent::CREATE_POD {
         assert_mounts(&before, world, write);
     }
     assert_service(&before, world, step);
@@ -170,12 +170,12 @@ pub(crate) fn apply(world: &mut World, step: &Step, previous: &mut Option<String
         resources::assert_given(&before, world, write);
     }
     match write.intent() {
-        Intent::ResizePod => resources::assert_resize(&before, world, write),
-        Intent::UpdateInPlace => {
+        Intent::RESIZE_POD => resources::assert_resize(&before, world, write),
+        Intent::UPDATE_IN_PLACE => {
             world.resized.remove(&uid_of(&world.pods[&target.name]));
             assert_in_place(&before, world, write);
         }
-        Intent::MarkReady => assert_runs_what_it_should(world, write),
+        Intent::MARK_READY => assert_runs_what_it_should(world, write),
         _ => {}
     }
     Ok(())
@@ -197,7 +197,7 @@ fn assert_claim(world: &World, step: &Step) {
     // A deletion that looks first does no harm.
     let looks = matches!(&step.write, Write::Delete { precondition: Precondition::Unused(_, pod), .. }
         if world.pods.contains_key(&pod.name));
-    let created = step.write.intent() == Intent::CreateClaim;
+    let created = step.write.intent() == Intent::CREATE_CLAIM;
     assert!(
         created || looks || user.is_none(),
         "{} ({}): a live pod mounts it: {user:?}",
@@ -206,7 +206,7 @@ fn assert_claim(world: &World, step: &Step) {
     );
     let reuse = world.set["spec"]["scaleStrategy"]["enablePVCReuse"] == true;
     assert!(
-        !reuse || step.write.intent() != Intent::GiveClaim,
+        !reuse || step.write.intent().as_str() != "give-claim",
         "{}: kept for reuse",
         step.write
     );
@@ -317,7 +317,7 @@ fn assert_guarded(world: &World, write: &Write) {
     }
     let created = matches!(write, Write::Create { .. });
     if let (ResourceId::PODS, false, Some(pod)) = (target.resource, created, world.pods.get(&target.name)) {
-        let leaves = write.intent() == Intent::ReleasePod;
+        let leaves = write.intent() == Intent::RELEASE_POD;
         assert!(
             if leaves {
                 is_ours(world, pod)
@@ -338,7 +338,7 @@ fn is_guarded(resource: ResourceId, precondition: &Precondition) -> bool {
 /// No pod leaves service, by whatever write, below the line that the specification draws.
 fn assert_service(before: &World, after: &World, step: &Step) {
     let name = &step.write.target().name;
-    if step.write.intent() == Intent::ReleasePod {
+    if step.write.intent() == Intent::RELEASE_POD {
         return;
     }
     let was = before.pods.get(name).is_some_and(|pod| is_available(before, pod));
@@ -367,7 +367,7 @@ fn assert_partition(before: &World, after: &World, step: &Step) {
     let new = |world: &World| count(world, |pod| counts(pod) && is_on(pod, &update));
     let name = &step.write.target().name;
     match step.write.intent() {
-        Intent::CreatePod => {
+        Intent::CREATE_POD => {
             let current = before.set["status"]["currentRevision"]
                 .as_str()
                 .unwrap_or_default();
@@ -380,10 +380,10 @@ fn assert_partition(before: &World, after: &World, step: &Step) {
                 step.write
             );
         }
-        Intent::UpdateInPlace | Intent::RequestDelete | Intent::DeletePod | Intent::SetLifecycle => {
+        Intent::UPDATE_IN_PLACE | Intent::REQUEST_DELETE | Intent::DELETE_POD | Intent::SET_LIFECYCLE => {
             let pod = &before.pods[name];
             let held = label(&after.pods[name], STATE) == Some("PreparingDelete");
-            if step.write.intent() == Intent::SetLifecycle && !held {
+            if step.write.intent() == Intent::SET_LIFECYCLE && !held {
                 return;
             }
             let asked = label(pod, "apps.kruise.io/specified-delete").is_some()
@@ -391,7 +391,7 @@ fn assert_partition(before: &World, after: &World, step: &Step) {
                     .as_array()
                     .is_some_and(|names| names.iter().any(|asked| asked == name.as_str()));
             // A further batch of the revision that the pod is on already moves it nowhere.
-            let stays = step.write.intent() == Intent::UpdateInPlace
+            let stays = step.write.intent() == Intent::UPDATE_IN_PLACE
                 && label(pod, REVISION) == label(&after.pods[name], REVISION);
             let leaves = counts(pod) && !is_on(pod, &update) && !asked && !stays;
             assert!(

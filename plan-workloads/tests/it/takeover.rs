@@ -140,7 +140,7 @@ fn no_pod_and_no_revision_of_a_stored_set_is_written() {
                     step.reason
                 );
                 assert!(
-                    write.intent() != Intent::CreateRevision,
+                    write.intent() != Intent::CREATE_REVISION,
                     "{}: {write}",
                     stored.about
                 );
@@ -267,7 +267,7 @@ fn take_note(stored: &mut Stored) {
         .map(|step| &step.write)
     {
         let Write::Patch {
-            intent: Intent::NoteTemplate,
+            intent: Intent::NOTE_TEMPLATE,
             target,
             patch: Patch::Merge(patch),
             ..
@@ -304,7 +304,7 @@ fn a_template_with_a_field_that_the_revisions_writer_dropped_rolls_nothing() {
                 .get_or_insert_default();
             policy.clone_into(&mut rolling.pod_update_policy);
             with_newer_fields(&mut stored, "x");
-            assert_eq!(intents(&stored), [Intent::NoteTemplate], "{}", stored.about);
+            assert_eq!(intents(&stored), [Intent::NOTE_TEMPLATE], "{}", stored.about);
             take_note(&mut stored);
             assert_eq!(intents(&stored), [], "{}", stored.about);
         }
@@ -314,7 +314,7 @@ fn a_template_with_a_field_that_the_revisions_writer_dropped_rolls_nothing() {
 #[test]
 fn no_later_edit_rolls_out_what_the_revisions_writer_dropped_but_one_of_the_template_does() {
     let scale = |set: &mut CloneSet| set.spec.replicas = set.spec.replicas.map(|replicas| replicas + 1);
-    let is_roll = |intent: &Intent| !matches!(intent, Intent::CreatePod | Intent::CreateClaim);
+    let is_roll = |intent: &Intent| ![Intent::CREATE_POD, Intent::CREATE_CLAIM].contains(intent);
     for mut stored in stored("rest") {
         let about = stored.about.clone();
         with_newer_fields(&mut stored, "x");
@@ -323,7 +323,7 @@ fn no_later_edit_rolls_out_what_the_revisions_writer_dropped_but_one_of_the_temp
             edit(&mut stored, scale);
             let found = intents(&stored);
             assert!(
-                found.contains(&Intent::CreatePod) && !found.iter().any(is_roll),
+                found.contains(&Intent::CREATE_POD) && !found.iter().any(is_roll),
                 "{about}: {found:?}"
             );
         }
@@ -335,7 +335,7 @@ fn no_later_edit_rolls_out_what_the_revisions_writer_dropped_but_one_of_the_temp
             change(&mut stored);
             edit(&mut stored, |_| {});
             let found = intents(&stored);
-            assert!(found.contains(&Intent::CreateRevision), "{about}: {found:?}");
+            assert!(found.contains(&Intent::CREATE_REVISION), "{about}: {found:?}");
         }
     }
 }
@@ -345,12 +345,12 @@ fn an_edit_while_no_manager_ran_rolls_out_no_field_that_was_dropped_before() {
     for mut stored in stored("rest") {
         with_newer_fields(&mut stored, "x");
         edit(&mut stored, |set| set.spec.min_ready_seconds += 1);
-        assert_eq!(intents(&stored), [Intent::NoteTemplate], "{}", stored.about);
+        assert_eq!(intents(&stored), [Intent::NOTE_TEMPLATE], "{}", stored.about);
         // A field that OpenKruise has cannot have been dropped: it was added.
         stored.set.spec.template["spec"]["hostNetwork"] = json!(true);
         let found = intents(&stored);
         assert!(
-            found.contains(&Intent::CreateRevision),
+            found.contains(&Intent::CREATE_REVISION),
             "{}: {found:?}",
             stored.about
         );
@@ -403,12 +403,12 @@ fn a_rollout_found_half_way_goes_on_in_place_though_its_revisions_lack_a_field()
             .map(|s| s.write.intent())
             .collect();
         assert!(
-            intents.contains(&Intent::UpdateInPlace),
+            intents.contains(&Intent::UPDATE_IN_PLACE),
             "{}: {intents:?}",
             stored.about
         );
         assert!(
-            !intents.contains(&Intent::DeletePod),
+            !intents.contains(&Intent::DELETE_POD),
             "{}: {intents:?}",
             stored.about
         );

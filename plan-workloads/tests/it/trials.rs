@@ -153,7 +153,7 @@ fn asked(plan: &Plan) -> PodTrial {
 fn deletions(plan: &Plan) -> usize {
     let writes = plan.writes.iter().flat_map(|object| &object.steps);
     writes
-        .filter(|step| step.write.intent() == Intent::DeletePod)
+        .filter(|step| step.write.intent() == Intent::DELETE_POD)
         .count()
 }
 

@@ -161,12 +161,12 @@ impl World {
         self.cluster.apply(write, previous)?;
         let name = &write.target().name;
         match write.intent() {
-            Intent::CreatePod => {
+            Intent::CREATE_POD => {
                 let names = mounts(&self.pods[name]);
                 let claims = names.iter().filter_map(|name| self.cluster.claims.get(name));
                 self.mounted.extend(claims.map(uid_of));
             }
-            Intent::CreateClaim => {
+            Intent::CREATE_CLAIM => {
                 let uid = uid_of(&self.claims[name]);
                 self.made_at.insert(uid, of_set);
             }

@@ -25,7 +25,7 @@ use std::{
 };
 
 use kruise_plan_kit::ResourceId;
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 use kube_cache::{Cached, Delta, Index, SharedInformer, Version};
 use serde::de::DeserializeOwned;
 use tokio::{sync::watch, task::JoinSet};
@@ -261,7 +261,7 @@ impl Caches {
             .iter()
             .filter(|(owned, _)| present.iter().any(|owner| owns(owner, owned)));
         let first = match of_owned.next() {
-            Some((owned, scope)) if !is_injected(Bug::StaleListTrusted) => {
+            Some((owned, scope)) if !is_injected("StaleListTrusted") => {
                 within(
                     owned.name(),
                     following.patience,
@@ -311,7 +311,7 @@ impl Caches {
             let owned = started.iter().filter(|(owned, _)| owns(owner, owned));
             behind.extend(owned.map(|(owned, followed)| (owned.name(), followed, version)));
         }
-        if !is_injected(Bug::StaleListTrusted) {
+        if !is_injected("StaleListTrusted") {
             for (name, followed, version) in behind {
                 within(name, following.patience, bring_up(&mut vec![(followed, version)])).await?;
             }

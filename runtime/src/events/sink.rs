@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use jiff::Timestamp;
-use kruise_api::path::segment;
+use kruise_api::{names::events::Reason, path::segment};
 use kruise_plan_kit::{EventNote, Involved};
 use kube_cache::Cached;
 use serde::{Serialize, de::IgnoredAny};
@@ -75,6 +75,8 @@ impl ObjectRef {
 pub struct EventSink {
     sender: mpsc::Sender<(ObjectRef, EventNote)>,
     dropped: Arc<AtomicU64>,
+    /// Reasons that its events may have; any if there are none.
+    declared: Arc<[&'static Reason]>,
 }
 
 impl EventSink {
@@ -104,13 +106,28 @@ impl EventSink {
             Self {
                 sender,
                 dropped: Arc::default(),
+                declared: Arc::default(),
             },
             tokio::spawn(writer.run(receiver)),
         )
     }
 
+    /// The same handle, whose events have these reasons only. Others panic, in builds with assertions.
+    #[must_use]
+    pub fn declaring(self, reasons: impl Iterator<Item = &'static Reason>) -> Self {
+        Self {
+            declared: reasons.collect(),
+            ..self
+        }
+    }
+
     /// Queues an event.
     pub fn emit(&self, object: ObjectRef, note: EventNote) {
+        debug_assert!(
+            self.declared.is_empty() || self.declared.contains(&note.reason),
+            "the registration does not declare {:?}",
+            note.reason
+        );
         if self.sender.try_send((object, note)).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }

@@ -1,7 +1,7 @@
 //! Requests as data, and the part of a response that the executor reads.
 
 use kruise_api::meta::{StringMap, null_as_default};
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 use kruise_plan_kit::{Part, Precondition, Target};
 use serde::Deserialize;
 use serde_json::Value;
@@ -69,7 +69,7 @@ pub(crate) fn delete_options(precondition: &Precondition, previous_version: Opti
         Precondition::Uid(_) | Precondition::Unused(..) | Precondition::Test(..) => None,
     };
     let mut guards = serde_json::Map::new();
-    if let Some(uid) = precondition.uid().filter(|_| !is_injected(Bug::UidDropped)) {
+    if let Some(uid) = precondition.uid().filter(|_| !is_injected("UidDropped")) {
         guards.insert("uid".into(), uid.into());
     }
     if let Some(version) = version {
@@ -80,7 +80,7 @@ pub(crate) fn delete_options(precondition: &Precondition, previous_version: Opti
     options.insert("apiVersion".into(), "v1".into());
     options.insert("propagationPolicy".into(), "Background".into());
     options.insert("preconditions".into(), guards.into());
-    if is_injected(Bug::GraceOfPodsDropped) {
+    if is_injected("GraceOfPodsDropped") {
         options.insert("gracePeriodSeconds".into(), 0.into());
     }
     options.into()

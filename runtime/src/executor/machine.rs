@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 use kruise_plan_kit::{Batching, EventNote, ObjectWrites, Part, Patch, Phase, Precondition, Step, Write};
 use kruise_plan_kit::{Holder, ResourceId, Target};
 use kube_cache::{Expectation, Version};
@@ -299,7 +299,7 @@ impl Run {
             if track.object.phase != phase || track.state != State::Waiting {
                 continue;
             }
-            if track.object.batching == Batching::SlowStart && !is_injected(Bug::SlowStartOff) {
+            if track.object.batching == Batching::SlowStart && !is_injected("SlowStartOff") {
                 if slow == 0 {
                     continue;
                 }

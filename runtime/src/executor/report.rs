@@ -1,6 +1,6 @@
 //! The result of a run.
 
-use kruise_plan_kit::{EventNote, Holder, Intent, ResourceId, Target, Write};
+use kruise_plan_kit::{EventNote, Holder, ResourceId, Target, Write};
 use kube_cache::Expectation;
 
 use super::StatusForm;
@@ -89,8 +89,8 @@ pub struct Report {
 impl Report {
     /// Notes the version that a write gave to a copy.
     pub(super) fn note_copy(&mut self, write: &Write, result: &StepResult, version: &str) {
-        let is_copy = matches!(write.intent(), Intent::CreateCopy | Intent::UpdateCopy);
-        if is_copy && *result == StepResult::Done {
+        let is_content = !matches!(write, Write::Delete { .. });
+        if is_content && write.intent().is_copy() && *result == StepResult::Done {
             self.copied.push((write.target().clone(), version.to_owned()));
         }
     }

@@ -40,7 +40,7 @@ fn step(write: Write) -> Step {
 
 fn create(name: &str) -> Write {
     Write::Create {
-        intent: Intent::CreatePod,
+        intent: Intent::CREATE_POD,
         target: target(name),
         body: Body {
             base: Arc::new(json!({"metadata": {}})),
@@ -52,7 +52,7 @@ fn create(name: &str) -> Write {
 
 fn patch(name: &str, part: Part, precondition: Precondition) -> Write {
     Write::Patch {
-        intent: Intent::MarkReady,
+        intent: Intent::MARK_READY,
         target: target(name),
         part,
         patch: Patch::Merge(json!({"metadata": {"labels": {"a": "b"}}, "status": {"x": 1}})),
@@ -62,7 +62,7 @@ fn patch(name: &str, part: Part, precondition: Precondition) -> Write {
 
 fn delete(name: &str) -> Write {
     Write::Delete {
-        intent: Intent::DeletePod,
+        intent: Intent::DELETE_POD,
         target: target(name),
         precondition: Precondition::Uid("u1".into()),
     }
@@ -309,7 +309,7 @@ fn a_refused_merged_status_patch_is_sent_as_two_and_remembered() {
 #[test]
 fn a_precondition_refused_as_invalid_content_is_a_lost_race_and_invalid_content_is_a_failure() {
     let patch_of = |precondition| Write::Patch {
-        intent: Intent::MarkReady,
+        intent: Intent::MARK_READY,
         target: target("a"),
         part: Part::Main,
         patch: Patch::Json(json!([])),
@@ -420,7 +420,7 @@ fn responses_are_decoded_narrowly_and_a_status_is_an_object_without_metadata() {
 /// A deletion on condition that no pod `user` exists.
 fn delete_unused(name: &str) -> Write {
     Write::Delete {
-        intent: Intent::DeleteClaim,
+        intent: Intent::of_scale("delete-claim"),
         target: target(name),
         precondition: Precondition::Unused("u1".into(), target("user")),
     }
@@ -491,7 +491,7 @@ fn owner() -> Target {
 /// A patch of pod `u1` at version 5 on condition that its owner `owner` exists.
 fn adopt(name: &str) -> Write {
     Write::Patch {
-        intent: Intent::AdoptPod,
+        intent: Intent::ADOPT_POD,
         target: target(name),
         part: Part::Main,
         patch: Patch::Strategic(json!({"metadata": {"ownerReferences": [{"uid": "owner"}]}}).into()),

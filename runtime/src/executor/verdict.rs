@@ -1,6 +1,6 @@
 //! What the response to a call means for its step.
 
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 use kruise_plan_kit::{Part, Precondition, Step, Target, Write};
 
 use super::machine::Stage;
@@ -167,7 +167,7 @@ fn refused(write: &Write, stage: Stage, error: &ApiError, form: StatusForm) -> V
         _ => {}
     }
     let is_new = matches!(write, Write::Create { .. }) && stage == Stage::Write && error.may_have_happened();
-    if is_injected(Bug::LostReplyRetried) && is_new {
+    if is_injected("LostReplyRetried") && is_new {
         return Verdict::Failed(Failure::NameTaken(message));
     }
     Verdict::Failed(if error.is_conflict() {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kruise_api::path::segment;
-use kruise_plan_kit::{EventNote, events};
+use kruise_plan_kit::EventNote;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -14,6 +14,10 @@ use crate::events::{EventSink, ObjectRef};
 use crate::metrics::Metrics;
 use crate::shutdown::stopped;
 use crate::{ApiError, Client};
+
+kruise_api::reasons! {
+    LEADER_ELECTION = "LeaderElection", Normal, ["Lease"], "A manager became the leader.";
+}
 
 /// Why [`lead`] ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -252,7 +256,7 @@ impl<'a> Candidate<'a> {
             resource_version: text("/metadata/resourceVersion"),
             field_path: String::new(),
         };
-        let note = EventNote::new(&events::LEADER_ELECTION, format!("{identity} became leader"));
+        let note = EventNote::new(&LEADER_ELECTION, format!("{identity} became leader"));
         // The task writes this event and then ends, because its only handle is dropped.
         EventSink::spawn(self.client.clone(), identity)
             .0

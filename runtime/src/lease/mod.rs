@@ -11,5 +11,5 @@
 mod driver;
 mod elector;
 
-pub use driver::{Ending, Found, find, identity, lead};
+pub use driver::{ALL as REASONS, Ending, Found, find, identity, lead};
 pub use elector::{Decision, Elector, Record, Settings};

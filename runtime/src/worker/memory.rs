@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use go_compat::hash::SAFE_ALPHABET;
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Attempts, FailedCopy, Intent, Memory, ObjectWrites, Precondition, ResourceId, Step, Target,
+    Attempts, Blocks, FailedCopy, Intent, Memory, ObjectWrites, Precondition, ResourceId, Step, Target,
 };
 
 use crate::executor::{Report, StepResult};
@@ -25,11 +25,8 @@ pub(super) struct Purpose {
 
 pub(super) fn purposes(writes: &[ObjectWrites]) -> Vec<Purpose> {
     let of = |step: &Step| (step.write.intent(), step.write.uid().map(str::to_owned));
-    let is_new = |step: &&Step| step.write.intent() == Intent::CreatePod;
-    let is_copy = |step: &&Step| {
-        let copies = [Intent::CreateCopy, Intent::UpdateCopy, Intent::DeleteCopy];
-        copies.contains(&step.write.intent())
-    };
+    let is_new = |step: &&Step| step.write.intent() == Intent::CREATE_POD;
+    let is_copy = |step: &&Step| step.write.intent().is_copy();
     let copy = |step: &Step| {
         let version = match step.write.precondition() {
             Some(Precondition::UidAndVersion(_, version)) => Some(version.clone()),
@@ -82,47 +79,6 @@ impl Refusals {
             }
         }
         is_new
-    }
-}
-
-/// The condition that reports a failure of this kind of write: 0 is `FailedScale`, 1 `FailedUpdate`. A failure to pull
-/// images in advance blocks no pod, so only its event reports it, and nor does a failure to annotate a revision. Schedules,
-/// jobs that pull images and the images of nodes have no conditions. Copies have some of their own.
-fn condition_of(intent: Intent) -> Option<usize> {
-    match intent {
-        Intent::CreatePod
-        | Intent::DeletePod
-        | Intent::CreateRevision
-        | Intent::ReleasePod
-        | Intent::AdoptPod
-        | Intent::CreateClaim
-        | Intent::DeleteClaim
-        | Intent::GiveClaim
-        | Intent::CreateBarrier
-        | Intent::CreateSubset
-        | Intent::AdoptSubset
-        | Intent::DeleteSubset => Some(0),
-        Intent::CreatePullJob
-        | Intent::DeletePullJob
-        | Intent::NoteImages
-        | Intent::NoteTemplate
-        | Intent::CreateJob
-        | Intent::RecordActivation
-        | Intent::HoldJob
-        | Intent::LabelJob
-        | Intent::CreateNodeImage
-        | Intent::DeleteNodeImage
-        | Intent::TidyNodeImage
-        | Intent::RequestPull
-        | Intent::CopySecret
-        | Intent::UpdateSecret
-        | Intent::ReleaseSecret
-        | Intent::DeleteSecret
-        | Intent::CreateCopy
-        | Intent::UpdateCopy
-        | Intent::DeleteCopy
-        | Intent::ReservePod => None,
-        _ => Some(1),
     }
 }
 
@@ -183,13 +139,14 @@ pub(super) fn record(
             }
             let said =
                 |before: Option<&String>| same_but_for_name(before, failure.message(), name.as_deref());
-            if matches!(intent, Intent::CreatePod | Intent::CreateClaim) {
+            if [Intent::CREATE_POD, Intent::CREATE_CLAIM].contains(intent) {
                 create_error.get_or_insert_with(|| said(memory.create_error.as_ref()));
             }
-            let before = [memory.scale_error.as_ref(), memory.update_error.as_ref()];
-            let mut slots = errors.iter_mut().zip(before);
-            if let Some((slot, before)) = condition_of(*intent).and_then(|index| slots.nth(index)) {
-                slot.get_or_insert_with(|| said(before));
+            let [scale, update] = &mut errors;
+            match intent.blocks() {
+                Blocks::Scale => drop(scale.get_or_insert_with(|| said(memory.scale_error.as_ref()))),
+                Blocks::Update => drop(update.get_or_insert_with(|| said(memory.update_error.as_ref()))),
+                Blocks::Nothing => {}
             }
         }
     }
@@ -295,7 +252,7 @@ pub(super) fn has_lost_races_only(report: &Report, purposes: &[Purpose]) -> bool
     let mut results = steps.zip(report.steps.iter().flatten());
     !report.failures.is_empty()
         && results.all(|((intent, _), result)| match result {
-            StepResult::Failed(failure) => *intent == Intent::ChargeBudget && failure.is_conflict(),
+            StepResult::Failed(failure) => *intent == Intent::CHARGE_BUDGET && failure.is_conflict(),
             _ => true,
         })
 }
@@ -307,6 +264,8 @@ mod tests {
 
     use super::{Purpose, REFUSED, Refusals, has_lost_races_only, record};
     use crate::executor::{Failure, Report, StatusForm, StepResult};
+
+    const COPY: Intent = Intent::untold("create-copy").of_copy();
 
     fn now() -> Timestamp {
         Timestamp::from_second(1).unwrap()
@@ -345,7 +304,7 @@ mod tests {
     fn names_of_pods_that_are_refused_are_known_until_they_come_into_being() {
         let with_claim = |name: &str| Purpose {
             created: Some(name.to_owned()),
-            steps: vec![(Intent::CreateClaim, None), (Intent::CreatePod, None)],
+            steps: vec![(Intent::CREATE_CLAIM, None), (Intent::CREATE_POD, None)],
             ..Purpose::default()
         };
         let refused = StepResult::Failed(Failure::Refused("no".into()));
@@ -380,7 +339,7 @@ mod tests {
             let failure = Failure::Refused(message.into());
             let purpose = Purpose {
                 created: Some(name.to_owned()),
-                ..of(Intent::CreatePod, None)
+                ..of(Intent::CREATE_POD, None)
             };
             let news = record(&mut memory, &failed(failure), &[purpose], &|_| true, now());
             (news, memory.scale_error.clone().unwrap())
@@ -410,15 +369,14 @@ mod tests {
     fn a_failure_is_reported_in_the_condition_of_its_kind_and_a_failed_pull_in_none() {
         let refused = || Failure::Refused("no".into());
         for (intent, scale, update) in [
-            (Intent::CreatePod, true, false),
-            (Intent::AdoptPod, true, false),
-            (Intent::OwnClaim, false, true),
-            (Intent::UpdateInPlace, false, true),
-            (Intent::RepairIdentity, false, true),
-            (Intent::ResizeClaim, false, true),
-            (Intent::CreatePullJob, false, false),
-            (Intent::NoteImages, false, false),
-            (Intent::NoteTemplate, false, false),
+            (Intent::CREATE_POD, true, false),
+            (Intent::ADOPT_POD, true, false),
+            (Intent::of_update("own-claim"), false, true),
+            (Intent::UPDATE_IN_PLACE, false, true),
+            (Intent::REPAIR_IDENTITY, false, true),
+            (Intent::CREATE_PULL_JOB, false, false),
+            (Intent::NOTE_IMAGES, false, false),
+            (Intent::NOTE_TEMPLATE, false, false),
         ] {
             let mut memory = Memory::default();
             record(
@@ -448,7 +406,7 @@ mod tests {
             };
             has_lost_races_only(&report, &intents.map(|intent| of(intent, None)))
         };
-        let both = [Intent::ChargeBudget, Intent::DeletePod];
+        let both = [Intent::CHARGE_BUDGET, Intent::DELETE_POD];
         assert!(steps(both, [Some(conflict()), None]));
         assert!(!steps(both, [Some(conflict()), Some(conflict())]));
         assert!(!steps(both, [Some(Failure::Refused("no".into())), None]));
@@ -463,8 +421,8 @@ mod tests {
             name: "reg".into(),
         };
         let plan = ["a", "b"].map(|namespace| Purpose {
-            copy: Some((copy(namespace), Intent::CreateCopy, None)),
-            steps: vec![(Intent::CreateCopy, None)],
+            copy: Some((copy(namespace), COPY, None)),
+            steps: vec![(COPY, None)],
             ..Purpose::default()
         });
         let refused = StepResult::Failed(Failure::Refused("quota".into()));
@@ -563,7 +521,7 @@ mod tests {
 
     #[test]
     fn refusals_of_an_object_are_counted_until_one_of_its_writes_succeeds() {
-        let step = [of(Intent::UpdateInPlace, Some("uid"))];
+        let step = [of(Intent::UPDATE_IN_PLACE, Some("uid"))];
         let mut memory = Memory::default();
         for (result, count) in [
             (StepResult::Failed(Failure::Refused("no".into())), Some(1)),
@@ -584,7 +542,7 @@ mod tests {
         let plan: Vec<Purpose> = (0..=REFUSED)
             .map(|number| Purpose {
                 created: Some(name(number)),
-                ..of(Intent::CreatePod, Some(&uid(number)))
+                ..of(Intent::CREATE_POD, Some(&uid(number)))
             })
             .collect();
         let refused = StepResult::Failed(Failure::Refused("no".into()));
@@ -609,7 +567,7 @@ mod tests {
     #[test]
     fn refusals_are_kept_only_for_existing_pods() {
         let refused = || failed(Failure::Refused("no".into()));
-        let of = |uid: &str| [of(Intent::UpdateInPlace, Some(uid))];
+        let of = |uid: &str| [of(Intent::UPDATE_IN_PLACE, Some(uid))];
         let mut memory = Memory::default();
         for uid in ["deleted", "kept", "no-pod"] {
             record(&mut memory, &refused(), &of(uid), &|uid| uid != "no-pod", now());

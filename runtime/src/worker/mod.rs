@@ -41,7 +41,7 @@ use std::{
 };
 
 use futures::FutureExt;
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 use kruise_plan_kit::{EventNote, Involved, Memory, Plan, ResourceId, Target};
 use kube_cache::{CacheState, Expectations, ObjectKey, Verdict};
 use kube_queue::{Priority, Queue};
@@ -380,7 +380,7 @@ impl<R: Reconciler> Controller<R> {
 
     /// Checks the expectations of the key. If they are unmet, it requeues the key and returns the result of the reconcile.
     fn defer(&self, key: &ObjectKey) -> Option<&'static str> {
-        if is_injected(Bug::GateOff) {
+        if is_injected("GateOff") {
             return None;
         }
         let now = self.started.elapsed();
@@ -529,7 +529,7 @@ impl<R: Reconciler> Controller<R> {
         let is_done = report.count(|result| matches!(result, StepResult::Done)) > 0;
         if let Some(mut after) = requeue {
             let is_vain = !is_done && !report.failures.is_empty();
-            if is_vain && after.is_zero() && !is_injected(Bug::RefusedCopiesFirst) {
+            if is_vain && after.is_zero() && !is_injected("RefusedCopiesFirst") {
                 after = AFTER_FAILURE;
             }
             // The queue keeps the earliest time: work that is due soon does not wait for the back-off of a failed write.

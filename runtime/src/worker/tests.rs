@@ -48,8 +48,7 @@ impl Reconciler for Stub {
             plan.writes.extend(outdated.chain([delete("current")]));
         } else if &*key.name == "limited" {
             let message = if reconciles < 4 { "limit: 1" } else { "limit: 2" };
-            plan.events
-                .push(EventNote::new(&events::SCALE_UP_LIMITED, message));
+            plan.events.push(EventNote::new(&events::FAILED_CREATE, message));
             plan.requeue = Some(Duration::from_millis(1));
         } else if &*key.name == "late-pods" {
             let late = |name: &str| {
@@ -58,7 +57,7 @@ impl Reconciler for Stub {
                     uid: name.into(),
                     ..PodView::default()
                 };
-                EventNote::new(&events::SCALE_UP_LIMITED, "late").on(&pod)
+                EventNote::new(&events::FAILED_CREATE, "late").on(&pod)
             };
             plan.events.extend(["a", "b"].map(late));
             plan.requeue = Some(Duration::from_millis(1));
@@ -138,7 +137,7 @@ fn target(name: &str) -> Target {
 
 fn create(name: &str) -> ObjectWrites {
     object_writes(Write::Create {
-        intent: Intent::CreatePod,
+        intent: Intent::CREATE_POD,
         target: target(name),
         body: Body::from(json!({"metadata": {"name": name}})),
         owner_uid: Some("owner".into()),
@@ -148,7 +147,7 @@ fn create(name: &str) -> ObjectWrites {
 /// A deletion of version 5 of the pod.
 fn delete(name: &str) -> ObjectWrites {
     object_writes(Write::Delete {
-        intent: Intent::DeletePod,
+        intent: Intent::DELETE_POD,
         target: target(name),
         precondition: Precondition::UidAndVersion("u".into(), "5".into()),
     })

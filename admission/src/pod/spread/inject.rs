@@ -2,7 +2,7 @@
 
 use kruise_api::names::workloadspread::MATCHED;
 use kruise_api::workloadspread::{Matched, Subset};
-use kruise_plan_kit::injected::{Bug, is_injected};
+use kruise_plan_kit::injected::is_injected;
 use serde_json::{Map, Value, json};
 
 use super::super::{affinity, annotate, list};
@@ -27,7 +27,7 @@ pub(super) fn inject(pod: &mut Value, subset: &Subset, matched: &Matched) -> Res
                 affinity::prefer(spec, subset.preferred_node_selector.clone());
             }
             if let Some(term) = &subset.required_node_selector
-                && !is_injected(Bug::SubsetTermForgotten)
+                && !is_injected("SubsetTermForgotten")
             {
                 require(spec, term);
             }

@@ -1,5 +1,6 @@
 //! AdvancedCronJobs whose jobs end, fail and are deleted, under managers whose clocks differ.
 
+mod bugs;
 mod edit;
 mod generate;
 mod oracles;
@@ -14,6 +15,7 @@ use user::CronUser;
 
 /// AdvancedCronJobs.
 pub static SUBJECT: Subject = Subject {
+    bugs: bugs::BUGS,
     name: NAME,
     component: Some(CONTROLLER),
     definitions: &[&kruise_api::advancedcronjob::KIND],

@@ -1,5 +1,6 @@
 //! BroadcastJobs above nodes that change, and that come to their end and begin anew.
 
+mod bugs;
 mod generate;
 mod oracles;
 mod start;
@@ -11,6 +12,7 @@ use start::{CONTROLLER, Edit, JOBS, NAME, Start};
 
 /// BroadcastJobs.
 pub static SUBJECT: Subject = Subject {
+    bugs: bugs::BUGS,
     name: NAME,
     component: Some(CONTROLLER),
     definitions: &[&kruise_api::broadcastjob::KIND],

@@ -1,5 +1,6 @@
 //! CloneSets.
 
+mod bugs;
 pub mod draft;
 pub mod edit;
 mod features;
@@ -16,6 +17,7 @@ use start::{Claims, Policy, Start};
 
 /// CloneSets.
 pub static SUBJECT: Subject = Subject {
+    bugs: bugs::BUGS,
     name: NAME,
     component: Some("cloneset-controller"),
     definitions: &[&kruise_api::cloneset::crd::KIND],

@@ -1,6 +1,7 @@
 //! ContainerRecreateRequests for pods on nodes with the agents that are shipped. Agents are away, or die between a stop and its
 //! report; container runtimes are slow, or away.
 
+mod bugs;
 mod generate;
 mod oracles;
 pub mod request;
@@ -15,6 +16,7 @@ use start::{CONTROLLER, Edit, NAME, Recreate, Start};
 
 /// ContainerRecreateRequests.
 pub static SUBJECT: Subject = Subject {
+    bugs: bugs::BUGS,
     name: NAME,
     component: Some(CONTROLLER),
     definitions: &[&kruise_api::containerrecreaterequest::KIND],

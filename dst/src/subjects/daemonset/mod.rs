@@ -1,5 +1,6 @@
 //! DaemonSets above nodes that change.
 
+mod bugs;
 mod edit;
 mod generate;
 mod manifest;
@@ -14,6 +15,7 @@ use start::{CONTROLLER, DAEMONSETS, NAME, Start, Strategy};
 
 /// DaemonSets.
 pub static SUBJECT: Subject = Subject {
+    bugs: bugs::BUGS,
     name: NAME,
     component: Some(CONTROLLER),
     definitions: &[&kruise_api::daemonset::KIND],

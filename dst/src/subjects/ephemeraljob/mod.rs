@@ -1,5 +1,6 @@
 //! EphemeralJobs above pods that come, go and fail.
 
+mod bugs;
 mod generate;
 mod oracles;
 mod start;
@@ -10,6 +11,7 @@ use start::{CONTROLLER, Edit, JOBS, NAME, Start};
 
 /// EphemeralJobs.
 pub static SUBJECT: Subject = Subject {
+    bugs: bugs::BUGS,
     name: NAME,
     component: Some(CONTROLLER),
     definitions: &[&kruise_api::ephemeraljob::KIND],

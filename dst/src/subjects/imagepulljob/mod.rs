@@ -1,6 +1,7 @@
 //! ImagePullJobs on nodes with the agents that are shipped. Agents are away, or die; images do not exist, disks are full, and
 //! registries are down or never answer.
 
+mod bugs;
 mod generate;
 mod oracles;
 mod start;
@@ -11,6 +12,7 @@ use start::{CONTROLLER, Edit, JOBS, NAME, NODE_IMAGES, SECRETS, Start};
 
 /// ImagePullJobs, with the NodeImages that they fill.
 pub static SUBJECT: Subject = Subject {
+    bugs: bugs::BUGS,
     name: NAME,
     component: Some(CONTROLLER),
     definitions: &[&kruise_api::imagepulljob::KIND, &kruise_api::nodeimage::KIND],

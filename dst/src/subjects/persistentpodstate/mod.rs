@@ -1,6 +1,7 @@
 //! A PersistentPodState above a StatefulSet, which users create or annotations of the StatefulSet ask for, on nodes that get
 //! their zones a while after they have registered.
 
+mod bugs;
 mod generate;
 mod oracles;
 mod start;
@@ -14,6 +15,7 @@ use start::{CONTROLLER, Edit, Keys, NAME, STATES, Start};
 
 /// PersistentPodStates.
 pub static SUBJECT: Subject = Subject {
+    bugs: bugs::BUGS,
     name: NAME,
     component: Some(CONTROLLER),
     definitions: &[&kruise_api::persistentpodstate::KIND],

@@ -1,6 +1,7 @@
 //! PodProbeMarkers above pods and nodes whose agents report results.
 
 mod agents;
+mod bugs;
 mod generate;
 mod oracles;
 mod start;
@@ -11,6 +12,7 @@ use start::{CONTROLLER, Edit, MARKERS, NAME, PROBES, Start};
 
 /// PodProbeMarkers, with the NodePodProbes that they fill.
 pub static SUBJECT: Subject = Subject {
+    bugs: bugs::BUGS,
     name: NAME,
     component: Some(CONTROLLER),
     definitions: &[&kruise_api::podprobemarker::KIND, &kruise_api::nodepodprobe::KIND],

@@ -1,5 +1,6 @@
 //! PodUnavailableBudgets.
 
+mod bugs;
 mod edit;
 mod generate;
 mod oracles;
@@ -16,6 +17,7 @@ use user::BudgetUser;
 
 /// A budget above a CloneSet, a StatefulSet or a Deployment.
 pub static SUBJECT: Subject = Subject {
+    bugs: bugs::BUGS,
     name: NAME,
     component: Some(CONTROLLER),
     definitions: &[&kruise_api::podunavailablebudget::KIND],

@@ -1,6 +1,7 @@
 //! A ResourceDistribution above namespaces that come, go and change, whose copies users edit and delete, and where others have
 //! objects of the same name.
 
+mod bugs;
 mod generate;
 mod oracles;
 mod start;
@@ -11,6 +12,7 @@ use start::{CONTROLLER, DISTRIBUTIONS, Edit, NAME, SECRETS, Start, Targets};
 
 /// ResourceDistributions.
 pub static SUBJECT: Subject = Subject {
+    bugs: bugs::BUGS,
     name: NAME,
     component: Some(CONTROLLER),
     definitions: &[&kruise_api::resourcedistribution::KIND],

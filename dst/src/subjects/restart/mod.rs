@@ -4,6 +4,7 @@
 //! Its scenarios have the subjects of the CloneSet and of ContainerRecreateRequests, too, so that their oracles judge what managers
 //! and agents make of the requests.
 
+mod bugs;
 mod generate;
 mod oracles;
 mod runs;
@@ -20,6 +21,7 @@ use start::{Edit, NAME, Order, Start};
 
 /// The command that restarts containers of a workload.
 pub static SUBJECT: Subject = Subject {
+    bugs: bugs::BUGS,
     name: NAME,
     resources: &[CLONESETS, REQUESTS, PODS],
     // Nothing is restarted between two looks of a run, nor between two runs.

@@ -1,5 +1,6 @@
 //! SidecarSets.
 
+mod bugs;
 mod edit;
 mod generate;
 mod oracles;
@@ -14,6 +15,7 @@ use user::SidecarSetUser;
 
 /// SidecarSets above a CloneSet or a Deployment.
 pub static SUBJECT: Subject = Subject {
+    bugs: bugs::BUGS,
     name: NAME,
     component: Some(CONTROLLER),
     definitions: &[&kruise_api::sidecarset::KIND],

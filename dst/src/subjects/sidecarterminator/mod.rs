@@ -1,6 +1,7 @@
 //! Jobs whose pods have sidecars, on nodes with the agents that are shipped and on a virtual node. Agents are away, or die between a
 //! stop and its report; container runtimes are slow, or away.
 
+mod bugs;
 mod generate;
 mod oracles;
 mod start;
@@ -14,6 +15,7 @@ use start::{CONTROLLER, Edit, Job, Main, NAME, Sidecar, Start};
 
 /// Pods with sidecars that end with their main containers.
 pub static SUBJECT: Subject = Subject {
+    bugs: bugs::BUGS,
     name: NAME,
     component: Some(CONTROLLER),
     definitions: &[&kruise_api::containerrecreaterequest::KIND],

@@ -1,5 +1,6 @@
 //! StatefulSets.
 
+mod bugs;
 mod bystanders;
 pub mod edit;
 pub mod generate;
@@ -15,6 +16,7 @@ use start::{CLASSES, CONTROLLER, NAME, STATEFULSETS, Start};
 
 /// StatefulSets.
 pub static SUBJECT: Subject = Subject {
+    bugs: bugs::BUGS,
     name: NAME,
     component: Some(CONTROLLER),
     definitions: &[&kruise_api::statefulset::KIND],

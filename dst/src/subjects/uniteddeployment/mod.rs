@@ -1,6 +1,7 @@
 //! A UnitedDeployment of CloneSets whose template, replicas, partitions and subsets change, whose workloads users edit and
 //! delete, which is itself deleted and created again, and beside which others have workloads that look like its own.
 
+mod bugs;
 mod generate;
 mod oracles;
 mod start;
@@ -13,6 +14,7 @@ use start::{CONTROLLER, Edit, NAME, SUBSET, Size, Start, UNITED};
 
 /// UnitedDeployments.
 pub static SUBJECT: Subject = Subject {
+    bugs: bugs::BUGS,
     name: NAME,
     component: Some(CONTROLLER),
     // Its own, and that of its workloads: their controller runs, too.

@@ -1,5 +1,6 @@
 //! WorkloadSpreads.
 
+mod bugs;
 mod generate;
 mod oracles;
 mod start;
@@ -16,6 +17,7 @@ use start::{CONTROLLER, Edit, JOBS, NAME, SPREADS, Start, Workload};
 
 /// A WorkloadSpread above a CloneSet or a Deployment.
 pub static SUBJECT: Subject = Subject {
+    bugs: bugs::BUGS,
     name: NAME,
     component: Some(CONTROLLER),
     definitions: &[&kruise_api::workloadspread::KIND],

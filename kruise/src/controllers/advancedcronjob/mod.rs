@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use jiff::{Timestamp, tz::TimeZone};
 use kruise_api::advancedcronjob::{AdvancedCronJob, Child, KIND};
-use kruise_plan_kit::{Explain, Memory, ResourceId};
+use kruise_plan_kit::{Explain, Memory, ResourceId, events};
 use kruise_runtime::{
     Served,
     events::ObjectRef,
@@ -39,6 +39,10 @@ pub static REGISTRATION: Registration = Registration::of::<CronJobs>("advancedcr
         "advancedcronjob-workers",
         "AdvancedCronJobs handled side by side",
     )
+    .emits(&[
+        kruise_plan_workloads::advancedcronjob::reasons::ALL,
+        events::OF_CHILDREN,
+    ])
     .granted(&[
         super::TEMPLATES,
         Grant::on(ResourceId::JOBS, &["create", "delete"]),

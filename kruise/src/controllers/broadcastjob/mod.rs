@@ -13,7 +13,7 @@ use std::sync::Arc;
 use go_compat::flags::Kind as Type;
 use jiff::Timestamp;
 use kruise_api::broadcastjob::{BroadcastJob, KIND};
-use kruise_plan_kit::{Memory, ResourceId};
+use kruise_plan_kit::{Memory, ResourceId, events};
 use kruise_plan_workloads::broadcastjob::{Explain, Options};
 use kruise_runtime::{
     Served,
@@ -49,6 +49,11 @@ pub static REGISTRATION: Registration = Registration::of::<BroadcastJobs>("broad
         "broadcastjob-workers",
         "BroadcastJobs handled side by side",
     )
+    .emits(&[
+        kruise_plan_workloads::broadcastjob::reasons::ALL,
+        events::OF_CHILDREN,
+        &[&events::DEADLINE_EXCEEDED],
+    ])
     .flagged(&[flag(
         BY_SCHEDULER,
         Type::Bool,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use go_compat::flags::Kind as Type;
 use jiff::Timestamp;
 use kruise_api::cloneset::{CloneSet, crd::KIND};
-use kruise_plan_kit::{Memory, ResourceId};
+use kruise_plan_kit::{Memory, ResourceId, events};
 use kruise_plan_workloads::cloneset::{Explain, Options};
 use kruise_runtime::{
     Served,
@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     explain,
-    leader::LeaderSettings,
+    leader::{EXCLUDE_PREPARING_DELETE, LeaderSettings},
     manager::{Controls, Grant, Registration, Setup, Wiring, flag},
 };
 
@@ -39,6 +39,12 @@ pub use options::options;
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<CloneSets>("cloneset-controller", 3)
     .reconciles(&KIND, "cloneset-workers", "CloneSets handled side by side")
+    .emits(&[
+        kruise_plan_workloads::cloneset::reasons::ALL,
+        events::OF_CHILDREN,
+        kruise_plan_kit::rollout::REASONS,
+        &[&events::FAILED_UPDATE],
+    ])
     .flagged(&[flag(
         EXCLUDE_PREPARING_DELETE,
         Type::Bool,
@@ -61,9 +67,6 @@ pub static REGISTRATION: Registration = Registration::of::<CloneSets>("cloneset-
     ])
     .measured(&OVERDUE, &[])
     .explained(explain::cloneset::explain);
-
-/// Flag: pods held before deletion do not count as replicas, whatever the CloneSet says.
-pub const EXCLUDE_PREPARING_DELETE: &str = "cloneset-scaling-exclude-preparing-delete";
 /// Feature gate: jobs pull the images of an update before pods are updated.
 const IMAGES_AHEAD: &str = "PreDownloadImageForInPlaceUpdate";
 

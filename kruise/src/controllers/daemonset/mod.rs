@@ -16,7 +16,7 @@ use std::sync::Arc;
 use go_compat::flags::Kind as Type;
 use jiff::Timestamp;
 use kruise_api::daemonset::{DaemonSet, KIND};
-use kruise_plan_kit::{Memory, ResourceId};
+use kruise_plan_kit::{Memory, ResourceId, events};
 use kruise_plan_workloads::daemonset::{Explain, Options};
 use kruise_runtime::{
     Served,
@@ -49,6 +49,11 @@ use cached::{DAEMONSETS, ORPHANS};
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<DaemonSets>("daemonset-controller", 3)
     .reconciles(&KIND, "daemonset-workers", "DaemonSets handled side by side")
+    .emits(&[
+        kruise_plan_workloads::daemonset::reasons::ALL,
+        events::OF_CHILDREN,
+        kruise_plan_kit::rollout::REASONS,
+    ])
     .flagged(&[flag(
         BY_SCHEDULER,
         Type::Bool,

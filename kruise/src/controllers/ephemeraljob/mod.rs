@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::ephemeraljob::{EphemeralJob, KIND};
-use kruise_plan_kit::{Explain, Memory, ResourceId};
+use kruise_plan_kit::{Explain, Memory, ResourceId, events};
 use kruise_runtime::{
     Served,
     caches::CacheId,
@@ -38,6 +38,10 @@ pub use inputs::Inputs;
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<EphemeralJobs>("ephemeraljob-controller", 10)
     .reconciles_unflagged(&KIND)
+    .emits(&[
+        kruise_plan_workloads::ephemeraljob::reasons::ALL,
+        &[&events::DEADLINE_EXCEEDED],
+    ])
     .watching(&[ResourceId::PODS])
     .granted(&[
         // `patch` for the finalizer that OpenKruise sets.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::imagelistpulljob::{ImageListPullJob, KIND};
-use kruise_plan_kit::{Explain, Memory, ResourceId};
+use kruise_plan_kit::{Explain, Memory, ResourceId, events};
 use kruise_runtime::{
     Served,
     caches::CacheId,
@@ -35,6 +35,10 @@ pub use inputs::Inputs;
 pub static REGISTRATION: Registration =
     Registration::of::<ImageListPullJobs>("imagelistpulljob-controller", 3)
         .reconciles_unflagged(&KIND)
+        .emits(&[
+            kruise_plan_nodes::imagelistpulljob::reasons::ALL,
+            &[&events::FAILED_CREATE],
+        ])
         .gated(&["ImagePullJobGate"])
         .granted(&[
             // `patch` for the label.

@@ -15,7 +15,7 @@ use std::{
 use go_compat::flags::Kind as Type;
 use jiff::Timestamp;
 use kruise_api::imagepulljob::KIND;
-use kruise_plan_kit::{Explain, Memory, ResourceId};
+use kruise_plan_kit::{Explain, Memory, ResourceId, events};
 use kruise_runtime::{
     Served,
     events::ObjectRef,
@@ -44,6 +44,10 @@ pub static REGISTRATION: Registration = Registration::of::<ImagePullJobs>("image
         "imagepulljob-workers",
         "ImagePullJobs handled side by side",
     )
+    .emits(&[
+        kruise_plan_nodes::imagepulljob::reasons::ALL,
+        &[&events::PULL_IMAGE_FAILED],
+    ])
     .gated(&["ImagePullJobGate"])
     .flagged(&[flag(
         KEPT_SECONDS,

@@ -12,7 +12,7 @@ use kruise_api::{
     imagepulljob,
     nodeimage::{KIND, ObjectReference, SecretReference},
 };
-use kruise_plan_kit::{Memory, ResourceId};
+use kruise_plan_kit::{Memory, ResourceId, events};
 use kruise_plan_nodes::nodeimage::{Jobs, Options, Owner, Secrets, Snapshot, plan};
 use kruise_runtime::{
     Served,
@@ -33,6 +33,7 @@ use crate::manager::{Controls, Grant, Registration, Setup, Wiring, flag};
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<NodeImages>("nodeimage-controller", 3)
     .reconciles(&KIND, "nodeimage-workers", "NodeImages handled side by side")
+    .emits(&[&[&events::PULL_IMAGE_FAILED]])
     .gated(&["KruiseDaemon"])
     .flagged(&[flag(
         CREATION_DELAY,

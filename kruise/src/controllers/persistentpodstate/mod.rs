@@ -16,7 +16,7 @@ use futures::FutureExt;
 use jiff::Timestamp;
 use kruise_api::{names::APPS_GROUP, persistentpodstate::KIND};
 use kruise_plan_kit::{
-    Explain, Memory, ResourceId,
+    Explain, Memory, ResourceId, events,
     workloads::{AllowedKind, Workload},
 };
 use kruise_runtime::{
@@ -52,6 +52,10 @@ pub static REGISTRATION: Registration =
             "persistentpodstate-workers",
             "PersistentPodStates handled side by side",
         )
+        .emits(&[
+            kruise_plan_podstate::persistentpodstate::reasons::ALL,
+            &[&events::WORKLOAD_UNREADABLE],
+        ])
         .finds_workloads()
         .paced(INTERVAL)
         .watching(&[ResourceId::PODS, ResourceId::NODES])

@@ -39,6 +39,7 @@ pub static REGISTRATION: Registration = Registration::of::<PodProbeMarkers>("Pod
         "podprobemarker-workers",
         "PodProbeMarkers handled side by side",
     )
+    .emits(&[kruise_plan_nodes::podprobemarker::reasons::ALL])
     .gated(&["PodProbeMarkerGate"])
     .paced(INTERVAL)
     .watching(&[ResourceId::PODS, ResourceId::NODES])

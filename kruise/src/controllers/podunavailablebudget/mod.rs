@@ -51,6 +51,7 @@ pub static REGISTRATION: Registration = Registration::of::<Budgets>("podunavaila
         "podunavailablebudget-workers",
         "PodUnavailableBudgets handled side by side",
     )
+    .emits(&[kruise_plan_workloads::podunavailablebudget::reasons::ALL])
     .gated(&["PodUnavailableBudgetDeleteGate", "PodUnavailableBudgetUpdateGate"])
     .finds_workloads()
     .paced(INTERVAL)

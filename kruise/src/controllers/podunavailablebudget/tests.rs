@@ -1,7 +1,7 @@
 //! Which changes enqueue which budgets, and what a plan reads of the caches.
 
 use kruise_plan_kit::{
-    Intent, Need,
+    Need,
     workloads::{Aspect, Known, Workload},
 };
 use kruise_runtime::caches::{CacheId, Caches, Held};
@@ -280,7 +280,7 @@ fn counted(this: &Budgets, name: &str) -> ([i64; 3], Vec<String>) {
 
 fn counted_with(this: &Budgets, name: &str, memory: &Memory) -> ([i64; 3], Vec<String>) {
     let plan = planned_with(this, name, memory);
-    let links = written(&plan, Intent::LinkBudget);
+    let links = written(&plan, "link-budget");
     let status = &plan.status.expect("a status").patch["status"];
     let number = |member: &str| status[member].as_i64().unwrap();
     let numbers = ["desiredAvailable", "currentAvailable", "totalReplicas"].map(number);
@@ -288,9 +288,9 @@ fn counted_with(this: &Budgets, name: &str, memory: &Memory) -> ([i64; 3], Vec<S
 }
 
 /// The names of pods that are written to for this reason.
-fn written(plan: &Plan, intent: Intent) -> Vec<String> {
+fn written(plan: &Plan, verb: &str) -> Vec<String> {
     let steps = plan.writes.iter().flat_map(|object| &object.steps);
-    let steps = steps.filter(|step| step.write.intent() == intent);
+    let steps = steps.filter(|step| step.write.intent().as_str() == verb);
     steps.map(|step| step.write.target().name.clone()).collect()
 }
 
@@ -407,7 +407,7 @@ async fn a_pod_that_no_budget_covers_any_more_names_none_unless_that_is_not_cert
         };
         written(
             &planned_with(&budgets(budgets_there, &pods), name, &memory),
-            Intent::UnlinkBudget,
+            "unlink-budget",
         )
     };
     let web = of_target("web", DEPLOYMENT);

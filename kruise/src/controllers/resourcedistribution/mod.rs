@@ -43,6 +43,7 @@ pub static REGISTRATION: Registration =
             "resourcedistribution-workers",
             "ResourceDistributions handled side by side",
         )
+        .emits(&[kruise_plan_distribution::resourcedistribution::reasons::ALL])
         .gated(&["ResourceDistributionGate"])
         .watching(&[ResourceId::NAMESPACES])
         .granted(&[

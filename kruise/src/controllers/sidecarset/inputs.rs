@@ -152,27 +152,27 @@ impl SidecarSets {
             .snapshot()
             .by_index(&PODS_BY_SIDECARSET, &set.metadata.name);
         let namespaces = if set.spec.namespace_selector.is_some() {
-            self.webhook_caches.namespaces.snapshot().list("")
+            self.namespaces.snapshot().list("")
         } else {
             Vec::new()
         };
         let mut not_injected = self.uninjected.of(&cached.set, &self.pods);
         if !not_injected.is_empty() {
-            let snapshot = self.webhook_caches.namespaces.snapshot();
+            let snapshot = self.namespaces.snapshot();
             not_injected.retain(|pod| {
                 let of_pod = snapshot.get(&ObjectKey::new("", &*pod.namespace));
                 *pod.namespace != *self.namespace
                     && is_selected_by_webhooks(&pod.namespace, of_pod.as_deref())
             });
         }
-        let sets = self.webhook_caches.sidecarsets.snapshot().list("");
+        let sets = self.sets.snapshot().list("");
         let canaries = sets
             .iter()
             .filter(|other| other.set.base.as_ref() == Some(&set.metadata.name));
         let canaries = canaries.map(|canary| canary.set.matcher.clone()).collect();
         let sets = sets.iter().map(|set| set.metadata.name.clone()).collect();
         let revisions = {
-            let found = self.webhook_caches.revisions.snapshot().list(&self.namespace);
+            let found = self.revisions.snapshot().list(&self.namespace);
             found.iter().map(|one| one.view.clone()).collect()
         };
         Inputs {

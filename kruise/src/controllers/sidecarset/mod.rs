@@ -16,18 +16,18 @@ use std::{
 
 use kruise_api::sidecarset::KIND;
 use kruise_plan_kit::ResourceId;
+use kruise_plan_kit::events;
 use kruise_plan_sidecars::{Repairs, WriteLocks};
 use kruise_runtime::{
     Served,
     metrics::objects::{Form, Series, Spec},
 };
-use kruise_views::PodView;
+use kruise_views::{NamespaceView, PodView};
 use kube_cache::{ObjectKey, SharedInformer};
 
 use super::{
     budgets::{self, CachedBudgets, PODS_BY_BUDGET},
     caches::{BUDGETS, NAMESPACES, PODS},
-    webhook_caches::WebhookCaches,
 };
 use crate::{
     explain,
@@ -44,6 +44,7 @@ use uninjected::Uninjected;
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<SidecarSets>("sidecarset-controller", 3)
     .reconciles(&KIND, "sidecarset-workers", "SidecarSets handled side by side")
+    .emits(&[kruise_plan_sidecars::reasons::ALL, &[&events::CONTAINER_REPLACED]])
     .watching(&[ResourceId::NAMESPACES])
     .granted(&[
         // A SidecarSet is in no namespace.
@@ -68,8 +69,9 @@ const UNINJECTED: Spec = Spec {
 
 /// Reconciles one SidecarSet from the caches.
 pub struct SidecarSets {
-    /// SidecarSets, namespaces and revisions, which webhooks read, too.
-    webhook_caches: WebhookCaches,
+    sets: SharedInformer<CachedSidecarSet>,
+    namespaces: SharedInformer<NamespaceView>,
+    revisions: SharedInformer<CachedRevision>,
     pods: SharedInformer<PodView>,
     budgets: CachedBudgets,
     served: Arc<Served>,
@@ -89,11 +91,10 @@ pub struct SidecarSets {
 
 impl Controls for SidecarSets {
     fn new(setup: &mut Setup<'_>) -> Self {
-        setup.cache(&SIDECARSETS);
-        setup.cache(&NAMESPACES);
-        setup.cache(&SET_REVISIONS);
         Self {
-            webhook_caches: setup.parts.webhook_caches.clone(),
+            sets: setup.cache(&SIDECARSETS),
+            namespaces: setup.cache(&NAMESPACES),
+            revisions: setup.cache(&SET_REVISIONS),
             pods: setup.indexed(&PODS, &[PODS_BY_SIDECARSET, PODS_BY_BUDGET]),
             budgets: CachedBudgets::new(setup),
             served: setup.parts.served.clone(),
@@ -118,7 +119,7 @@ impl Controls for SidecarSets {
             })
         });
         wiring.maps(&NAMESPACES, |this, delta| {
-            keys::of_namespace(delta, &this.webhook_caches.sidecarsets.snapshot().list(""))
+            keys::of_namespace(delta, &this.sets.snapshot().list(""))
         });
         wiring.maps(&SET_REVISIONS, |_, delta| {
             delta

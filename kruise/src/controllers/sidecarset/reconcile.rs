@@ -20,7 +20,7 @@ use crate::controllers::invalid_spec;
 
 impl Reconciler for SidecarSets {
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
-        let cached = self.webhook_caches.sidecarsets.snapshot().get(key);
+        let cached = self.sets.snapshot().get(key);
         let (Some(cached), Ok(api_version)) = (cached, self.served.api_version(ResourceId::SIDECARSETS))
         else {
             self.forget(key);
@@ -64,12 +64,12 @@ impl Reconciler for SidecarSets {
     }
 
     fn keys(&self) -> Vec<ObjectKey> {
-        let sets = self.webhook_caches.sidecarsets.snapshot();
+        let sets = self.sets.snapshot();
         sets.iter().map(|set| ObjectKey::of(&**set)).collect()
     }
 
     fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
-        let set = self.webhook_caches.sidecarsets.snapshot().get(key)?;
+        let set = self.sets.snapshot().get(key)?;
         let api_version = self.served.api_version(ResourceId::SIDECARSETS).ok()?;
         Some(ObjectRef::of(&*set, api_version, KIND.kind))
     }

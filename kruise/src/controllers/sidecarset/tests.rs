@@ -12,15 +12,15 @@ use prometheus_client::registry::Registry;
 use serde_json::json;
 
 use super::*;
-use crate::controllers::webhook_caches::tests::{empty, fill_with};
+use crate::controllers::webhook_caches::tests::{empty, fill, fill_with};
 
 /// A reconciler whose caches have the SidecarSet `logs` and a pod without its sidecars, and its metrics.
 fn sets(injects: bool) -> (SidecarSets, Registry) {
     let set = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet",
         "metadata": {"name": "logs", "creationTimestamp": "2026-01-01T00:00:00Z"},
         "spec": {"selector": {"matchLabels": {"app": "web"}}, "containers": [{"name": "log", "image": "log:1"}]}});
-    let webhook_caches = empty(Some("v1beta1"));
-    fill_with(&webhook_caches, &[set], &[], &[]);
+    let caches = empty(Some("v1beta1"));
+    fill_with(&caches, &[set], &[], &[]);
     let pod = json!({"metadata": {"name": "web", "namespace": "shop", "uid": "p", "resourceVersion": "1",
         "labels": {"app": "web"}, "creationTimestamp": "2026-01-01T01:00:00Z"}});
     let (page, version) = (vec![serde_json::from_value(pod).unwrap()], Version::new(1));
@@ -31,7 +31,9 @@ fn sets(injects: bool) -> (SidecarSets, Registry) {
     let mut registry = Registry::default();
     let metrics = Metrics::register(&mut registry, &[&UNINJECTED]);
     let sets = SidecarSets {
-        webhook_caches,
+        sets: caches.sidecarsets,
+        namespaces: caches.namespaces,
+        revisions: caches.revisions,
         pods,
         budgets: CachedBudgets::default(),
         served: Arc::new([(ResourceId::SIDECARSETS, "v1beta1")].into_iter().collect()),
@@ -73,10 +75,7 @@ fn break_logs(sets: &SidecarSets) {
     let broken = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet",
         "metadata": {"name": "logs", "uid": "u0", "resourceVersion": "200"}, "spec": {"containers": 1}});
     let broken = serde_json::from_value(broken).unwrap();
-    sets.webhook_caches
-        .sidecarsets
-        .apply(Event::Modified(broken))
-        .unwrap();
+    sets.sets.apply(Event::Modified(broken)).unwrap();
     reconcile(sets);
 }
 
@@ -105,7 +104,7 @@ async fn repairs_of_an_earlier_sidecarset_of_the_same_name_do_not_count() {
 /// A plan that deletes a pod.
 fn deletion() -> Plan {
     let write = Write::Delete {
-        intent: Intent::DeletePod,
+        intent: Intent::DELETE_POD,
         target: Target {
             resource: ResourceId::PODS,
             namespace: "shop".into(),
@@ -149,10 +148,10 @@ fn read<T: serde::de::DeserializeOwned>(object: &serde_json::Value) -> Arc<T> {
 fn revisions_are_read_from_the_managers_namespace() {
     let set = json!({"apiVersion": "apps.kruise.io/v1alpha1", "kind": "SidecarSet",
                      "metadata": {"name": "s", "uid": "u"}, "spec": {}});
-    let revision = json!({"metadata": {"name": "s-1", "namespace": "system", "labels": {names::SET_NAME: "s"}},
+    let revision = json!({"metadata": {"name": "s-1", "namespace": "system", "uid": "r", "resourceVersion": "1", "labels": {names::SET_NAME: "s"}},
                           "revision": 1, "data": {"spec": {}}});
     let (sets, _) = sets(true);
-    fill_with(&sets.webhook_caches, std::slice::from_ref(&set), &[], &[revision]);
+    fill(&sets.revisions, vec![serde_json::from_value(revision).unwrap()]);
     let cached: Arc<CachedSidecarSet> = read(&set);
     let inputs = sets.read_inputs(&cached, &SidecarSet::from_json(&set).unwrap());
     let found: Vec<_> = inputs

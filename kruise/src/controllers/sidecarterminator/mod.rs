@@ -31,7 +31,7 @@ pub static REGISTRATION: Registration =
             "sidecarterminator-workers",
             "pods whose sidecars are terminated side by side",
         )
-        .emits()
+        .emits(&[kruise_plan_nodes::sidecarterminator::reasons::ALL])
         .gated(&["SidecarTerminator"])
         .watching(&[ResourceId::NODES])
         .granted(&[

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::statefulset::{KIND, StatefulSet};
-use kruise_plan_kit::{Memory, ResourceId};
+use kruise_plan_kit::{Memory, ResourceId, events};
 use kruise_plan_workloads::statefulset::{Explain, Options};
 use kruise_runtime::{
     Served,
@@ -45,6 +45,12 @@ use cached::{CLAIMS_BY_SET_NAME, CLASSES, PODS_BY_SET_NAME};
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<StatefulSets>("statefulset-controller", 3)
     .reconciles(&KIND, "statefulset-workers", "StatefulSets handled side by side")
+    .emits(&[
+        kruise_plan_workloads::statefulset::reasons::ALL,
+        events::OF_CHILDREN,
+        kruise_plan_kit::rollout::REASONS,
+        &[&events::FAILED_UPDATE],
+    ])
     .granted(&[
         super::TEMPLATES,
         Grant::on(ResourceId::PODS, &["create", "patch", "delete"]),

@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::uniteddeployment::{Child, UnitedDeployment};
-use kruise_plan_kit::{
-    Explain, Memory, Plan,
-    injected::{Bug, is_injected},
-};
+use kruise_plan_kit::{Explain, Memory, Plan, injected::is_injected};
 use kruise_plan_united::{Snapshot, Workload, plan, resource};
 use kruise_runtime::Served;
 use kruise_views::{MetadataView, PodView, RevisionView, SubsetView};
@@ -43,9 +40,8 @@ impl Inputs {
         let is_concerned = |view: &SubsetView| {
             let controller = view.controller.as_ref();
             *view.namespace == *metadata.namespace
-                && controller.is_none_or(|controller| {
-                    *controller.uid == *metadata.uid || is_injected(Bug::OthersTaken)
-                })
+                && controller
+                    .is_none_or(|controller| *controller.uid == *metadata.uid || is_injected("OthersTaken"))
         };
         let workloads = all.into_iter().filter(|(_, view)| is_concerned(view));
         let workloads = workloads.map(|(child, view)| Workload {

@@ -47,6 +47,7 @@ pub static REGISTRATION: Registration =
             "uniteddeployment-workers",
             "UnitedDeployments handled side by side",
         )
+        .emits(&[kruise_plan_united::reasons::ALL])
         .granted(&[
             super::TEMPLATES,
             Grant::on(ResourceId::APPS_STATEFULSETS, WRITES),

@@ -14,7 +14,7 @@ use futures::FutureExt;
 use jiff::Timestamp;
 use kruise_api::{names::APPS_GROUP, workloadspread::KIND};
 use kruise_plan_kit::{
-    Explain, Memory, Plan, ResourceId,
+    Explain, Memory, Plan, ResourceId, events,
     spread::ListedKind,
     workloads::{Aspect, Known, Workload},
 };
@@ -53,6 +53,10 @@ pub static REGISTRATION: Registration = Registration::of::<WorkloadSpreads>("wor
         "workloadspread-workers",
         "WorkloadSpreads handled side by side",
     )
+    .emits(&[
+        kruise_plan_spread::workloadspread::reasons::ALL,
+        &[&events::WORKLOAD_UNREADABLE],
+    ])
     .gated(&["WorkloadSpread"])
     .finds_workloads()
     .paced(INTERVAL)

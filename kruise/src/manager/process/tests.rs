@@ -10,7 +10,7 @@ use kube_client::client::Body;
 use prometheus_client::registry::Registry;
 
 use super::*;
-use crate::manager::FLAGS;
+use crate::{controllers::ALL, gates::Gates, manager::FLAGS};
 
 fn client(server: kube_client::Client) -> Client {
     let settings = client::Settings {
@@ -30,7 +30,7 @@ fn host(stop: watch::Receiver<bool>) -> Host {
     Host {
         client: client(kube_client::Client::new(silent, "default")),
         served: Some([(ResourceId::SIDECARSETS, "v1beta1")].into_iter().collect()),
-        metrics: Metrics::register(&mut Registry::default(), &controllers::metrics()),
+        metrics: Metrics::register(&mut Registry::default(), &super::super::metrics()),
         identity: "one".into(),
         jitter: Arc::new(|| 7),
         ready: None,
@@ -59,7 +59,7 @@ async fn stopped_early(opens: bool) {
         Ok(tasks)
     };
     let line = ["--enable-leader-election=false"];
-    let config = Config::new(&FlagSet::new(&FLAGS).parse(line).unwrap(), &|_| None).unwrap();
+    let config = Config::new(&FlagSet::new(&FLAGS).parse(line).unwrap(), &ALL, &|_| None).unwrap();
     let running = tokio::spawn(async move { process(&config, host(stopping), open).await });
     (&mut is_opened).await.unwrap();
     // All that can happen before the stop has happened when virtual time passes.
@@ -119,7 +119,7 @@ async fn kinds_are_listed_once_the_conversion_webhook_is_served_and_all_else_whi
         Ok(tasks)
     };
     let line = ["--enable-leader-election=false"];
-    let config = Config::new(&FlagSet::new(&FLAGS).parse(line).unwrap(), &|_| None).unwrap();
+    let config = Config::new(&FlagSet::new(&FLAGS).parse(line).unwrap(), &ALL, &|_| None).unwrap();
     let running = tokio::spawn(async move { process(&config, host, open).await });
     tokio::time::sleep(Duration::from_secs(1)).await;
     let has = |path: &str| requested.lock().unwrap().iter().any(|one| one == path);
@@ -141,7 +141,7 @@ async fn a_first_list_that_fails_while_the_listeners_open_ends_the_process_in_or
         Ok(JoinSet::new())
     };
     let line = ["--enable-leader-election=false"];
-    let config = Config::new(&FlagSet::new(&FLAGS).parse(line).unwrap(), &|_| None).unwrap();
+    let config = Config::new(&FlagSet::new(&FLAGS).parse(line).unwrap(), &ALL, &|_| None).unwrap();
     let ended = process(&config, host(stopping), open).await.unwrap_err();
     assert!(ended.to_string().contains("did not arrive within"), "{ended}");
 }
@@ -165,7 +165,7 @@ async fn a_resource_of_a_gate_is_asked_for_once_and_without_a_namespace_if_it_is
     let gates = "StatefulSetAutoResizePVCGate=true,PreDownloadImageForInPlaceUpdate=true";
     let gates = Gates::parse(gates, "").unwrap();
     let served: Served = [(ResourceId::IMAGE_PULL_JOBS, "v1beta1")].into_iter().collect();
-    let facts = server_facts(&gates, &client, &served, Some("shop"))
+    let facts = server_facts(&gates, &ALL, &client, &served, Some("shop"))
         .await
         .unwrap();
     assert_eq!(facts.denied, [ResourceId::STORAGE_CLASSES].into());

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use kruise_api::names::{IN_PLACE_UPDATE_READY, KRUISE_POD_READY, LIFECYCLE_STATE, REVISION_HASH};
-use kruise_plan_kit::{Body, Intent, Patch, Plan, ResourceId, Step, Write};
+use kruise_plan_kit::{Body, Intent, Patch, Plan, PodChange, ResourceId, Step, Write};
 use kruise_views::PodView;
 use kube_cache::Version;
 use serde_json::Value;
@@ -181,14 +181,14 @@ fn wish(step: &Step, traits: impl Fn(&str, &str) -> Option<Traits>) -> Option<Wi
         text: format!("{}: {}", step.write, step.reason),
     };
     match (&step.write, step.write.intent()) {
-        (Write::Create { body, .. }, Intent::CreatePod) => Some(Wish {
+        (Write::Create { body, .. }, Intent::CREATE_POD) => Some(Wish {
             is_named: label(body, OWN_NAME).is_some(),
             revision: label(body, REVISION_HASH),
             traits: None,
             ..of(Fate::Created)
         }),
         (Write::Delete { .. }, _) => Some(of(Fate::Deleted)),
-        (Write::Patch { patch, .. }, Intent::UpdateInPlace) => {
+        (Write::Patch { patch, .. }, Intent::UPDATE_IN_PLACE) => {
             let Patch::Strategic(body) = patch else {
                 return Some(of(Fate::Updated));
             };
@@ -199,7 +199,9 @@ fn wish(step: &Step, traits: impl Fn(&str, &str) -> Option<Traits>) -> Option<Wi
                 ..of(Fate::Updated)
             })
         }
-        (Write::Patch { .. }, Intent::EmptyTwin | Intent::SwapImages) => Some(of(Fate::Updated)),
+        (Write::Patch { .. }, other) if other.pod_change() == Some(PodChange::Updated) => {
+            Some(of(Fate::Updated))
+        }
         _ => None,
     }
 }

@@ -62,7 +62,7 @@ fn target(name: &str) -> Target {
 fn creates(name: &str, revision: &str) -> Write {
     let base = json!({"metadata": {"labels": {"app": "web"}}});
     Write::Create {
-        intent: Intent::CreatePod,
+        intent: Intent::CREATE_POD,
         target: target(name),
         body: Body {
             base: Arc::new(base),
@@ -75,7 +75,7 @@ fn creates(name: &str, revision: &str) -> Write {
 fn creates_ordinal(name: &str, revision: &str) -> Write {
     let labels = json!({POD_NAME: name, REVISION_HASH: revision});
     Write::Create {
-        intent: Intent::CreatePod,
+        intent: Intent::CREATE_POD,
         target: target(name),
         body: json!({"metadata": {"labels": labels}}).into(),
         owner_uid: Some("owner".into()),
@@ -84,7 +84,7 @@ fn creates_ordinal(name: &str, revision: &str) -> Write {
 
 fn deletes(name: &str) -> Write {
     Write::Delete {
-        intent: Intent::DeletePod,
+        intent: Intent::DELETE_POD,
         target: target(name),
         precondition: Precondition::Uid(name.into()),
     }
@@ -94,7 +94,7 @@ fn updates(name: &str, revision: &str, image: &str) -> Write {
     let body = json!({"metadata": {"labels": {REVISION_HASH: revision}},
                       "spec": {"containers": [{"name": "main", "image": image}]}});
     Write::Patch {
-        intent: Intent::UpdateInPlace,
+        intent: Intent::UPDATE_IN_PLACE,
         target: target(name),
         part: Part::Main,
         patch: Patch::Strategic(body.into()),

@@ -1,10 +1,10 @@
-use kruise_plan_kit::{ObjectWrites, Phase, Precondition, Target, rollout::Stage};
+use kruise_plan_kit::{Intent, ObjectWrites, Phase, Precondition, Target, rollout::Stage};
 
 use super::*;
 
 fn deletes(pod: &str) -> ObjectWrites {
     let write = Write::Delete {
-        intent: Intent::DeletePod,
+        intent: Intent::DELETE_POD,
         target: Target {
             resource: ResourceId::PODS,
             namespace: "shop".into(),

@@ -94,7 +94,7 @@ fn of_the_pods_for_5000_nodes_no_two_share_a_name_or_a_node() {
 fn names(world: &World) -> Vec<String> {
     let plan = world.plan(Explain::No);
     let steps = plan.writes.iter().flat_map(|object| &object.steps);
-    let pods = steps.filter(|step| step.write.intent() == Intent::CreatePod);
+    let pods = steps.filter(|step| step.write.intent() == Intent::CREATE_POD);
     pods.map(|step| step.write.target().name.clone()).collect()
 }
 

@@ -311,7 +311,7 @@ fn line_at(object: &ObjectWrites, several: bool) -> String {
     let pod = object.steps.first().map(|step| &step.write);
     match pod {
         Some(Write::Create {
-            intent: Intent::CreatePod,
+            intent: Intent::CREATE_POD,
             body,
             ..
         }) if several => {

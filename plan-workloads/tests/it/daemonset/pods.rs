@@ -119,7 +119,7 @@ fn a_template_generation_is_copied_to_the_pod() {
 fn names(world: &World) -> Vec<String> {
     let plan = world.plan(Explain::No);
     let steps = plan.writes.iter().flat_map(|object| &object.steps);
-    let pods = steps.filter(|step| step.write.intent() == Intent::CreatePod);
+    let pods = steps.filter(|step| step.write.intent() == Intent::CREATE_POD);
     pods.map(|step| step.write.target().name.clone()).collect()
 }
 
@@ -199,7 +199,7 @@ fn pods_whose_updates_are_refused_keep_no_others_waiting() {
     let deleted = |world: &World| -> Vec<String> {
         let plan = world.plan(Explain::No);
         let steps = plan.writes.iter().flat_map(|object| &object.steps);
-        let deletions = steps.filter(|step| step.write.intent() == Intent::DeletePod);
+        let deletions = steps.filter(|step| step.write.intent() == Intent::DELETE_POD);
         deletions.map(|step| step.write.target().name.clone()).collect()
     };
     let [first] = deleted(&world).try_into().unwrap();

@@ -195,17 +195,17 @@ fn unserved(world: &World) -> i64 {
 fn judge(world: &World, write: &Write) {
     match write {
         Write::Create {
-            intent: Intent::CreatePod,
+            intent: Intent::CREATE_POD,
             body,
             ..
         } => judge_creation(world, &body.render()),
         Write::Delete {
-            intent: Intent::DeletePod,
+            intent: Intent::DELETE_POD,
             target,
             ..
         } => judge_leaving(world, &target.name, write),
         Write::Patch {
-            intent: Intent::MarkUnready | Intent::SetLifecycle,
+            intent: Intent::MARK_UNREADY | Intent::SET_LIFECYCLE,
             target,
             ..
         } => {

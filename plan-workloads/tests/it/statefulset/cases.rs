@@ -387,7 +387,7 @@ fn line(object: &ObjectWrites, several: bool) -> String {
         let text = format!("{} {}", write.intent().as_str(), write.target().name);
         match write {
             Write::Create {
-                intent: Intent::CreatePod,
+                intent: Intent::CREATE_POD,
                 body,
                 ..
             } if several => {

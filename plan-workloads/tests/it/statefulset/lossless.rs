@@ -44,8 +44,8 @@ fn spec() -> Value {
 #[test]
 fn a_new_pod_is_its_template_whole_with_its_identity_and_its_claims() {
     let created = created(spec());
-    let revision = created(Intent::CreateRevision)["metadata"]["name"].clone();
-    let mut pod = created(Intent::CreatePod);
+    let revision = created(Intent::CREATE_REVISION)["metadata"]["name"].clone();
+    let mut pod = created(Intent::CREATE_POD);
     // Volumes are mounted by name: their order means nothing. Writing is allowed if nothing is said.
     let volumes = pod["spec"]["volumes"].as_array_mut().unwrap();
     volumes.sort_by_key(|volume| volume["name"].to_string());
@@ -77,7 +77,7 @@ fn a_new_pod_is_its_template_whole_with_its_identity_and_its_claims() {
 
 #[test]
 fn a_new_claim_is_its_template_with_the_labels_of_the_selector() {
-    let mut claim = created(spec())(Intent::CreateClaim);
+    let mut claim = created(spec())(Intent::CREATE_CLAIM);
     // The server sets it whatever is sent.
     claim.as_object_mut().unwrap().remove("status");
     let expected = json!({
@@ -89,7 +89,7 @@ fn a_new_claim_is_its_template_with_the_labels_of_the_selector() {
     assert_eq!(claim, expected);
     let mut spec = spec();
     spec["persistentVolumeClaimRetentionPolicy"] = json!({"whenDeleted": "Delete", "whenScaled": "Retain"});
-    let claim = created(spec)(Intent::CreateClaim);
+    let claim = created(spec)(Intent::CREATE_CLAIM);
     assert_eq!(claim["metadata"]["ownerReferences"], json!([owner(false)]));
 }
 
@@ -98,11 +98,11 @@ fn the_subdomain_is_the_sets_service_whatever_the_template_says() {
     let mut spec = spec();
     spec["template"]["spec"]["subdomain"] = json!("else");
     assert_eq!(
-        created(spec.clone())(Intent::CreatePod)["spec"]["subdomain"],
+        created(spec.clone())(Intent::CREATE_POD)["spec"]["subdomain"],
         "service"
     );
     spec["serviceName"] = json!("");
-    assert_eq!(created(spec)(Intent::CreatePod)["spec"].get("subdomain"), None);
+    assert_eq!(created(spec)(Intent::CREATE_POD)["spec"].get("subdomain"), None);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn volumes_of_claims_are_in_the_order_of_their_templates() {
         claim
     });
     spec["volumeClaimTemplates"] = json!(claims);
-    let pod = created(spec)(Intent::CreatePod);
+    let pod = created(spec)(Intent::CREATE_POD);
     let names = |volume: &Value| volume["name"].as_str().unwrap().to_owned();
     let volumes = pod["spec"]["volumes"].as_array().unwrap();
     let mounted = volumes
@@ -127,7 +127,7 @@ fn volumes_of_claims_are_in_the_order_of_their_templates() {
 
 #[test]
 fn a_new_revision_is_the_sets_and_carries_its_labels() {
-    let revision = created(spec())(Intent::CreateRevision);
+    let revision = created(spec())(Intent::CREATE_REVISION);
     let metadata = &revision["metadata"];
     let name = metadata["name"].as_str().unwrap();
     let hash = name.strip_prefix("web-").unwrap();

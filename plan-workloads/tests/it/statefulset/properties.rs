@@ -413,7 +413,7 @@ impl Scenario {
     fn execute(&mut self, plan: &Plan, bits: u32) {
         let mut writes: Vec<&ObjectWrites> = plan.writes.iter().collect();
         // Writes of a phase run side by side. A pod that is adopted counts from the next plan on.
-        let adopts = |object: &ObjectWrites| object.steps[0].write.intent() == Intent::AdoptPod;
+        let adopts = |object: &ObjectWrites| object.steps[0].write.intent() == Intent::ADOPT_POD;
         writes.sort_by_key(|object| (object.phase, adopts(object)));
         let mut cancelled = false;
         for (index, object) in writes.iter().enumerate() {
@@ -432,7 +432,7 @@ impl Scenario {
             for step in object.steps.iter().take(steps) {
                 let done = oracle::apply(&mut self.world, step, &mut previous);
                 assert_eq!(done, Ok(()), "{}", step.write);
-                if step.write.intent() == Intent::OwnClaim {
+                if step.write.intent().as_str() == "own-claim" {
                     self.given.insert(step.write.target().name.clone());
                 }
             }

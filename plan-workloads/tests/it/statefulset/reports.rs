@@ -139,7 +139,7 @@ fn new_pods_of_a_parallel_set_start_in_growing_batches_the_lowest_first() {
     let created = plan
         .writes
         .iter()
-        .filter(|object| object.steps[0].write.intent() == Intent::CreatePod);
+        .filter(|object| object.steps[0].write.intent() == Intent::CREATE_POD);
     let (names, batching): (Vec<String>, Vec<Batching>) = created
         .map(|object| (object.steps[0].write.target().name.clone(), object.batching))
         .unzip();
@@ -154,7 +154,7 @@ fn two_billion_replicas_are_created_five_thousand_at_a_time() {
         let spec = json!({"replicas": 1_000_000_000, "reserveOrdinals": reserved});
         let plan = world(spec).plan(Explain::Yes);
         let steps = plan.writes.iter().flat_map(|object| &object.steps);
-        let created = steps.filter(|step| step.write.intent() == Intent::CreatePod);
+        let created = steps.filter(|step| step.write.intent() == Intent::CREATE_POD);
         assert_eq!(created.count(), 5000);
     }
 }
@@ -218,7 +218,7 @@ fn a_pod_in_place_is_told_of_with_its_revision() {
     let revision = world.set["status"]["updateRevision"].as_str().unwrap();
     let mut steps = plan.writes.iter().flat_map(|object| &object.steps);
     let update = steps
-        .find(|step| step.write.intent() == Intent::UpdateInPlace)
+        .find(|step| step.write.intent() == Intent::UPDATE_IN_PLACE)
         .unwrap();
     let expected = [
         "SuccessfulUpdatePodInPlace".to_owned(),

@@ -185,7 +185,7 @@ fn a_revision_made_anew_is_byte_for_byte_the_stored_one() {
             let mut steps = plan.writes.iter().flat_map(|object| &object.steps);
             let created = steps.find_map(|step| match &step.write {
                 Write::Create {
-                    intent: Intent::CreateRevision,
+                    intent: Intent::CREATE_REVISION,
                     body,
                     ..
                 } => Some(body.render()),
@@ -306,7 +306,7 @@ fn a_deleted_pod_of_a_stored_statefulset_comes_back_as_it_was() {
                 let plan = without.plan();
                 let mut steps = plan.writes.iter().flat_map(|object| &object.steps);
                 let created = steps
-                    .find(|step| step.write.intent() == Intent::CreatePod)
+                    .find(|step| step.write.intent() == Intent::CREATE_POD)
                     .unwrap();
                 let Write::Create { body, target, .. } = &created.write else {
                     panic!("{}", created.write);
@@ -380,7 +380,7 @@ impl Stored {
         }
         for step in plan.writes.iter().flat_map(|object| &object.steps) {
             if let (
-                Intent::NoteTemplate,
+                Intent::NOTE_TEMPLATE,
                 Write::Patch {
                     patch: Patch::Merge(patch),
                     ..

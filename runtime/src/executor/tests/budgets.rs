@@ -19,7 +19,7 @@ fn budget() -> Target {
 /// A charge, the deletion of a charged pod and of one that is not.
 fn run() -> Run {
     let charge = Write::Patch {
-        intent: Intent::ChargeBudget,
+        intent: Intent::CHARGE_BUDGET,
         target: budget(),
         part: Part::Status,
         patch: Patch::Merge(json!({"status": {"unavailableAllowed": 0}})),
