@@ -24,6 +24,7 @@ pub mod meta;
 pub mod names;
 pub mod nodeimage;
 pub mod nodepodprobe;
+pub mod parse;
 pub mod path;
 pub mod persistentpodstate;
 pub mod podprobemarker;

@@ -2,7 +2,7 @@
 //! with one seed for all randomness.
 //!
 //! What runs is the production code: informers, queue, planners, workers, executor, lease, events, status writer, and
-//! the handlers of the webhooks, conversion among them, wired by `kruise::manager::process`. What does not run is what
+//! the handlers of the webhooks, conversion among them, wired by `kruise_manager::process`. What does not run is what
 //! lies between a process and its machine: sockets, TLS, certificates, signals, the command line.
 //!
 //! [`engine`] plays scenarios and knows no kind. [`subjects`] has a folder for each kind: how users create and edit its

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use kruise_agent::{FLAGS, Settings, run};
 
-use crate::{command, gates::Gates};
+use kruise_frame::{command, gates::Gates};
 
 /// Runs the agent until a signal stops it. Exit codes are those of the manager.
 pub fn main(line: Vec<String>) -> ExitCode {

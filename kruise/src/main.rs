@@ -6,12 +6,13 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use kruise::{bundle, daemon, explain, inject, restart, version};
+use kruise_frame::output;
+use kruise_install::{chart, crds, manifests, uninstall};
+use kruise_manager as manager;
 #[cfg(feature = "playground")]
-use kruise::playground;
-use kruise::{
-    bundle, chart, crds, daemon, explain, inject, manager, manifests, migrate, output, preflight, restart,
-    uninstall, version,
-};
+use kruise_playground as playground;
+use kruise_swap::{migrate, preflight};
 
 #[cfg(feature = "jemalloc")]
 #[global_allocator]

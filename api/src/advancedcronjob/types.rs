@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::advancedcronjob::KIND;
 use crate::convert::convert_to_newer;
 use crate::meta::{ObjectMeta, StringMap, null_as_default, whole_seconds};
+use crate::parse::Parse;
 
 /// An AdvancedCronJob as planners see it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -192,6 +193,12 @@ impl AdvancedCronJob {
         let mut job = Self::deserialize(object).map_err(|error| error.to_string())?;
         job.api_version = version;
         Ok(job)
+    }
+}
+
+impl Parse for AdvancedCronJob {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
     }
 }
 

@@ -9,6 +9,7 @@ use super::KIND;
 use crate::condition::JobCondition;
 use crate::convert::convert_to_newer;
 use crate::meta::{ObjectMeta, null_as_default, whole_seconds};
+use crate::parse::Parse;
 
 /// A BroadcastJob as the planner sees it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -112,6 +113,12 @@ impl BroadcastJob {
         let mut job = Self::deserialize(object).map_err(|error| error.to_string())?;
         job.api_version = version;
         Ok(job)
+    }
+}
+
+impl Parse for BroadcastJob {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
     }
 }
 

@@ -7,6 +7,7 @@ use super::{
     CloneSet,
     convert::{ConvertError, to_v1beta1},
 };
+use crate::parse::Parse;
 
 /// Why an object cannot be read as a CloneSet.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +41,12 @@ impl CloneSet {
             set.api_version = version;
         }
         Ok(set)
+    }
+}
+
+impl Parse for CloneSet {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object).map_err(|error| error.to_string())
     }
 }
 

@@ -8,6 +8,7 @@ use super::KIND;
 use crate::convert::convert_to_newer;
 use crate::meta::{ObjectMeta, null_as_default};
 use crate::names::conditions::PRE_RECREATE_GRACE;
+use crate::parse::Parse;
 
 /// A ContainerRecreateRequest as planners see it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -186,6 +187,12 @@ impl ContainerRecreateRequestStatus {
     /// Since when the pod is out of service for the request, if a True condition says so.
     pub fn unready_since(&self) -> Option<Timestamp> {
         self.grace()?.get("lastTransitionTime")?.as_str()?.parse().ok()
+    }
+}
+
+impl Parse for ContainerRecreateRequest {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::condition::Condition;
 use crate::convert::convert_to_newer;
 use crate::lifecycle::Lifecycle;
 use crate::meta::{LabelSelector, ObjectMeta, null_as_default};
+use crate::parse::Parse;
 
 /// A DaemonSet as the planner sees it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -144,6 +145,12 @@ impl DaemonSet {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
     *number == N::default()
+}
+
+impl Parse for DaemonSet {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
+    }
 }
 
 #[cfg(test)]

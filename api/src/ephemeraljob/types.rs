@@ -8,6 +8,7 @@ use super::KIND;
 use crate::condition::JobCondition;
 use crate::convert::require_older;
 use crate::meta::{LabelSelector, ObjectMeta, null_as_default, whole_seconds};
+use crate::parse::Parse;
 
 /// An EphemeralJob as planners see it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -115,6 +116,12 @@ impl EphemeralJob {
     pub fn from_value(object: Value) -> Result<Self, String> {
         require_older(&KIND, &object)?;
         Self::deserialize(object).map_err(|error| error.to_string())
+    }
+}
+
+impl Parse for EphemeralJob {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
     }
 }
 

@@ -8,6 +8,7 @@ use super::KIND;
 use crate::convert::convert_to_newer;
 use crate::imagepulljob::CompletionPolicy;
 use crate::meta::{ObjectMeta, null_as_default, whole_seconds};
+use crate::parse::Parse;
 
 /// An ImageListPullJob as the planner sees it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -101,6 +102,12 @@ impl ImageListPullJob {
         let mut job = Self::deserialize(object).map_err(|error| error.to_string())?;
         (job.api_version, job.stored_spec) = (version, stored_spec);
         Ok(job)
+    }
+}
+
+impl Parse for ImageListPullJob {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::KIND;
 use crate::convert::convert_to_newer;
 use crate::meta::{LabelSelector, ObjectMeta, null_as_default, whole_seconds};
+use crate::parse::Parse;
 
 /// An ImagePullJob as the planner sees it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -158,6 +159,12 @@ impl ImagePullJob {
     /// Is it neither ended nor being deleted?
     pub fn is_active(&self) -> bool {
         self.status.completion_time.is_none() && self.metadata.deletion_timestamp.is_none()
+    }
+}
+
+impl Parse for ImagePullJob {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
     }
 }
 

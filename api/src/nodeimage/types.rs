@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::KIND;
+use crate::parse::Parse;
 use crate::{
     convert::{NEWER, OLDER},
     meta::{ObjectMeta, null_as_default, whole_seconds},
@@ -277,6 +278,12 @@ impl NodeImage {
             metadata: wire.metadata,
             status: wire.status,
         })
+    }
+}
+
+impl Parse for NodeImage {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
     }
 }
 

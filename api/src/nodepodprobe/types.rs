@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::KIND;
+use crate::parse::Parse;
 use crate::{
     convert::require_older,
     meta::{ObjectMeta, null_as_default},
@@ -169,6 +170,12 @@ impl NodePodProbe {
             pods: wire.spec.pod_probes,
             statuses: wire.status.pod_probe_statuses,
         })
+    }
+}
+
+impl Parse for NodePodProbe {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::KIND;
 use crate::convert::convert_to_newer;
 use crate::meta::{ObjectMeta, StringMap, null_as_default};
+use crate::parse::Parse;
 use crate::podunavailablebudget::TargetRef;
 
 /// A PersistentPodState as the planner and the webhook see it.
@@ -154,6 +155,12 @@ impl PersistentPodStateSpec {
 
 /// The policy that keeps records until the workload is deleted.
 pub const WHEN_DELETED: &str = "WhenDeleted";
+
+impl Parse for PersistentPodState {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::KIND;
 use crate::convert::require_older;
 use crate::meta::{LabelSelector, ObjectMeta, StringMap, null_as_default};
+use crate::parse::Parse;
 
 /// A PodProbeMarker as the planner sees it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -115,6 +116,12 @@ impl PodProbeMarker {
     /// The probe of this name.
     pub fn probe(&self, name: &str) -> Option<&MarkedProbe> {
         self.spec.probes.iter().find(|probe| probe.name == name)
+    }
+}
+
+impl Parse for PodProbeMarker {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::convert::convert_to_newer;
 use crate::meta::{LabelSelector, ObjectMeta, null_as_default};
 use crate::names::podunavailablebudget::{PROTECT_OPERATIONS, PROTECT_TOTAL_REPLICAS};
+use crate::parse::Parse;
 use crate::podunavailablebudget::KIND;
 
 /// A PodUnavailableBudget as planners and webhooks see it.
@@ -179,6 +180,12 @@ impl PodUnavailableBudget {
                 .ok()
         };
         self.spec.protect_total_replicas.or_else(annotated)
+    }
+}
+
+impl Parse for PodUnavailableBudget {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
     }
 }
 

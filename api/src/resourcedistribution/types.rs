@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::KIND;
 use crate::convert::convert_to_newer;
 use crate::meta::{LabelSelector, ObjectMeta, null_as_default, whole_seconds};
+use crate::parse::Parse;
 
 /// A ResourceDistribution as the planner sees it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -144,6 +145,12 @@ impl ResourceDistribution {
         let resource = json::to_go_json(&distribution.spec.resource);
         distribution.resource_hash = sha256::hex(resource.as_bytes());
         Ok(distribution)
+    }
+}
+
+impl Parse for ResourceDistribution {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
     }
 }
 

@@ -8,6 +8,7 @@ use crate::condition::Condition;
 use crate::convert::convert_to_newer;
 use crate::lifecycle::Lifecycle;
 use crate::meta::{LabelSelector, ObjectMeta, null_as_default};
+use crate::parse::Parse;
 use crate::priority::PriorityStrategy;
 use crate::statefulset::KIND;
 
@@ -249,6 +250,12 @@ impl StatefulSet {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
     *number == N::default()
+}
+
+impl Parse for StatefulSet {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
+    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::condition::JobCondition;
 use crate::convert::convert_to_newer;
 use crate::definition::Kind;
 use crate::meta::{LabelSelector, ObjectMeta, null_as_default};
+use crate::parse::Parse;
 use crate::{cloneset, statefulset};
 
 /// A UnitedDeployment as planners see it.
@@ -319,5 +320,11 @@ impl UnitedDeployment {
         let mut united = Self::deserialize(object).map_err(|error| error.to_string())?;
         united.api_version = version;
         Ok(united)
+    }
+}
+
+impl Parse for UnitedDeployment {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
     }
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::KIND;
 use crate::convert::convert_to_newer;
 use crate::meta::{LabelSelector, ObjectMeta, null_as_default, whole_seconds};
+use crate::parse::Parse;
 use crate::podunavailablebudget::{Entries, TargetRef};
 
 /// A WorkloadSpread as planners and webhooks see it.
@@ -220,6 +221,12 @@ impl Matched {
             }
         }
         Some(matched)
+    }
+}
+
+impl Parse for WorkloadSpread {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use kruise::manager::Routes;
+use kruise_manager::Routes;
 use kruise_sim::{CallId, Method, Outcome, Request, Response, WatchEvent, WebhookCall, WebhookReply, World};
 use serde_json::Value;
 use tokio::{

@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use go_compat::flags::FlagSet;
-use kruise::manager::{Config, FLAGS, Host, Routes, process};
+use kruise_frame::config::Config;
+use kruise_manager::{FLAGS, Host, Routes, process};
 use kruise_runtime::{Client, Clock, client, metrics::Metrics};
 use tokio::{sync::watch, task::JoinSet, time::sleep};
 
@@ -50,7 +51,7 @@ pub fn config(gates: &[&str], measured: bool) -> anyhow::Result<Arc<Config>> {
     let values = FlagSet::new(&FLAGS)
         .parse(line.chain([NO_FILE, gates.as_str()]))
         .map_err(|error| anyhow::anyhow!("{error}"))?;
-    Ok(Arc::new(Config::new(&values, &kruise::controllers::ALL, &|_| None)?))
+    Ok(Arc::new(Config::new(&values, &kruise_kinds::ALL, &|_| None)?))
 }
 
 /// Runs one process until it ends or dies.
@@ -64,7 +65,7 @@ async fn run(cluster: &Arc<Cluster>, id: ProcessId, users: &UsersOfPlay, config:
     let (listeners, users) = (cluster.clone(), users.clone());
     let life = tokio::spawn(async move {
         let client = host.client.named("kruise-manager/webhook-controller");
-        let open = |routes, desired: kruise::manager::MatchConditions, closing: watch::Receiver<bool>| {
+        let open = |routes, desired: kruise_manager::MatchConditions, closing: watch::Receiver<bool>| {
             let mut tasks = listen(listeners.clone(), id, routes, closing.clone());
             for user in users.values() {
                 let beside = user.beside_manager(&listeners, id, client.clone(), desired.clone());

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::future::select_all;
-use kruise::manager::{MatchConditions, Routes};
 use kruise_admission::manifests;
+use kruise_manager::{MatchConditions, Routes};
 use kruise_runtime::Client;
 use kruise_server::{
     configuration::{Call, Desired, DesiredCondition, Endpoint, webhooks},

@@ -4,8 +4,8 @@ use std::{fmt, sync::Arc};
 
 use anyhow::Context;
 use futures::future::BoxFuture;
-use kruise::manager::MatchConditions;
 use kruise_api::definition::Kind;
+use kruise_manager::MatchConditions;
 use kruise_runtime::Client;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;

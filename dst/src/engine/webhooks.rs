@@ -6,7 +6,7 @@
 
 use std::{future::Future, pin::Pin, time::Duration};
 
-use kruise::manager::Routes;
+use kruise_manager::Routes;
 use kruise_server::{
     review::Review,
     webhook::{Decision, Handler},

@@ -4,8 +4,6 @@ use std::{collections::BTreeSet, path::Path, sync::Mutex};
 
 use kruise_dst::{engine::play::altered, subjects::ALL};
 
-use super::injected_bugs;
-
 /// Seeds of subjects, and the oracles that fail there when the requests are altered that managers, agents and commands send.
 /// `kruise-dst alter` finds them.
 const ALTERED: &[(&str, &[&str])] = &[

@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use go_compat::flags::FlagSet;
 use jiff::Timestamp;
-use kruise::manager::{Config, FLAGS, Host, Routes, process};
+use kruise_frame::config::Config;
+use kruise_manager::{FLAGS, Host, Routes, process};
 use kruise_runtime::{Client, Clock, client, metrics::Metrics};
 use kruise_server::{
     review::{Response, Review},
@@ -96,7 +97,7 @@ impl Process {
             served: None,
             metrics: Metrics::register(
                 &mut prometheus_client::registry::Registry::default(),
-                &kruise::manager::metrics(),
+                &kruise_manager::metrics(),
             ),
             identity: "one".into(),
             jitter: Arc::new(|| 7),
@@ -109,7 +110,7 @@ impl Process {
             // There is no other manager, and a busy machine renews its lease too late.
             let line = ["--enable-leader-election=false"];
             let values = FlagSet::new(&FLAGS).parse(line).unwrap();
-            let config = Config::new(&values, &kruise::controllers::ALL, &|_| None).unwrap();
+            let config = Config::new(&values, &kruise_kinds::ALL, &|_| None).unwrap();
             let open = |routes, _, mut closing: watch::Receiver<bool>| {
                 assert!(opened.send(routes).is_ok(), "the receiver is alive");
                 let mut tasks = JoinSet::new();

@@ -9,12 +9,12 @@ use kruise_runtime::client::Form;
 use serde_json::{Map, Value, json};
 
 use super::{archive::Archive, reader::Reader, redact};
-use crate::{
+use kruise_frame::{
     json::text,
     leader::LEASE,
-    manifests::{DEPLOYMENT, agent},
     settings::{self, CONFIGURATION},
 };
+use kruise_install::manifests::{DEPLOYMENT, agent};
 
 /// What the summary and the logs need of it.
 #[derive(Default)]

@@ -7,7 +7,7 @@ use super::{
     archive::{Archive, file_name},
     reader::Reader,
 };
-use crate::json::{condition, text};
+use kruise_frame::json::{condition, text};
 
 /// Label of the pods of an installation.
 const LABEL: &str = "/metadata/labels/control-plane";

@@ -27,9 +27,11 @@ use clap::Args;
 use kruise_runtime::{Client, client::Source};
 use serde_json::{Value, json};
 
-use crate::{command, json::text, manifests, output, version::Facts};
+use crate::version::Facts;
 use archive::Archive;
 use installation::Installation;
+use kruise_frame::{command, json::text, output};
+use kruise_install::manifests;
 use objects::Objects;
 use reader::Reader;
 

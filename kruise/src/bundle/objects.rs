@@ -22,13 +22,13 @@ use super::{
     reader::Reader,
     redact,
 };
-use crate::controllers;
-use crate::{
-    explain::{self, SettingsSource, last_seen, without_reports},
+use kruise_frame::{
+    explain::{self, SettingsSource, events::last_seen, pods::without_reports},
     json::{condition, text},
     leader::LEASE,
-    preflight::is_moving,
 };
+use kruise_kinds as controllers;
+use kruise_swap::preflight::is_moving;
 
 /// Most objects of each kind that are explained: some explanations read all pods of a namespace, or of the cluster.
 const MOST_EXPLANATIONS: usize = 3;
@@ -225,7 +225,7 @@ pub(super) async fn explain(
         lease: LEASE.to_owned(),
     };
     let explained = found.unsettled.iter().filter_map(|(kind, namespace, name)| {
-        let explain = explain::explainer(kind.plural).filter(|_| !UNEXPLAINED.contains(&kind.plural))?;
+        let explain = controllers::explainer(kind.plural).filter(|_| !UNEXPLAINED.contains(&kind.plural))?;
         Some((kind, namespace, name, explain))
     });
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();

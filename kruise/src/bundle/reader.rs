@@ -3,7 +3,7 @@
 use kruise_runtime::{ApiError, Client, client::Form};
 use serde_json::Value;
 
-use crate::pages::{self, Page};
+use kruise_frame::pages::{self, Page};
 
 /// Pages of one list, at most.
 const MOST_PAGES: usize = 200;

@@ -16,7 +16,7 @@ use kruise_api::names::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::controllers;
+use kruise_kinds as controllers;
 
 /// In the place of what is left out.
 pub(super) const REDACTED: &str = "<redacted>";

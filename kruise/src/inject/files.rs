@@ -14,7 +14,7 @@ use kube_schema::{TypeMismatch, table::Table, typed::inspect};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use crate::lookup::{Cache, Cached, newest};
+use kruise_frame::lookup::{Cache, Cached, newest};
 
 /// The objects in the files.
 #[derive(Default)]

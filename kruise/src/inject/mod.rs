@@ -19,7 +19,7 @@ use kruise_runtime::{Client, client::Source};
 use serde_json::{Value, json};
 
 use self::files::Files;
-use crate::{
+use kruise_frame::{
     command,
     lookup::{Cache, LookupSource, NoCache, Server},
 };
@@ -70,7 +70,7 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
 }
 
 /// As [`run`], with the cluster and the clock of this client.
-pub(crate) async fn of_cluster(pod: &Value, options: &Options, client: Client) -> anyhow::Result<String> {
+pub async fn of_cluster(pod: &Value, options: &Options, client: Client) -> anyhow::Result<String> {
     let now = client.now();
     let namespace = client.default_namespace().to_owned();
     let source = LookupSource {
@@ -80,10 +80,9 @@ pub(crate) async fn of_cluster(pod: &Value, options: &Options, client: Client) -
     inject(pod, &namespace, options, &source, now).await
 }
 
-#[cfg(test)]
 impl Options {
-    /// Options for a pod of this namespace, with a cluster.
-    pub(crate) fn of_a_test(namespace: &str) -> Self {
+    /// The defaults, for a pod of this namespace.
+    pub fn in_namespace(namespace: &str) -> Self {
         Self {
             filename: PathBuf::new(),
             with: Vec::new(),

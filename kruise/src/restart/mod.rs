@@ -32,7 +32,7 @@ use self::{
     rollout::{Next, Pod, Rollout, States},
     target::{Limits, Target},
 };
-use crate::{command, output};
+use kruise_frame::{command, output};
 
 /// How often the cluster is looked at.
 const PERIOD: Duration = Duration::from_secs(1);

@@ -21,7 +21,7 @@ use super::{
     passing::is_worth_repeating,
     rollout::{Request, Rollout, States},
 };
-use crate::explain::list;
+use kruise_frame::explain::list;
 
 /// The requests of one run.
 pub(super) struct Requests<'r> {

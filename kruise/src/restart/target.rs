@@ -20,7 +20,8 @@ use kruise_runtime::{Client, Served};
 use kruise_views::PodView;
 use serde_json::Value;
 
-use crate::explain::{has_name, list};
+use kruise_frame::explain::has_name;
+use kruise_frame::explain::list;
 
 /// Reads what the specification of a workload says.
 type Reader = fn(Value) -> Result<Facts, String>;

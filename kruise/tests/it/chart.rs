@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use kruise::chart;
+use kruise_install::chart;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -331,7 +331,7 @@ fn mistakes_in_values_are_refused_by_name() {
 #[ignore = "needs helm: HELM=/path/to/helm cargo test -p kruise --test it chart -- --ignored"]
 fn chart_and_manifests_agree_about_rights_and_webhooks_with_every_gate() {
     let folder = Folder::new();
-    let mut settings: Vec<String> = kruise::gates::all()
+    let mut settings: Vec<String> = kruise_frame::gates::all()
         .map(|(gate, default, _)| format!("{gate}={}", !default))
         .collect();
     settings.extend(

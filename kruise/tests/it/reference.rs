@@ -10,8 +10,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kruise::gates::{self, Stage};
-use kruise::manager::FLAGS;
+use kruise_frame::gates::{self, Stage};
+use kruise_manager::FLAGS;
 use kruise_runtime::client::Observer as _;
 use kruise_runtime::metrics::{Metrics, objects::Form};
 use kruise_server::tls::Tls;
@@ -171,7 +171,7 @@ fn of_manager() -> String {
         }
     }
     page.push_str("\n## Events\n\n| Reason | Type | On | When |\n|---|---|---|---|\n");
-    for (reason, on) in kruise::manager::reasons() {
+    for (reason, on) in kruise_manager::reasons() {
         let (name, kind) = (reason.name, reason.kind.as_str());
         let on: Vec<&str> = on.into_iter().collect();
         let on = on.join(", ");
@@ -182,7 +182,7 @@ fn of_manager() -> String {
 
 #[test]
 fn every_reason_of_an_event_is_one_word_and_declared_once() {
-    let all = kruise::manager::reasons();
+    let all = kruise_manager::reasons();
     let names: BTreeSet<&str> = all.iter().map(|(reason, _)| reason.name).collect();
     assert_eq!(names.len(), all.len());
     // OpenKruise writes these as words, and clients match on them.
@@ -203,7 +203,7 @@ fn every_reason_of_an_event_is_one_word_and_declared_once() {
 
 /// Metrics with labels are exposed only after the first count.
 fn controllers(registry: &mut Registry) {
-    let declared = kruise::manager::metrics();
+    let declared = kruise_manager::metrics();
     let metrics = Metrics::register(registry, &declared);
     metrics.competing("lease");
     for spec in declared {

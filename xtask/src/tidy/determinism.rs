@@ -4,7 +4,9 @@
 /// Crates that a simulation runs.
 const SIMULATED: &[&str] = &[
     "runtime/src/",
-    "kruise/src/manager/",
+    "frame/src/",
+    "kinds/src/",
+    "manager/src/",
     "kruise/src/restart/",
     "agent-core/src/",
     "agent/src/",

@@ -11,6 +11,12 @@ const READERS: &[&str] = &[
     "agent-core/src/",
     "runtime/src/",
     "server/src/",
+    "frame/src/",
+    "kinds/src/",
+    "manager/src/",
+    "install/src/",
+    "swap/src/",
+    "playground/src/",
     "kruise/src/",
 ];
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 /// Folders that know no kind.
-const KNOW_NO_KIND: &[&str] = &["kruise/src/manager/", "runtime/src/", "server/src/"];
+const KNOW_NO_KIND: &[&str] = &["manager/src/", "runtime/src/", "server/src/"];
 
 /// Names of kinds that a source of `api` defines, in lower case: `cloneset`, `clonesets`.
 pub(super) fn names(text: &str) -> BTreeSet<String> {
@@ -49,14 +49,14 @@ mod tests {
         assert_eq!(kinds.len(), 2);
         for (path, text, violations) in [
             ("runtime/src/a.rs", "/// CloneSets, for example.\n", 1),
-            ("kruise/src/manager/a.rs", "let path = \"/clonesets/x\";\n", 1),
+            ("manager/src/a.rs", "let path = \"/clonesets/x\";\n", 1),
             (
                 "runtime/src/a.rs",
                 "#[cfg(test)]\nmod tests;\nconst A: ResourceId = ResourceId::CLONESETS;\n",
                 1,
             ),
-            ("kruise/src/manager/a.rs", "workers(\"cloneset-workers\")\n", 1),
-            ("kruise/src/controllers/cloneset.rs", "CloneSet", 0),
+            ("manager/src/a.rs", "workers(\"cloneset-workers\")\n", 1),
+            ("kinds/src/cloneset/mod.rs", "CloneSet", 0),
             (
                 "runtime/src/a.rs",
                 "fn a() {}\n#[cfg(test)]\nmod tests { const A: &str = \"CloneSet\"; }\n",

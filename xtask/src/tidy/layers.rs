@@ -33,6 +33,11 @@ const EDGES: &[(&str, &[&str])] = &[
     ("agent", SHELL_OF_NODES),
     ("agent-sim", &["cri", "kruise-agent", "kruise-sim"]),
     ("sim", LIBS),
+    ("frame", FRAME),
+    ("kinds", KINDS),
+    ("manager", MANAGER),
+    ("install", INSTALL),
+    ("swap", SWAP),
     ("tour", &[]),
 ];
 const LIBS: &[&str] = &["go-compat", "kube-cache", "kube-queue", "kube-schema"];
@@ -61,6 +66,72 @@ const PLAN: &[&str] = &[
     "kruise-plan-kit",
 ];
 
+/// What controllers are made of.
+const FRAME: &[&str] = &[
+    "go-compat",
+    "kube-cache",
+    "kube-queue",
+    "kruise-api",
+    "kruise-views",
+    "kruise-plan-kit",
+    "kruise-admission",
+    "kruise-runtime",
+    "kruise-server",
+];
+const KINDS: &[&str] = &[
+    "go-compat",
+    "kube-cache",
+    "kruise-api",
+    "kruise-views",
+    "kruise-plan-kit",
+    "kruise-plan-distribution",
+    "kruise-plan-nodes",
+    "kruise-plan-podstate",
+    "kruise-plan-sidecars",
+    "kruise-plan-spread",
+    "kruise-plan-united",
+    "kruise-plan-workloads",
+    "kruise-admission",
+    "kruise-runtime",
+    "kruise-server",
+    "kruise-frame",
+];
+const MANAGER: &[&str] = &[
+    "go-compat",
+    "kube-cache",
+    "kube-schema",
+    "kruise-api",
+    "kruise-views",
+    "kruise-plan-kit",
+    "kruise-admission",
+    "kruise-runtime",
+    "kruise-server",
+    "kruise-frame",
+    "kruise-kinds",
+];
+const INSTALL: &[&str] = &[
+    "go-compat",
+    "kube-schema",
+    "kruise-api",
+    "kruise-plan-kit",
+    "kruise-admission",
+    "kruise-runtime",
+    "kruise-frame",
+    "kruise-kinds",
+];
+const SWAP: &[&str] = &[
+    "go-compat",
+    "kube-cache",
+    "kruise-api",
+    "kruise-plan-kit",
+    "kruise-admission",
+    "kruise-runtime",
+    "kruise-frame",
+    "kruise-kinds",
+    "kruise-manager",
+    "kruise-install",
+];
+
 /// Crates whose folders are one controller each; a controller knows nothing of its neighbours.
 const CONTROLLERS: &[&str] = &[
     "plan-workloads/src/",
@@ -70,7 +141,18 @@ const CONTROLLERS: &[&str] = &[
     "plan-spread/src/",
 ];
 /// Crates that hold a client.
-const SHELLS: &[&str] = &["runtime/src/", "server/src/", "agent/src/", "kruise/src/"];
+const SHELLS: &[&str] = &[
+    "runtime/src/",
+    "server/src/",
+    "agent/src/",
+    "frame/src/",
+    "kinds/src/",
+    "manager/src/",
+    "install/src/",
+    "swap/src/",
+    "playground/src/",
+    "kruise/src/",
+];
 /// The only files that call the client's write verbs.
 const WRITERS: &[&str] = &[
     // Defines them.
@@ -79,22 +161,22 @@ const WRITERS: &[&str] = &[
     "runtime/src/executor/driver.rs",
     "runtime/src/worker/status/mod.rs",
     "runtime/src/lease/driver.rs",
-    "kruise/src/charges/writer.rs",
+    "kinds/src/charges/writer.rs",
     "runtime/src/events/sink.rs",
     // What the agent of a node reports: the status of its NodeImage, and of pods.
     "agent/src/effects/api.rs",
     // Certificates, and the configurations that name their CA.
-    "kruise/src/manager/registrar.rs",
+    "manager/src/registrar.rs",
     // Stored objects, written as they are.
-    "kruise/src/migrate/cluster.rs",
-    "kruise/src/migrate/paced.rs",
-    "kruise/src/migrate/rewrite.rs",
+    "swap/src/migrate/cluster.rs",
+    "swap/src/migrate/paced.rs",
+    "swap/src/migrate/rewrite.rs",
     // Requests to restart containers, for the user who asks for them.
     "kruise/src/restart/requests.rs",
     // What is being deleted when the manager is removed, and the conversion of definitions.
-    "kruise/src/uninstall.rs",
+    "install/src/uninstall.rs",
     // The user of a playground, as its tour plays one.
-    "kruise/src/playground/stage.rs",
+    "playground/src/stage.rs",
 ];
 const WRITE_VERBS: &[&str] = &["create", "replace", "patch", "delete"];
 

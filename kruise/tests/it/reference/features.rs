@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use kruise::controllers;
-use kruise::gates;
-use kruise::manager::{Grant, Registration};
 use kruise_admission::kinds::KindWebhooks;
 use kruise_admission::table::{Subject, webhooks};
 use kruise_api::definition::{Kind, Scope};
+use kruise_frame::gates;
+use kruise_frame::registration::{Grant, Registration};
+use kruise_kinds as controllers;
 use kruise_plan_kit::ResourceId;
 
 /// The page.

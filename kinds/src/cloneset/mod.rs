@@ -1,0 +1,141 @@
+//! CloneSet: the registration of its controller, the caches that it watches, and the reconciler.
+//!
+//! The input of a plan is [`Inputs`].
+
+mod explain;
+mod inputs;
+mod options;
+
+use std::sync::Arc;
+
+use go_compat::flags::Kind as Type;
+use jiff::Timestamp;
+use kruise_api::cloneset::{CloneSet, crd::KIND};
+use kruise_plan_kit::{Memory, ResourceId, events};
+use kruise_plan_workloads::cloneset::{Explain, Options};
+use kruise_runtime::{
+    Served,
+    events::ObjectRef,
+    metrics::objects::Spec,
+    worker::{Outcome, Reconciler},
+};
+use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
+use kube_cache::{ObjectKey, SharedInformer};
+
+use super::budgets::{self, CachedBudgets, PODS_BY_BUDGET};
+use kruise_frame::{
+    caches::{BUDGETS, CLAIMS, CLONESETS, NODES, PODS, PULL_JOBS, REVISIONS, owners},
+    invalid_spec,
+    parsed::Parsed,
+};
+use kruise_frame::{
+    flags::flag,
+    leader::{EXCLUDE_PREPARING_DELETE, LeaderSettings},
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+};
+
+pub use inputs::Inputs;
+pub use options::options;
+
+/// The controller.
+pub static REGISTRATION: Registration = Registration::of::<CloneSets>("cloneset-controller", 3)
+    .reconciles(&KIND, "cloneset-workers", "CloneSets handled side by side")
+    .emits(&[
+        kruise_plan_workloads::cloneset::reasons::ALL,
+        events::OF_CHILDREN,
+        kruise_plan_kit::rollout::REASONS,
+        &[&events::FAILED_UPDATE],
+    ])
+    .flagged(&[flag(
+        EXCLUDE_PREPARING_DELETE,
+        Type::Bool,
+        "false",
+        "pods held before deletion do not count as replicas, for all CloneSets",
+    )])
+    .watching(&[ResourceId::NODES])
+    .granted(&[
+        super::TEMPLATES,
+        Grant::on(ResourceId::PODS, &["create", "patch", "delete"]),
+        Grant::on(ResourceId::PODS, &["patch"]).part("status"),
+        Grant::on(ResourceId::PODS, &["patch"]).part("resize"),
+        Grant::on(ResourceId::CLAIMS, &["create", "patch", "delete"]),
+        Grant::on(ResourceId::REVISIONS, &["create", "patch", "delete"]),
+        // Consumed entries of `podsToDelete` are removed from the spec.
+        Grant::on(ResourceId::CLONESETS, &["patch"]),
+        budgets::READ,
+        budgets::CHARGE,
+        Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create", "delete"]).with(&[IMAGES_AHEAD]),
+    ])
+    .measured(&OVERDUE, &[])
+    .explained(explain::explain);
+/// Feature gate: jobs pull the images of an update before pods are updated.
+const IMAGES_AHEAD: &str = "PreDownloadImageForInPlaceUpdate";
+
+const OVERDUE: Spec = Spec::overdue_writes("cloneset_scale_expectation_leakage");
+
+/// Reconciles one CloneSet from the caches.
+pub struct CloneSets {
+    sets: SharedInformer<Parsed<CloneSet>>,
+    revisions: SharedInformer<RevisionView>,
+    nodes: SharedInformer<NodeView>,
+    claims: SharedInformer<ClaimView>,
+    pull_jobs: SharedInformer<ImageJobView>,
+    pods: SharedInformer<PodView>,
+    budgets: CachedBudgets,
+    served: Arc<Served>,
+    options: Options,
+}
+
+impl Controls for CloneSets {
+    fn new(setup: &mut Setup<'_>) -> Self {
+        let settings = LeaderSettings::of(setup.parts.config);
+        Self {
+            sets: setup.cache(&CLONESETS),
+            revisions: setup.cache(&REVISIONS),
+            nodes: setup.cache(&NODES),
+            claims: setup.cache(&CLAIMS),
+            pull_jobs: setup.cache_with(IMAGES_AHEAD, &PULL_JOBS),
+            pods: setup.indexed(&PODS, &[PODS_BY_BUDGET]),
+            budgets: CachedBudgets::new(setup),
+            served: setup.parts.served.clone(),
+            options: options(&settings, setup.parts.server, setup.parts.served),
+        }
+    }
+
+    fn wire(wiring: &mut Wiring<'_, Self>) {
+        wiring.primary(&CLONESETS);
+        wiring.maps(&PODS, |_, delta| owners(&KIND, delta));
+        wiring.maps(&CLAIMS, |_, delta| owners(&KIND, delta));
+        wiring.maps(&PULL_JOBS, |_, delta| owners(&KIND, delta));
+        wiring.maps(&BUDGETS, |this, delta| budgets::owners(&KIND, delta, &this.pods));
+        wiring.maps(&REVISIONS, |_, delta| owners(&KIND, delta));
+    }
+}
+
+impl Reconciler for CloneSets {
+    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
+        let cached = self.sets.snapshot().get(key);
+        let (Some(cached), Ok(api_version)) = (cached, self.served.api_version(ResourceId::CLONESETS)) else {
+            return Outcome::Gone;
+        };
+        let plan = match &cached.object {
+            Ok(set) => {
+                let inputs = self.read_inputs(set);
+                inputs.plan(set, &api_version, self.options, memory, Explain::No, now)
+            }
+            Err(error) => invalid_spec::plan(error),
+        };
+        Outcome::Plan(Box::new(plan))
+    }
+
+    fn keys(&self) -> Vec<ObjectKey> {
+        let sets = self.sets.snapshot();
+        sets.iter().map(|set| ObjectKey::of(&**set)).collect()
+    }
+
+    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
+        let set = self.sets.snapshot().get(key)?;
+        let api_version = self.served.api_version(ResourceId::CLONESETS).ok()?;
+        Some(ObjectRef::of(&*set, api_version, KIND.kind))
+    }
+}

@@ -1,0 +1,124 @@
+//! ContainerRecreateRequest: the registration of its controller, the cache that it watches, and the reconciler.
+//!
+//! The input of a plan is [`Inputs`].
+
+mod explain;
+mod inputs;
+mod keys;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kruise_api::{
+    containerrecreaterequest::KIND,
+    names::containerrecreaterequest::{POD_UID, UNREADY_FINALIZER},
+};
+use kruise_plan_kit::{Explain, Memory, ResourceId};
+use kruise_runtime::{
+    Served,
+    events::ObjectRef,
+    metrics::objects::Spec,
+    worker::{Outcome, Reconciler},
+};
+use kruise_views::PodView;
+use kube_cache::{Index, ObjectKey, SharedInformer};
+
+use kruise_frame::registration::{Controls, Grant, Registration, Setup, Wiring};
+use kruise_frame::{
+    caches::{CachedRequest, PODS, REQUESTS},
+    invalid_spec,
+};
+
+pub use inputs::Inputs;
+
+/// The controller.
+pub static REGISTRATION: Registration =
+    Registration::of::<ContainerRecreateRequests>("containerrecreaterequest-controller", 3)
+        .reconciles(
+            &KIND,
+            "crr-workers",
+            "ContainerRecreateRequests handled side by side",
+        )
+        .gated(&["KruiseDaemon"])
+        .watching(&[ResourceId::PODS])
+        .granted(&[
+            // `patch` for the finalizer and the label; where only `v1alpha1` is served, also for what a status has no field for.
+            Grant::on(ResourceId::CONTAINER_RECREATE_REQUESTS, &["delete", "patch"]),
+            Grant::on(ResourceId::PODS, &["patch"]).part("status"),
+        ])
+        .measured(&OVERDUE, &[])
+        .explained(explain::explain);
+
+const OVERDUE: Spec = Spec::overdue_writes("containerrecreaterequest_expectation_leakage");
+
+/// Requests that have not ended, or keep a pod out of service, by the uid of their pod.
+const REQUESTS_BY_POD: Index<CachedRequest> = Index::new("pod", |cached| {
+    let uid = cached.metadata.labels.get(POD_UID);
+    let uid = uid.filter(|_| is_concerned(cached));
+    uid.map(|uid| uid.as_str().into()).into_iter().collect()
+});
+
+fn is_concerned(cached: &CachedRequest) -> bool {
+    let mut finalizers = cached.metadata.finalizers.iter();
+    let is_unended = cached.object.as_ref().is_ok_and(|request| !request.has_ended());
+    is_unended || finalizers.any(|one| one == UNREADY_FINALIZER)
+}
+
+/// Reconciles one ContainerRecreateRequest from the caches.
+pub struct ContainerRecreateRequests {
+    requests: SharedInformer<CachedRequest>,
+    pods: SharedInformer<PodView>,
+    served: Arc<Served>,
+}
+
+impl Controls for ContainerRecreateRequests {
+    fn new(setup: &mut Setup<'_>) -> Self {
+        Self {
+            requests: setup.indexed(&REQUESTS, &[REQUESTS_BY_POD]),
+            pods: setup.cache(&PODS),
+            served: setup.parts.served.clone(),
+        }
+    }
+
+    fn wire(wiring: &mut Wiring<'_, Self>) {
+        wiring.primary(&REQUESTS);
+        wiring.maps(&PODS, |this, delta| {
+            keys::of_pod(delta, &|uid| {
+                this.requests.snapshot().by_index(&REQUESTS_BY_POD, uid)
+            })
+        });
+    }
+}
+
+impl Reconciler for ContainerRecreateRequests {
+    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
+        let Some(cached) = self.requests.snapshot().get(key) else {
+            return Outcome::Gone;
+        };
+        let plan = match &cached.object {
+            Ok(request) => {
+                let pod = ObjectKey::new(&*key.namespace, request.spec.pod_name.as_str());
+                let inputs = Inputs::new(self.pods.snapshot().get(&pod), Vec::new());
+                inputs.plan(request, memory, Explain::No, now)
+            }
+            Err(error) => invalid_spec::plan(error),
+        };
+        Outcome::Plan(Box::new(plan))
+    }
+
+    fn keys(&self) -> Vec<ObjectKey> {
+        let requests = self.requests.snapshot();
+        requests.iter().map(|request| ObjectKey::of(&**request)).collect()
+    }
+
+    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
+        let request = self.requests.snapshot().get(key)?;
+        let api_version = self
+            .served
+            .api_version(ResourceId::CONTAINER_RECREATE_REQUESTS)
+            .ok()?;
+        Some(ObjectRef::of(&*request, api_version, KIND.kind))
+    }
+}

@@ -1,0 +1,173 @@
+//! DaemonSet: the registration of its controller, the caches that it watches, and the reconciler.
+//!
+//! The input of a plan is [`Inputs`].
+
+mod cached;
+mod explain;
+#[cfg(test)]
+mod heartbeats;
+mod inputs;
+mod keys;
+mod options;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use go_compat::flags::Kind as Type;
+use jiff::Timestamp;
+use kruise_api::daemonset::{DaemonSet, KIND};
+use kruise_plan_kit::{Memory, ResourceId, events};
+use kruise_plan_workloads::daemonset::{Explain, Options};
+use kruise_runtime::{
+    Served,
+    events::ObjectRef,
+    metrics::objects::Spec,
+    worker::{Outcome, Reconciler},
+};
+use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
+use kube_cache::{ObjectKey, SharedInformer};
+
+use super::{
+    budgets::{self, CachedBudgets, PODS_BY_BUDGET},
+    fits::Fits,
+    placing::Placing,
+};
+use kruise_frame::{
+    caches::{BUDGETS, NODES, PODS, PULL_JOBS, REVISIONS, owners},
+    invalid_spec,
+    parsed::Parsed,
+};
+use kruise_frame::{
+    flags::flag,
+    leader::LeaderSettings,
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+};
+
+pub use inputs::Inputs;
+pub use options::options;
+
+use cached::{DAEMONSETS, ORPHANS};
+
+/// The controller.
+pub static REGISTRATION: Registration = Registration::of::<DaemonSets>("daemonset-controller", 3)
+    .reconciles(&KIND, "daemonset-workers", "DaemonSets handled side by side")
+    .emits(&[
+        kruise_plan_workloads::daemonset::reasons::ALL,
+        events::OF_CHILDREN,
+        kruise_plan_kit::rollout::REASONS,
+    ])
+    .flagged(&[flag(
+        BY_SCHEDULER,
+        Type::Bool,
+        "true",
+        "the scheduler binds pods of DaemonSets to their nodes; otherwise they are created bound",
+    )])
+    .watching(&[ResourceId::NODES])
+    .granted(&[
+        super::TEMPLATES,
+        Grant::on(ResourceId::PODS, &["create", "patch", "delete"]),
+        Grant::on(ResourceId::PODS, &["patch"]).part("status"),
+        Grant::on(ResourceId::PODS, &["patch"]).part("resize"),
+        Grant::on(ResourceId::REVISIONS, &["create", "patch", "delete"]),
+        budgets::READ,
+        budgets::CHARGE,
+        Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create", "delete"]).with(&[IMAGES_AHEAD]),
+    ])
+    .measured(&OVERDUE, &[])
+    .explained(explain::explain);
+
+/// Flag: the scheduler binds pods.
+const BY_SCHEDULER: &str = "assign-pods-by-scheduler";
+/// Feature gate: jobs pull the images of an update before pods are updated.
+const IMAGES_AHEAD: &str = "PreDownloadImageForDaemonSetUpdate";
+
+const OVERDUE: Spec = Spec::overdue_writes("daemonset_expectation_leakage");
+
+/// Reconciles one DaemonSet from the caches.
+pub struct DaemonSets {
+    sets: SharedInformer<Parsed<Placing<DaemonSet>>>,
+    revisions: SharedInformer<RevisionView>,
+    nodes: SharedInformer<NodeView>,
+    pull_jobs: SharedInformer<ImageJobView>,
+    pods: SharedInformer<PodView>,
+    budgets: CachedBudgets,
+    /// Which nodes fit which sets, found out once for each node and placement.
+    fits: Fits,
+    served: Arc<Served>,
+    options: Options,
+}
+
+impl Controls for DaemonSets {
+    fn new(setup: &mut Setup<'_>) -> Self {
+        let config = setup.parts.config;
+        let settings = LeaderSettings::of(config);
+        Self {
+            sets: setup.cache(&DAEMONSETS),
+            revisions: setup.cache(&REVISIONS),
+            nodes: setup.cache(&NODES),
+            pull_jobs: setup.cache_with(IMAGES_AHEAD, &PULL_JOBS),
+            pods: setup.indexed(&PODS, &[ORPHANS, PODS_BY_BUDGET]),
+            budgets: CachedBudgets::new(setup),
+            fits: Fits::default(),
+            served: setup.parts.served.clone(),
+            options: Options {
+                by_scheduler: config.bool_flag(BY_SCHEDULER),
+                ..options(&settings, setup.parts.server, setup.parts.served)
+            },
+        }
+    }
+
+    fn wire(wiring: &mut Wiring<'_, Self>) {
+        wiring.primary(&DAEMONSETS);
+        wiring.maps(&PODS, |this, delta| {
+            keys::of_pod(delta, &|namespace| this.sets.snapshot().list(namespace))
+        });
+        wiring.maps(&NODES, |this, delta| keys::of_node(delta, &|| this.all()));
+        wiring.maps(&PULL_JOBS, |_, delta| owners(&KIND, delta));
+        wiring.maps(&BUDGETS, |this, delta| budgets::owners(&KIND, delta, &this.pods));
+        wiring.maps(&REVISIONS, |_, delta| owners(&KIND, delta));
+    }
+}
+
+impl DaemonSets {
+    fn all(&self) -> Vec<Arc<Parsed<Placing<DaemonSet>>>> {
+        self.sets.snapshot().iter().cloned().collect()
+    }
+}
+
+impl Reconciler for DaemonSets {
+    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
+        let cached = self.sets.snapshot().get(key);
+        let (Some(cached), Ok(api_version)) = (cached, self.served.api_version(ResourceId::DAEMONSETS))
+        else {
+            return Outcome::Gone;
+        };
+        let plan = match &cached.object {
+            Ok(placing) => {
+                let inputs = self.read_inputs(placing);
+                inputs.plan(
+                    &placing.object,
+                    &api_version,
+                    self.options,
+                    memory,
+                    Explain::No,
+                    now,
+                )
+            }
+            Err(error) => invalid_spec::plan(error),
+        };
+        Outcome::Plan(Box::new(plan))
+    }
+
+    fn keys(&self) -> Vec<ObjectKey> {
+        let sets = self.sets.snapshot();
+        sets.iter().map(|set| ObjectKey::of(&**set)).collect()
+    }
+
+    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
+        let set = self.sets.snapshot().get(key)?;
+        let api_version = self.served.api_version(ResourceId::DAEMONSETS).ok()?;
+        Some(ObjectRef::of(&*set, api_version, KIND.kind))
+    }
+}

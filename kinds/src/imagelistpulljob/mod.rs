@@ -1,0 +1,120 @@
+//! ImageListPullJob: the registration of its controller, the cache of lists, and the reconciler.
+
+mod explain;
+mod inputs;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kruise_api::imagelistpulljob::{ImageListPullJob, KIND};
+use kruise_plan_kit::{Explain, Memory, ResourceId, events};
+use kruise_runtime::{
+    Served,
+    caches::CacheId,
+    events::ObjectRef,
+    metrics::objects::Spec,
+    worker::{Outcome, Reconciler},
+};
+use kube_cache::{Delta, Index, ObjectKey, SharedInformer};
+
+use super::images::{CachedPullJob, IMAGE_PULL_JOBS};
+use kruise_frame::registration::{Controls, Grant, Registration, Setup, Wiring};
+use kruise_frame::{invalid_spec, parsed::Parsed};
+
+pub use inputs::Inputs;
+
+/// The controller.
+pub static REGISTRATION: Registration =
+    Registration::of::<ImageListPullJobs>("imagelistpulljob-controller", 3)
+        .reconciles_unflagged(&KIND)
+        .emits(&[
+            kruise_plan_nodes::imagelistpulljob::reasons::ALL,
+            &[&events::FAILED_CREATE],
+        ])
+        .gated(&["ImagePullJobGate"])
+        .granted(&[
+            // `patch` for the label.
+            Grant::on(ResourceId::IMAGE_LIST_PULL_JOBS, &["delete", "patch"]),
+            Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create", "delete", "patch"]),
+        ])
+        .measured(&OVERDUE, &[])
+        .explained(explain::explain);
+
+const OVERDUE: Spec = Spec::overdue_writes("imagelistpulljob_expectation_leakage");
+
+/// ImageListPullJobs. They are listed before their jobs.
+const IMAGE_LIST_PULL_JOBS: CacheId<Parsed<ImageListPullJob>> =
+    CacheId::of("imagelistpulljobs, whole", ResourceId::IMAGE_LIST_PULL_JOBS).before(&[IMAGE_PULL_JOBS.name]);
+
+/// ImagePullJobs by the uid of the list that controls them.
+const JOBS_BY_LIST: Index<CachedPullJob> = Index::new("list", |job| {
+    let owner = job.metadata.controller().filter(|owner| owner.kind == KIND.kind);
+    owner.map(|owner| owner.uid.as_str().into()).into_iter().collect()
+});
+
+/// Reconciles one ImageListPullJob from the caches.
+pub struct ImageListPullJobs {
+    lists: SharedInformer<Parsed<ImageListPullJob>>,
+    jobs: SharedInformer<CachedPullJob>,
+    served: Arc<Served>,
+}
+
+impl Controls for ImageListPullJobs {
+    fn new(setup: &mut Setup<'_>) -> Self {
+        Self {
+            lists: setup.cache(&IMAGE_LIST_PULL_JOBS),
+            jobs: setup.indexed(&IMAGE_PULL_JOBS, &[JOBS_BY_LIST]),
+            served: setup.parts.served.clone(),
+        }
+    }
+
+    fn wire(wiring: &mut Wiring<'_, Self>) {
+        wiring.primary(&IMAGE_LIST_PULL_JOBS);
+        wiring.maps(&IMAGE_PULL_JOBS, |_, delta| lists_of(delta));
+    }
+}
+
+/// The lists that control a job, before and after a change.
+fn lists_of(delta: &Delta<CachedPullJob>) -> Vec<ObjectKey> {
+    let versions = delta.old.iter().chain(&delta.new);
+    let lists = versions.filter_map(|job| {
+        let owner = job.metadata.controller()?;
+        let is_list = owner.kind == KIND.kind && owner.group() == KIND.group;
+        is_list.then(|| ObjectKey::new(job.metadata.namespace.as_str(), owner.name.as_str()))
+    });
+    let mut keys: Vec<ObjectKey> = lists.collect();
+    keys.dedup();
+    keys
+}
+
+impl Reconciler for ImageListPullJobs {
+    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
+        let cached = self.lists.snapshot().get(key);
+        let (Some(cached), Ok(api_version)) =
+            (cached, self.served.api_version(ResourceId::IMAGE_LIST_PULL_JOBS))
+        else {
+            return Outcome::Gone;
+        };
+        let plan = match &cached.object {
+            Ok(list) => {
+                let jobs = self.jobs.snapshot().by_index(&JOBS_BY_LIST, &list.metadata.uid);
+                Inputs::new(list, jobs).plan(list, &api_version, memory, Explain::No, now)
+            }
+            Err(error) => invalid_spec::plan(error),
+        };
+        Outcome::Plan(Box::new(plan))
+    }
+
+    fn keys(&self) -> Vec<ObjectKey> {
+        let lists = self.lists.snapshot();
+        lists.iter().map(|list| ObjectKey::of(&**list)).collect()
+    }
+
+    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
+        let list = self.lists.snapshot().get(key)?;
+        let api_version = self.served.api_version(ResourceId::IMAGE_LIST_PULL_JOBS).ok()?;
+        Some(ObjectRef::of(&*list, api_version, KIND.kind))
+    }
+}

@@ -1,0 +1,187 @@
+//! ImagePullJob: the registration of its controller, and the reconciler.
+//!
+//! The input of a plan is [`Inputs`].
+
+mod explain;
+mod inputs;
+mod keys;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use go_compat::flags::Kind as Type;
+use jiff::Timestamp;
+use kruise_api::imagepulljob::KIND;
+use kruise_plan_kit::{Explain, Memory, ResourceId, events};
+use kruise_runtime::{
+    Served,
+    events::ObjectRef,
+    metrics::objects::Spec,
+    worker::{Outcome, Reconciler},
+};
+use kruise_views::{PodView, SecretView};
+use kube_cache::{Delta, ObjectKey, SharedInformer};
+
+use super::images::{CachedNodeImage, CachedPullJob, IMAGE_PULL_JOBS, JOBS_BY_WAIT, NODE_IMAGES, SECRETS};
+use kruise_frame::{caches::PODS, invalid_spec};
+use kruise_frame::{
+    flags::flag,
+    registration::{Controls, Grant, Limit, Registration, Setup, Wiring},
+};
+
+pub use inputs::{Inputs, Orders};
+
+/// The controller.
+pub static REGISTRATION: Registration = Registration::of::<ImagePullJobs>("imagepulljob-controller", 3)
+    .reconciles(
+        &KIND,
+        "imagepulljob-workers",
+        "ImagePullJobs handled side by side",
+    )
+    .emits(&[
+        kruise_plan_nodes::imagepulljob::reasons::ALL,
+        &[&events::PULL_IMAGE_FAILED],
+    ])
+    .gated(&["ImagePullJobGate"])
+    .flagged(&[flag(
+        KEPT_SECONDS,
+        Type::Int,
+        "300",
+        "seconds that a node keeps a tag of an ImagePullJob beyond the time that the job may take",
+    )])
+    .limited(&[Limit {
+        flag: KEPT_SECONDS,
+        least: 0,
+        most: 2_678_400,
+    }])
+    .watching(&[ResourceId::PODS, ResourceId::CLONESETS, ResourceId::STATEFULSETS])
+    .granted(&[
+        // `patch` for the finalizer.
+        Grant::on(ResourceId::IMAGE_PULL_JOBS, &["delete", "patch"]),
+        Grant::on(ResourceId::NODE_IMAGES, &["patch"]),
+        Grant::on(ResourceId::SECRETS, &[]),
+        Grant::on(ResourceId::SECRETS, &["create", "delete", "patch"]).in_agent_namespace(),
+    ])
+    .measured(&OVERDUE, &[])
+    .explained(explain::explain);
+
+/// Flag: how long nodes keep tags.
+const KEPT_SECONDS: &str = "default-ttlseconds-for-always-nodeimage";
+
+const OVERDUE: Spec = Spec::overdue_writes("imagepulljob_expectation_leakage");
+
+/// Reconciles one ImagePullJob from the caches.
+pub struct ImagePullJobs {
+    jobs: SharedInformer<CachedPullJob>,
+    nodes: SharedInformer<CachedNodeImage>,
+    pods: SharedInformer<PodView>,
+    secrets: SharedInformer<SecretView>,
+    orders: Orders,
+    served: Arc<Served>,
+    agent_namespace: String,
+    /// Whether the manager watches the namespace of the copies.
+    sees_copies: bool,
+    kept_seconds: i64,
+    /// Jobs whose specification was changed after their end.
+    changed_after_end: Mutex<BTreeSet<ObjectKey>>,
+}
+
+impl Controls for ImagePullJobs {
+    fn new(setup: &mut Setup<'_>) -> Self {
+        let config = setup.parts.config;
+        Self {
+            jobs: setup.cache(&IMAGE_PULL_JOBS),
+            nodes: setup.cache(&NODE_IMAGES),
+            pods: setup.cache(&PODS),
+            secrets: setup.cache(&SECRETS),
+            orders: Orders::new(setup),
+            served: setup.parts.served.clone(),
+            agent_namespace: config.agent_namespace.clone(),
+            sees_copies: config
+                .namespace
+                .as_ref()
+                .is_none_or(|watched| *watched == config.agent_namespace),
+            kept_seconds: config.int_flag(KEPT_SECONDS),
+            changed_after_end: Mutex::default(),
+        }
+    }
+
+    fn wire(wiring: &mut Wiring<'_, Self>) {
+        wiring.maps(&IMAGE_PULL_JOBS, Self::of_job);
+        wiring.maps(&NODE_IMAGES, |this, delta| {
+            keys::of_node(delta, &|key| this.waiting(key))
+        });
+        wiring.maps(&PODS, |this, delta| keys::of_pod(delta, &|key| this.waiting(key)));
+        wiring.maps(&SECRETS, |this, delta| {
+            keys::of_secret(delta, &this.agent_namespace, &|key| this.waiting(key))
+        });
+    }
+}
+
+impl ImagePullJobs {
+    /// The jobs that wait for this.
+    fn waiting(&self, key: &str) -> Vec<Arc<CachedPullJob>> {
+        self.jobs.snapshot().by_index(&JOBS_BY_WAIT, key)
+    }
+
+    /// The job, of which it is remembered whether it was changed after its end.
+    fn of_job(&self, delta: &Delta<CachedPullJob>) -> Option<ObjectKey> {
+        let key = ObjectKey::of(&**delta.latest()?);
+        let mut changed = self
+            .changed_after_end
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if delta.new.is_none() {
+            changed.remove(&key);
+        } else if keys::is_changed_after_end(delta) {
+            changed.insert(key.clone());
+        }
+        Some(key)
+    }
+
+    fn is_changed_after_end(&self, key: &ObjectKey) -> bool {
+        let changed = self
+            .changed_after_end
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        changed.contains(key)
+    }
+}
+
+impl Reconciler for ImagePullJobs {
+    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
+        let cached = self.jobs.snapshot().get(key);
+        // Without NodeImages there are no nodes, and jobs would wait for them until their end.
+        let nodes = self.served.version(ResourceId::NODE_IMAGES);
+        let cached = cached.filter(|_| nodes.is_some());
+        let (Some(cached), Ok(api_version)) = (cached, self.served.api_version(ResourceId::IMAGE_PULL_JOBS))
+        else {
+            return Outcome::Gone;
+        };
+        let plan = match &cached.object {
+            Ok(job) => {
+                let options = self.options();
+                let inputs = self.read_inputs(job, now);
+                let changed = self.is_changed_after_end(key);
+                inputs.plan(job, (&api_version, options), changed, memory, Explain::No, now)
+            }
+            Err(error) => invalid_spec::plan(error),
+        };
+        Outcome::Plan(Box::new(plan))
+    }
+
+    fn keys(&self) -> Vec<ObjectKey> {
+        let jobs = self.jobs.snapshot();
+        jobs.iter().map(|job| ObjectKey::of(&**job)).collect()
+    }
+
+    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
+        let job = self.jobs.snapshot().get(key)?;
+        let api_version = self.served.api_version(ResourceId::IMAGE_PULL_JOBS).ok()?;
+        Some(ObjectRef::of(&*job, api_version, KIND.kind))
+    }
+}

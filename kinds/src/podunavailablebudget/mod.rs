@@ -1,0 +1,227 @@
+//! PodUnavailableBudget: the registration of its controller, the caches that it watches, and the reconciler.
+//!
+//! The input of a plan is [`Inputs`]. A budget is counted again when one of its pods changes, when one of its workloads is
+//! scaled, when a charge expires, and when it or a budget beside it is edited; at most twice a second.
+
+mod explain;
+mod inputs;
+mod keys;
+mod reads;
+#[cfg(test)]
+mod tests;
+
+use std::{sync::Arc, time::Duration};
+
+use futures::FutureExt;
+use jiff::Timestamp;
+use kruise_api::{
+    names::APPS_GROUP,
+    podunavailablebudget::{KIND, PodUnavailableBudget},
+};
+use kruise_plan_kit::{
+    Explain, Memory, Need, Plan, ResourceId, Why,
+    workloads::{Aspect, Workload},
+};
+use kruise_runtime::{
+    Served,
+    events::ObjectRef,
+    metrics::objects::Spec,
+    worker::{Outcome, Reconciler},
+};
+use kruise_views::{PodView, WorkloadView};
+use kube_cache::{Delta, ObjectKey, SharedInformer, Version};
+
+use kruise_frame::{
+    caches::{APPS_STATEFULSETS, BUDGETS, CLONESETS, DEPLOYMENTS, PODS, REPLICA_SETS, STATEFULSETS},
+    invalid_spec,
+    parsed::Parsed,
+};
+use kruise_frame::{
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+    workloads::{self, Workloads},
+};
+
+pub use inputs::Inputs;
+use reads::Reads;
+
+/// The controller.
+pub static REGISTRATION: Registration = Registration::of::<Budgets>("podunavailablebudget-controller", 3)
+    .reconciles(
+        &KIND,
+        "podunavailablebudget-workers",
+        "PodUnavailableBudgets handled side by side",
+    )
+    .emits(&[kruise_plan_workloads::podunavailablebudget::reasons::ALL])
+    .gated(&["PodUnavailableBudgetDeleteGate", "PodUnavailableBudgetUpdateGate"])
+    .finds_workloads()
+    .paced(INTERVAL)
+    .granted(&[Grant::on(ResourceId::PODS, &["patch"])])
+    .measured(&OVERDUE, &[])
+    .explained(explain::explain);
+
+/// Shortest time between two counts of a budget while changes keep coming.
+const INTERVAL: Duration = Duration::from_millis(500);
+/// Time until a budget is counted again whose workloads have yet to be read. The read that ends sooner enqueues it.
+const AGAIN: Duration = Duration::from_secs(5);
+
+const OVERDUE: Spec = Spec::overdue_writes("podunavailablebudget_expectation_leakage");
+
+/// Reconciles one budget from the caches.
+pub struct Budgets {
+    cache: SharedInformer<Parsed<PodUnavailableBudget>>,
+    pods: SharedInformer<PodView>,
+    workloads: Workloads,
+    served: Arc<Served>,
+}
+
+impl Controls for Budgets {
+    fn new(setup: &mut Setup<'_>) -> Self {
+        let workloads = setup.parts.workloads.clone();
+        let reading = workloads.clone();
+        setup.while_leading(Box::new(move |stop| reading.clone().run(stop).boxed()));
+        Self {
+            cache: setup.cache(&BUDGETS),
+            pods: setup.cache(&PODS),
+            workloads,
+            served: setup.parts.served.clone(),
+        }
+    }
+
+    fn wire(wiring: &mut Wiring<'_, Self>) {
+        wiring.maps(&BUDGETS, |this, delta| keys::of_budget(delta, &this.cache));
+        wiring.maps(&PODS, Self::of_pod);
+        wiring.maps(&DEPLOYMENTS, |this, delta| {
+            this.of_workload(("apps", "Deployment"), delta, WorkloadView::clone)
+        });
+        wiring.maps(&REPLICA_SETS, |this, delta| {
+            this.of_workload(("apps", "ReplicaSet"), delta, WorkloadView::clone)
+        });
+        wiring.maps(&APPS_STATEFULSETS, |this, delta| {
+            this.of_workload(("apps", "StatefulSet"), delta, WorkloadView::clone)
+        });
+        wiring.maps(&CLONESETS, |this, delta| {
+            this.of_workload((APPS_GROUP, "CloneSet"), delta, workloads::of_cloneset)
+        });
+        wiring.maps(&STATEFULSETS, |this, delta| {
+            this.of_workload((APPS_GROUP, "StatefulSet"), delta, workloads::of_statefulset)
+        });
+        let controller = wiring.controller();
+        let workloads = controller.reconciler().workloads.clone();
+        let controller = Arc::downgrade(&controller);
+        workloads.on_change(move |namespace| {
+            if let Some(controller) = controller.upgrade() {
+                let budgets = controller.reconciler().cache.snapshot().list(namespace);
+                controller.push_all(budgets.iter().map(|budget| ObjectKey::of(&**budget)));
+            }
+        });
+    }
+}
+
+impl Budgets {
+    fn of_namespace(&self, namespace: &str) -> Vec<Arc<Parsed<PodUnavailableBudget>>> {
+        self.cache.snapshot().list(namespace)
+    }
+
+    fn of_pod(&self, delta: &Delta<PodView>) -> Vec<ObjectKey> {
+        let Some(namespace) = delta.latest().map(|pod| pod.namespace.clone()) else {
+            return Vec::new();
+        };
+        let known = self.workloads.source(&namespace);
+        keys::of_pod(delta, &self.of_namespace(&namespace), &known)
+    }
+
+    fn of_workload<T>(
+        &self,
+        kind: (&str, &str),
+        delta: &Delta<T>,
+        view: impl Fn(&T) -> WorkloadView,
+    ) -> Vec<ObjectKey> {
+        let Some((namespace, workload)) = keys::changed(kind, delta, view) else {
+            return Vec::new();
+        };
+        let budgets = self.of_namespace(&namespace);
+        if budgets.is_empty() {
+            return Vec::new();
+        }
+        let pods = self.pods.snapshot().list(&namespace);
+        keys::of_workload(&workload, &budgets, &pods, &self.workloads.source(&namespace))
+    }
+}
+
+impl Reconciler for Budgets {
+    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
+        let Some(cached) = self.cache.snapshot().get(key) else {
+            return Outcome::Gone;
+        };
+        let plan = match &cached.object {
+            Ok(budget) => self.plan(budget, memory, now),
+            Err(error) => invalid_spec::plan(error),
+        };
+        Outcome::Plan(Box::new(plan))
+    }
+
+    fn keys(&self) -> Vec<ObjectKey> {
+        let budgets = self.cache.snapshot();
+        budgets.iter().map(|budget| ObjectKey::of(&**budget)).collect()
+    }
+
+    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
+        let budget = self.cache.snapshot().get(key)?;
+        let api_version = self
+            .served
+            .api_version(ResourceId::POD_UNAVAILABLE_BUDGETS)
+            .ok()?;
+        Some(ObjectRef::of(&*budget, api_version, KIND.kind))
+    }
+}
+
+impl Budgets {
+    fn plan(&self, budget: &PodUnavailableBudget, memory: &Memory, now: Timestamp) -> Plan {
+        let namespace = &budget.metadata.namespace;
+        let (pods, observed) = {
+            let snapshot = self.pods.snapshot();
+            (snapshot.list(namespace), snapshot.observed())
+        };
+        let budgets = self.of_namespace(namespace);
+        let (cached, reads) = (self.workloads.source(namespace), Reads::of(memory));
+        let known = |workload: &Workload, aspect: Aspect| {
+            let read = reads.known(workload);
+            read.unwrap_or_else(|| cached(workload, aspect))
+        };
+        let inputs = Inputs::new(budget, &pods, &budgets, &known);
+        let needs = inputs
+            .doubted()
+            .filter_map(|one| self.workloads.need(namespace, one));
+        let needs: Vec<Need> = needs.collect();
+        if !needs.is_empty() {
+            return Plan {
+                needs,
+                requeue: Some(AGAIN),
+                ..Plan::default()
+            };
+        }
+        if let Some(missing) = inputs.missing() {
+            return Plan {
+                why: vec![Why::of_set(format!(
+                    "{} {} has yet to be read",
+                    missing.kind, missing.name
+                ))],
+                requeue: Some(AGAIN),
+                ..Plan::default()
+            };
+        }
+        // Versions are those of one store, and a pod that is not in a newer cache is gone.
+        let counted = budget.metadata.resource_version.parse::<Version>().ok();
+        let is_new = observed
+            .zip(counted)
+            .is_some_and(|(observed, counted)| observed >= counted);
+        let mut plan = inputs
+            .with_reads(memory)
+            .as_new_as_budget(is_new)
+            .plan(Explain::No, now);
+        if reads.have_failed() {
+            plan.requeue = plan.requeue.into_iter().chain([AGAIN]).min();
+        }
+        plan
+    }
+}

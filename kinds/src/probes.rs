@@ -1,0 +1,44 @@
+//! Caches that the controllers of probes share.
+
+use std::sync::Arc;
+
+use kruise_api::{nodepodprobe::NodePodProbe, podprobemarker::PodProbeMarker};
+use kruise_plan_kit::ResourceId;
+use kruise_runtime::caches::{CacheId, Reach};
+use kube_cache::Index;
+
+use kruise_frame::{
+    caches::{NODES, PODS},
+    parsed::Parsed,
+};
+
+/// A PodProbeMarker in a cache.
+pub type CachedMarker = Parsed<Arc<PodProbeMarker>>;
+/// A NodePodProbe in a cache.
+pub type CachedProbes = Parsed<Arc<NodePodProbe>>;
+
+/// NodePodProbes by the markers that have probes there: see [`key`].
+pub const PROBES_BY_MARKER: Index<CachedProbes> = Index::new("marker", |cached| {
+    let markers = cached.object.iter().flat_map(|node| node.markers());
+    let mut keys: Vec<Box<str>> = markers
+        .map(|(namespace, name)| key(namespace, name).into())
+        .collect();
+    keys.sort();
+    keys.dedup();
+    keys
+});
+
+/// Key of a marker in [`PROBES_BY_MARKER`].
+pub fn key(namespace: &str, name: &str) -> String {
+    format!("{namespace}/{name}")
+}
+
+/// PodProbeMarkers. Those of a namespace are a range of the cache.
+pub const POD_PROBE_MARKERS: CacheId<CachedMarker> =
+    CacheId::of("podprobemarkers", ResourceId::POD_PROBE_MARKERS);
+
+/// NodePodProbes. They are listed before the nodes, pods and markers that they name, so that what is missing there is gone.
+pub const NODE_POD_PROBES: CacheId<CachedProbes> = CacheId::of("nodepodprobes", ResourceId::NODE_POD_PROBES)
+    .reach(Reach::Cluster)
+    .indexed(&[PROBES_BY_MARKER])
+    .before(&[NODES.name, PODS.name, POD_PROBE_MARKERS.name]);

@@ -1,0 +1,158 @@
+//! StatefulSet: the registration of its controller, the caches that it watches, and the reconciler.
+//!
+//! The input of a plan is [`Inputs`].
+
+mod by_name;
+mod cached;
+mod explain;
+mod inputs;
+mod keys;
+mod options;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kruise_api::statefulset::{KIND, StatefulSet};
+use kruise_plan_kit::{Memory, ResourceId, events};
+use kruise_plan_workloads::statefulset::{Explain, Options};
+use kruise_runtime::{
+    Served,
+    events::ObjectRef,
+    metrics::objects::Spec,
+    worker::{Outcome, Reconciler},
+};
+use kruise_views::{ClaimView, ImageJobView, PodView, RevisionView, StorageClassView};
+use kube_cache::{ObjectKey, SharedInformer};
+
+use super::budgets::{self, CachedBudgets, PODS_BY_BUDGET};
+use kruise_frame::{
+    caches::{BUDGETS, CLAIMS, PODS, PULL_JOBS, REVISIONS, STATEFULSETS, owners},
+    invalid_spec,
+    parsed::Parsed,
+};
+use kruise_frame::{
+    leader::LeaderSettings,
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+};
+
+pub use inputs::Inputs;
+pub use options::options;
+
+use cached::{CLAIMS_BY_SET_NAME, CLASSES, PODS_BY_SET_NAME};
+
+/// The controller.
+pub static REGISTRATION: Registration = Registration::of::<StatefulSets>("statefulset-controller", 3)
+    .reconciles(&KIND, "statefulset-workers", "StatefulSets handled side by side")
+    .emits(&[
+        kruise_plan_workloads::statefulset::reasons::ALL,
+        events::OF_CHILDREN,
+        kruise_plan_kit::rollout::REASONS,
+        &[&events::FAILED_UPDATE],
+    ])
+    .granted(&[
+        super::TEMPLATES,
+        Grant::on(ResourceId::PODS, &["create", "patch", "delete"]),
+        Grant::on(ResourceId::PODS, &["patch"]).part("status"),
+        Grant::on(ResourceId::PODS, &["patch"]).part("resize"),
+        // Their owners delete them. Who changes the owners must have the right, too, where the server checks that.
+        Grant::on(ResourceId::CLAIMS, &["create", "patch", "delete"]),
+        Grant::on(ResourceId::REVISIONS, &["create", "patch", "delete"]),
+        Grant::on(ResourceId::STORAGE_CLASSES, &[])
+            .cluster_scoped()
+            .with(&[RESIZE_CLAIMS]),
+        budgets::READ,
+        budgets::CHARGE,
+        Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create", "delete"]).with(&[IMAGES_AHEAD]),
+    ])
+    .measured(&OVERDUE, &[])
+    .explained(explain::explain);
+
+/// Feature gate: claims grow with their templates.
+const RESIZE_CLAIMS: &str = "StatefulSetAutoResizePVCGate";
+/// Feature gate: jobs pull the images of an update before pods are updated.
+const IMAGES_AHEAD: &str = "PreDownloadImageForInPlaceUpdate";
+
+const OVERDUE: Spec = Spec::overdue_writes("statefulset_expectation_leakage");
+
+/// Reconciles one StatefulSet from the caches.
+pub struct StatefulSets {
+    sets: SharedInformer<Parsed<StatefulSet>>,
+    revisions: SharedInformer<RevisionView>,
+    claims: SharedInformer<ClaimView>,
+    classes: SharedInformer<StorageClassView>,
+    pull_jobs: SharedInformer<ImageJobView>,
+    pods: SharedInformer<PodView>,
+    budgets: CachedBudgets,
+    served: Arc<Served>,
+    options: Options,
+}
+
+impl Controls for StatefulSets {
+    fn new(setup: &mut Setup<'_>) -> Self {
+        let settings = LeaderSettings::of(setup.parts.config);
+        Self {
+            sets: setup.cache(&STATEFULSETS),
+            revisions: setup.cache(&REVISIONS),
+            claims: setup.indexed(&CLAIMS, &[CLAIMS_BY_SET_NAME]),
+            classes: setup.cache_with(RESIZE_CLAIMS, &CLASSES),
+            pull_jobs: setup.cache_with(IMAGES_AHEAD, &PULL_JOBS),
+            pods: setup.indexed(&PODS, &[PODS_BY_SET_NAME, PODS_BY_BUDGET]),
+            budgets: CachedBudgets::new(setup),
+            served: setup.parts.served.clone(),
+            options: options(&settings, setup.parts.server, setup.parts.served),
+        }
+    }
+
+    fn wire(wiring: &mut Wiring<'_, Self>) {
+        wiring.primary(&STATEFULSETS);
+        wiring.maps(&PODS, |this, delta| keys::of_pod(delta, &|key| this.find(key)));
+        wiring.maps(&CLAIMS, |this, delta| {
+            keys::of_claim(delta, &|key| this.find(key))
+        });
+        wiring.maps(&CLASSES, |this, delta| keys::of_class(delta, &this.all()));
+        wiring.maps(&PULL_JOBS, |_, delta| owners(&KIND, delta));
+        wiring.maps(&BUDGETS, |this, delta| budgets::owners(&KIND, delta, &this.pods));
+        wiring.maps(&REVISIONS, |_, delta| owners(&KIND, delta));
+    }
+}
+
+impl StatefulSets {
+    fn find(&self, key: &ObjectKey) -> Option<Arc<Parsed<StatefulSet>>> {
+        self.sets.snapshot().get(key)
+    }
+
+    fn all(&self) -> Vec<Arc<Parsed<StatefulSet>>> {
+        self.sets.snapshot().iter().cloned().collect()
+    }
+}
+
+impl Reconciler for StatefulSets {
+    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
+        let (Some(cached), Ok(api_version)) =
+            (self.find(key), self.served.api_version(ResourceId::STATEFULSETS))
+        else {
+            return Outcome::Gone;
+        };
+        let plan = match &cached.object {
+            Ok(set) => {
+                let inputs = self.read_inputs(set);
+                inputs.plan(set, &api_version, self.options, memory, Explain::No, now)
+            }
+            Err(error) => invalid_spec::plan(error),
+        };
+        Outcome::Plan(Box::new(plan))
+    }
+
+    fn keys(&self) -> Vec<ObjectKey> {
+        let sets = self.sets.snapshot();
+        sets.iter().map(|set| ObjectKey::of(&**set)).collect()
+    }
+
+    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
+        let set = self.find(key)?;
+        let api_version = self.served.api_version(ResourceId::STATEFULSETS).ok()?;
+        Some(ObjectRef::of(&*set, api_version, KIND.kind))
+    }
+}
