@@ -17,6 +17,7 @@ pub mod jobs;
 pub mod ledger;
 pub mod lifecycle;
 mod memory;
+mod need;
 pub mod newest;
 pub mod order;
 pub mod ordinals;
@@ -41,10 +42,11 @@ mod write;
 pub use history::revision;
 pub use kruise_api::names::events::{self, EventKind};
 pub use memory::{Attempts, FailedCopy, Holder, Known, Memory, Unread};
+pub use need::Need;
 pub use owner::Owner;
 pub use plan::{
-    Batching, EventNote, Explain, FailureNote, Involved, Need, ObjectWrites, Phase, Plan, PodRef,
-    StatusPatch, Step, Why,
+    Batching, EventNote, Explain, FailureNote, Involved, ObjectWrites, Phase, Plan, PodRef, StatusPatch,
+    Step, Why,
 };
 pub use put::put;
 pub use resource::ResourceId;
