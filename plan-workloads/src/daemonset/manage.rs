@@ -11,9 +11,9 @@ use kruise_plan_kit::{
 use super::{
     create::NewPods,
     creations::WITHHELD,
+    decision::Decision,
     events,
     places::{Member, Place},
-    plan::Decision,
     steps::{BURST, Kind, Steps},
 };
 

@@ -7,7 +7,7 @@ use kruise_plan_kit::{
     injected::{Bug, is_injected},
 };
 
-use super::{create::NewPods, plan::Decision, steps::Steps, update::outdated};
+use super::{create::NewPods, decision::Decision, steps::Steps, update::outdated};
 
 impl<'p> Decision<'p> {
     /// Creates new pods beside old ones. Old pods whose successors are available are deleted where each node is given the
