@@ -209,7 +209,7 @@ fn one(mut object: Value, desired: &str) -> Result<Value, String> {
     if object.get("apiVersion").is_some_and(|version| version == desired) {
         return Err(format!("the object is already in version {desired}"));
     }
-    kruise_api::convert::convert(&mut object, desired).map_err(|error| error.to_string())?;
+    kruise_api::kinds::convert(&mut object, desired).map_err(|error| error.to_string())?;
     Ok(object)
 }
 

@@ -28,7 +28,7 @@
 //! * [`deletion`]: objects that a label keeps from being deleted;
 //! * [`disruption`]: deletions, evictions and updates of pods that a budget protects;
 //! * [`lookup`]: what reviews ask about other objects, and how to add such a question;
-//! * [`write`]: what has to be stored before a request passes;
+//! * [`protocol`]: what reviews and their caller exchange, as what has to be stored before a request passes;
 //! * [`widening`]: requests that a webhook must be called for before an object is stored;
 //! * [`manifests`]: the table as webhook configurations;
 //! * [`convert`]: every kind in the version that is asked for.
@@ -46,13 +46,13 @@ mod options;
 mod patch;
 mod patched;
 pub mod pod;
+pub mod protocol;
 mod refused;
 mod request;
 mod response;
 pub mod table;
 pub mod widening;
 mod workload;
-pub mod write;
 
 pub use error::Error;
 pub use kinds::{sidecarset, wrong_types};

@@ -24,12 +24,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::Response;
-use crate::deletion::dependants::{Counted, Dependants};
 pub use crate::pod::sidecars::Revision;
-use crate::pod::sidecars::{Set, Sets, is_for};
+use crate::pod::sidecars::{Set, Sets};
+pub use crate::protocol::ObjectName;
+use crate::protocol::{Counted, Dependants, Write};
 use crate::refused::Refused;
 use crate::widening::Widening;
-use crate::write::Write;
 
 /// Where [settings](Lookup::Setting) are, for messages.
 pub(crate) const CONFIGURATION: &str = "ConfigMap kruise-configuration in the namespace of the manager (kruise-system unless it was installed elsewhere)";
@@ -167,25 +167,6 @@ pub enum Belief {
     Uncached,
     /// That they want pods or none, and that they are being deleted. That they are gone is read.
     Scale,
-}
-
-/// An object in a namespace.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ObjectName {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-}
-
-impl ObjectName {
-    /// The object of this name.
-    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
-        Self {
-            namespace: namespace.into(),
-            name: name.into(),
-        }
-    }
 }
 
 /// What a lookup found.
@@ -539,7 +520,9 @@ impl<'a> Reader<'a> {
 
     /// Is a SidecarSet for the pods of this template? `None` while labels of the namespace are missing.
     pub(crate) fn matches(&mut self, set: &Set, template: &Value, namespace: &str) -> Option<bool> {
-        let result = is_for(set, template, namespace, self.lookups);
+        let labels = || self.lookups.labels(Lookup::NamespaceLabels(namespace.to_owned()));
+        let result = set.mismatch(template, namespace, labels);
+        let result = result.map(|mismatch| mismatch.is_none());
         self.noted(result)
     }
 

@@ -23,8 +23,10 @@ use crate::deletion::{
 };
 use crate::disruption::{self, Requests};
 use crate::kinds::KindWebhooks;
+use crate::protocol::Phase;
 pub use crate::table::MUTATE_POD;
-use crate::table::{Phase, Subject, Webhook, webhooks};
+use crate::table::{Subject, Webhook, webhooks};
+pub use crate::widening::PODS_OF_SETS;
 
 /// Name of the `MutatingWebhookConfiguration`.
 pub const MUTATING: &str = "kruise-mutating-webhook-configuration";
@@ -32,11 +34,6 @@ pub const MUTATING: &str = "kruise-mutating-webhook-configuration";
 pub const VALIDATING: &str = "kruise-validating-webhook-configuration";
 /// Name of the service in front of the managers.
 pub const SERVICE: &str = "kruise-webhook-service";
-/// Name of the entry for pods that SidecarSets are injected into, that budgets cover, that may have a record of where they were,
-/// that have their probes in an annotation or that may be in a subset. A running manager adds it while there is such a set, budget,
-/// PersistentPodState, PodProbeMarker or WorkloadSpread, with the match condition of [`crate::pod::sidecars::condition`].
-pub const PODS_OF_SETS: &str = "mpod-sidecars.kb.io";
-
 /// Both configurations, for a manager in `namespace`. The annotation `template` is empty, so that a running manager
 /// takes the `webhooks` written here as the new template. With `all_pods` the webhook reviews every pod outside the excluded
 /// namespaces. The gate `KruisePodReadinessGate` needs that. So does `EnableExternalCerts`: the manager then does not add the

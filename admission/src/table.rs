@@ -15,19 +15,11 @@ use crate::deletion::kinds::{self as protection, LABEL_PATH, LABEL_WEBHOOK, Prot
 use crate::disruption::{self, Requests};
 use crate::kinds::{KINDS, KindWebhooks};
 use crate::lookup::Lookups;
+pub use crate::protocol::Phase;
 use crate::{Options, Outcome, Request, pod};
 
 /// Path of the pod webhook.
 pub const MUTATE_POD: &str = "/mutate-pod";
-
-/// Before or after the object is complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Fills in.
-    Mutating,
-    /// Refuses.
-    Validating,
-}
 
 /// What is reviewed.
 #[derive(Clone, Copy)]

@@ -12,7 +12,12 @@ use kruise_api::meta::ObjectMeta;
 
 use crate::disruption::Evictions;
 use crate::pod::sidecars::{Reach, expressions};
-use crate::table::Phase;
+use crate::protocol::Phase;
+
+/// Name of the entry for pods that SidecarSets are injected into, that budgets cover, that may have a record of where they were,
+/// that have their probes in an annotation or that may be in a subset. A running manager adds it while there is such a set, budget,
+/// PersistentPodState, PodProbeMarker or WorkloadSpread, with the match condition of [`crate::pod::sidecars::condition`].
+pub const PODS_OF_SETS: &str = "mpod-sidecars.kb.io";
 
 /// Longest condition, in bytes, that is not the widest.
 const LENGTH: usize = 2 * 1024;

@@ -1,14 +1,12 @@
 //! What an agent wants done.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use kruise_api::names::events::Reason;
-use kruise_views::Labels;
 use serde_json::Value;
 
-use crate::{ObjectRef, ProbedContainers};
+use crate::{AttemptId, ContainerId, Handler, ObjectRef, ProbedContainers, RunId, Sandbox, SecretRef};
 
 /// Something to be done, in any order and side by side with others. Answers are events.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,25 +134,6 @@ pub enum Effect {
     Log(Level, String),
 }
 
-/// One attempt to pull an image. Unique in a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct AttemptId(pub u64);
-
-/// A secret of the API server.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SecretRef {
-    /// Namespace.
-    pub namespace: Box<str>,
-    /// Name.
-    pub name: Box<str>,
-}
-
-impl fmt::Display for SecretRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
-}
-
 /// A call that pulls an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pull {
@@ -179,61 +158,6 @@ pub enum CredentialSource {
     /// Provider plugins, and the configuration files of the agent.
     Keyring,
 }
-
-/// What the sandbox configuration of a pull says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sandbox {
-    /// Labels.
-    pub labels: Labels,
-    /// Annotations.
-    pub annotations: Labels,
-}
-
-/// A container of a runtime, written as in the status of pods: `containerd://0123…`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ContainerId {
-    /// Name of the runtime.
-    pub runtime: Box<str>,
-    /// Its id there.
-    pub id: Box<str>,
-}
-
-impl fmt::Display for ContainerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}", self.runtime, self.id)
-    }
-}
-
-/// What a preStop hook or a probe does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Handler {
-    /// Run a command in the container.
-    Exec(Box<[Box<str>]>),
-    /// Send a GET request.
-    Http {
-        /// `http` or `https`; a certificate is not checked.
-        scheme: Box<str>,
-        /// Host; an IPv6 address without brackets.
-        host: Box<str>,
-        /// Port.
-        port: u16,
-        /// Path, and query if there is one.
-        path: Box<str>,
-        /// Headers, in order.
-        headers: Box<[(Box<str>, Box<str>)]>,
-    },
-    /// Open a connection, and close it.
-    Tcp {
-        /// Host; an IPv6 address without brackets.
-        host: Box<str>,
-        /// Port.
-        port: u16,
-    },
-}
-
-/// One run of a probe. Unique in a process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RunId(pub u64);
 
 /// A run of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]

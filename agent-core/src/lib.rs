@@ -23,6 +23,7 @@ mod effect;
 mod event;
 mod hook;
 mod images;
+mod names;
 mod node_image;
 mod node_pod_probe;
 mod probe;
@@ -35,14 +36,12 @@ mod stop;
 
 pub use agent::Agent;
 pub use config::Config;
-pub use effect::{
-    About, AttemptId, ContainerId, CredentialSource, Effect, EventNote, Handler, Health, Level, ProbeRun,
-    Pull, RunId, Sandbox, SecretRef,
-};
+pub use effect::{About, CredentialSource, Effect, EventNote, Health, Level, ProbeRun, Pull};
 pub use event::{
     Event, Failure, Filesystem, Life, ProbeResult, ProbedContainer, ProbedContainers, PullError,
     RuntimeContainer, RuntimeImage, SecretState, WriteError,
 };
+pub use names::{AttemptId, ContainerId, Handler, RunId, Sandbox, SecretRef};
 pub use node_image::{
     FirstSync, ImageSpec, ImageStatus, NodeImageStatus, NodeImageView, ObjectRef, Phase, TagSpec, TagStatus,
 };

@@ -3,11 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use kruise_agent_core::{Health, NodeImageView, RequestView};
+use kruise_agent_core::{Health, NodeImageView, NodePodProbeView, RequestView};
 use kruise_views::NodePodView;
 use kube_cache::SharedInformer;
-
-use crate::probes::Probes;
 
 /// What the health of an agent depends on.
 pub(crate) struct Checks {
@@ -22,6 +20,23 @@ pub(crate) struct Checks {
     /// `None` if pods are not watched.
     pub(crate) pods: Option<SharedInformer<NodePodView>>,
     pub(crate) runtime: Mutex<Health>,
+}
+
+/// What is known of the NodePodProbe.
+pub(crate) struct Probes {
+    pub(crate) informer: SharedInformer<NodePodProbeView>,
+    /// The cluster does not serve NodePodProbes.
+    pub(crate) are_not_served: AtomicBool,
+}
+
+impl Probes {
+    /// Nothing is known yet.
+    pub(crate) fn new() -> Self {
+        Self {
+            informer: SharedInformer::new([]),
+            are_not_served: AtomicBool::new(false),
+        }
+    }
 }
 
 impl Checks {

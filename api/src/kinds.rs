@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::convert::{ConvertError, convert_as};
 use crate::definition::Kind;
 use crate::{
     advancedcronjob, broadcastjob, cloneset, containerrecreaterequest, daemonset, ephemeraljob,
@@ -41,6 +42,26 @@ pub fn find(group: &str, kind: &str) -> Option<&'static Kind> {
 pub fn of_resource(group: &str, plural: &str) -> Option<&'static Kind> {
     ALL.into_iter()
         .find(|known| known.plural == plural && known.group == group)
+}
+
+/// Converts an object to the version `wanted`, such as `apps.kruise.io/v1beta1`. Unchanged if it has that version already.
+///
+/// # Errors
+/// Fails if the kind is unknown, or one of the versions is not served.
+pub fn convert(object: &mut Value, wanted: &str) -> Result<(), ConvertError> {
+    let text = |name: &str| {
+        object
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let (version, name) = (text("apiVersion"), text("kind"));
+    let group = version.split_once('/').map_or("", |(group, _)| group);
+    match find(group, &name) {
+        Some(kind) => convert_as(kind, object, wanted),
+        None => Err(ConvertError::Kind { version, kind: name }),
+    }
 }
 
 /// The definitions of all kinds. `namespace` is where the conversion webhook's service lives.

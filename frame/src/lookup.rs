@@ -10,8 +10,8 @@ use kruise_admission::{
     Lookups, Outcome, Refused, Response,
     lookup::{Lookup, LookupResult, ObjectName, Pod, Refusal, Revision},
     pod::sidecars::Sets,
+    protocol::Write,
     widening::Widening,
-    write::Write,
 };
 use kruise_api::{
     meta::ObjectMeta,

@@ -12,9 +12,9 @@ use jiff::Timestamp;
 use kruise_admission::{
     Lookups, Options, Outcome, Reason, Request, Response,
     lookup::ObjectName,
+    protocol::Write,
     table::{TimeLimit, Webhook},
     widening::Widening,
-    write::Write,
 };
 use kruise_runtime::{Client, metrics::PodMetrics};
 use kruise_server::{review, webhook::Decision};

@@ -18,6 +18,7 @@ pub mod jobs;
 pub mod ledger;
 pub mod lifecycle;
 mod memory;
+mod need;
 pub mod newest;
 pub mod order;
 pub mod ordinals;
@@ -43,10 +44,11 @@ pub use history::revision;
 pub use intent::{Blocks, Intent, PodChange};
 pub use kruise_api::names::events::{self, EventKind};
 pub use memory::{Attempts, FailedCopy, Holder, Known, Memory, Unread};
+pub use need::Need;
 pub use owner::Owner;
 pub use plan::{
-    Batching, EventNote, Explain, FailureNote, Involved, Need, ObjectWrites, Phase, Plan, PodRef,
-    StatusPatch, Step, Why,
+    Batching, EventNote, Explain, FailureNote, Involved, ObjectWrites, Phase, Plan, PodRef, StatusPatch,
+    Step, Why,
 };
 pub use put::put;
 pub use resource::ResourceId;

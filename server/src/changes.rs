@@ -14,7 +14,7 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 
-use crate::webhook_controller::Phase;
+use crate::configuration::Phase;
 
 /// Time for further changes to arrive after the first one.
 const SETTLE: Duration = Duration::from_millis(100);

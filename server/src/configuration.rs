@@ -20,6 +20,15 @@ pub use conditional::{ConditionalWebhook, DesiredCondition};
 /// The annotation that keeps the installer's `webhooks` array as JSON text.
 pub const TEMPLATE: &str = "template";
 
+/// The two kinds of webhook configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// MutatingWebhookConfiguration.
+    Mutating,
+    /// ValidatingWebhookConfiguration.
+    Validating,
+}
+
 /// Where the API server reaches this server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {

@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use crate::webhook_controller::ApiError;
-
 /// Any failure of this crate.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -70,4 +68,18 @@ pub enum Error {
     /// A blocking task was cancelled, which only happens when the process ends.
     #[error("interrupted")]
     Interrupted,
+}
+
+/// Why a request to the API server failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApiError {
+    /// There is no such object.
+    #[error("not found")]
+    NotFound,
+    /// It was changed since it was read, or exists already.
+    #[error("changed by somebody else")]
+    Conflict,
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
 }

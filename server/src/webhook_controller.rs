@@ -32,6 +32,7 @@ use crate::{
 
 mod progress;
 
+pub use crate::{configuration::Phase, error::ApiError};
 pub use progress::Progress;
 
 /// Attempts at one object before a reconcile fails.
@@ -42,29 +43,6 @@ const CONCURRENCY: usize = 8;
 
 /// Least time between two reconciles of everything.
 const PERIOD: Duration = Duration::from_mins(10);
-
-/// Why a request to the API server failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ApiError {
-    /// There is no such object.
-    #[error("not found")]
-    NotFound,
-    /// It was changed since it was read, or exists already.
-    #[error("changed by somebody else")]
-    Conflict,
-    /// Anything else.
-    #[error("{0}")]
-    Other(String),
-}
-
-/// The two kinds of webhook configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
-    /// MutatingWebhookConfiguration.
-    Mutating,
-    /// ValidatingWebhookConfiguration.
-    Validating,
-}
 
 /// The requests to the API server that a reconcile needs. Patches are JSON merge patches.
 pub trait Api: Send + Sync {

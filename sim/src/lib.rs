@@ -38,16 +38,19 @@
 
 mod admission;
 mod api;
+mod call;
 mod cel;
 mod controllers;
 mod conversion;
 mod crd;
 mod discovery;
 mod entropy;
+mod form;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 #[cfg(feature = "http")]
 pub mod http;
+mod json_error;
 mod kinds;
 mod managed;
 mod negotiate;

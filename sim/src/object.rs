@@ -29,7 +29,7 @@ pub(crate) enum FieldValidation {
 /// Reads a body as a resource's kind, which the request's path names.
 pub(crate) fn parse(body: &[u8], kind: &str, api_version: &str, version: &Version) -> Result<Value, Failure> {
     let mut value = wire::parse(body).map_err(|_| {
-        let why = crate::verbs::go_error(body);
+        let why = crate::json_error::go_error(body);
         unrecognized(
             body,
             kind,

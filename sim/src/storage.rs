@@ -1,11 +1,13 @@
 //! Storage classes: what they say about a claim, to admission, to the scheduler and to the controller of claims.
 
+mod amounts;
+
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use go_compat::quantity::Quantity;
 use serde_json::Value;
 
+pub(crate) use self::amounts::{amount, requested};
 use crate::api::{Api, Call};
 use crate::object::{at, get_metadata, metadata_text};
 use crate::status::Failure;
@@ -139,14 +141,4 @@ pub(crate) fn check_growth(api: &Api, call: &Call<'_>, new: &Value, old: &Value)
     refused(
         "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize",
     )
-}
-
-/// An amount of storage; nothing is the least.
-pub(crate) fn amount(of: &Value, pointer: &str) -> Option<Quantity> {
-    Quantity::from_json(of.pointer(pointer)?).ok()
-}
-
-/// The storage that a claim requests.
-pub(crate) fn requested(claim: &Value) -> Option<Quantity> {
-    amount(claim, "/spec/resources/requests/storage")
 }

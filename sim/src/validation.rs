@@ -3,8 +3,6 @@
 use kube_schema::validate::{Errors, FieldError, labels_and_annotations};
 use serde_json::Value;
 
-use crate::registry::MetadataRules;
-
 /// What is wrong with a name.
 pub(crate) type NameRule = fn(&str) -> Option<String>;
 
@@ -58,6 +56,17 @@ pub(crate) fn path_segment(text: &str) -> Option<String> {
     }
     let bad = ['/', '%'].into_iter().find(|bad| text.contains(*bad))?;
     Some(format!("may not contain '{bad}'"))
+}
+
+/// How often, and how, a kind validates its metadata: repetitions show in the causes of a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MetadataRules {
+    /// The kind repeats the rules for changes.
+    pub(crate) repeats_update: bool,
+    /// How often the kind applies the rules for creations to changes.
+    pub(crate) repeats_create: u8,
+    /// Finalizers without a domain must be standard ones.
+    pub(crate) standard_finalizers: bool,
 }
 
 /// Checks the metadata of a new object.

@@ -11,11 +11,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::admission;
 use crate::conversion::Batch;
 use crate::status::Failure;
 use crate::validation::text;
 use crate::verbs::Progress;
+
+/// Kind and version of admission reviews.
+pub(crate) const ADMISSION_KIND: &str = "AdmissionReview";
+pub(crate) const ADMISSION_VERSION: &str = "admission.k8s.io/v1";
 
 /// Most calls of one request: webhooks that never agree end with an error.
 const CALLS: u64 = 64;
@@ -134,6 +137,14 @@ pub(crate) fn misfit(review: &Value, kind: &str, api_version: &str, uid: &str) -
     (found != uid).then(|| format!("expected response.uid={uid:?}, got {found:?}"))
 }
 
+/// The response of a review that answers the one with this uid.
+fn admission_response(review: &Value, uid: &str) -> Result<Value, String> {
+    match misfit(review, ADMISSION_KIND, ADMISSION_VERSION, uid) {
+        Some(why) => Err(format!("received invalid webhook response: {why}")),
+        None => Ok(review.get("response").cloned().unwrap_or_default()),
+    }
+}
+
 /// The answer of an admission webhook.
 #[derive(Clone, Debug)]
 pub(crate) enum Verdict {
@@ -160,7 +171,7 @@ impl Answers {
         match awaited {
             Awaited::Admission { webhook, about, uid } => {
                 let response = match reply {
-                    WebhookReply::Review(review) => admission::review::response(&review, &uid),
+                    WebhookReply::Review(review) => admission_response(&review, &uid),
                     WebhookReply::Failed(why) => Err(format!("failed to call webhook: {why}")),
                 };
                 let verdict = response.map_or_else(Verdict::Unusable, Verdict::Response);

@@ -6,7 +6,14 @@ use kruise_api::names::podunavailablebudget::{RELATED, RELATED_LEGACY, UNAVAILAB
 use kruise_api::names::workloadspread::MATCHED;
 use serde_json::{Value, json};
 
-use super::Requests;
+/// Which requests a webhook is called for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requests {
+    /// Deletions, updates and resizes of pods.
+    OfPods,
+    /// Evictions.
+    Evictions,
+}
 
 /// The match conditions of a webhook.
 pub(crate) fn conditions(requests: Requests) -> Value {

@@ -1,4 +1,4 @@
-//! What is known of the cluster from lookups.
+//! What is known of the cluster, by lookups or by whoever asks.
 
 use std::{cell::RefCell, sync::Arc};
 
@@ -6,8 +6,57 @@ use kruise_api::podunavailablebudget::PodUnavailableBudget;
 use kruise_plan_kit::workloads::{Ownership, Wanted};
 use kruise_views::PodView;
 
-use super::{Found, Known};
 use crate::lookup::{Belief, Lookup, Lookups, ObjectName};
+
+/// What is known of the cluster.
+pub trait Known {
+    /// A pod as a cache has it, or as the server has it if the cache lacks it.
+    fn pod(&self, namespace: &str, name: &str) -> Found<PodView>;
+
+    /// A pod as the server has it now.
+    fn live_pod(&self, namespace: &str, name: &str) -> Found<PodView>;
+
+    /// A budget.
+    fn budget(&self, namespace: &str, name: &str) -> Found<PodUnavailableBudget>;
+
+    /// Does anybody want a pod to run that says this of its owners? `None` if that has yet to be looked up.
+    fn wanted(&self, namespace: &str, pod: &Ownership, belief: Belief) -> Option<Wanted>;
+
+    /// Is this namespace being deleted? `None` if that has yet to be looked up.
+    fn is_ending(&self, namespace: &str) -> Option<bool>;
+
+    /// Is the charge of this request stored in that budget?
+    fn is_charged(&self, _namespace: &str, _name: &str) -> bool {
+        false
+    }
+}
+
+/// What is known of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Found<T> {
+    /// The object.
+    Object(Arc<T>),
+    /// There is none.
+    NotFound,
+    /// It is there, and cannot be read.
+    Unreadable(String),
+    /// It has yet to be looked up.
+    Missing,
+}
+
+/// The pod that a request carries, as it is stored: with the same uid, and not being deleted. A forged review may carry any.
+pub(super) fn stored_as(pod: &PodView, known: &impl Known) -> Found<PodView> {
+    let is_it = |found: &PodView| found.uid == pod.uid && !found.deleting;
+    match known.pod(&pod.namespace, &pod.name) {
+        Found::Object(found) if is_it(&found) => return Found::Object(found),
+        Found::Missing => return Found::Missing,
+        _ => {}
+    }
+    match known.live_pod(&pod.namespace, &pod.name) {
+        Found::Object(found) if !is_it(&found) => Found::NotFound,
+        found => found,
+    }
+}
 
 /// The results of lookups, and which of them are missing.
 pub(super) struct Results<'a> {

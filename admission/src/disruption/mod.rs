@@ -29,16 +29,18 @@ use jiff::Timestamp;
 use kruise_api::podunavailablebudget::PodUnavailableBudget;
 use kruise_plan_kit::injected::is_injected;
 use kruise_plan_kit::ledger::{Account, Decision, Free, Gates, Operation, budget_of};
-use kruise_plan_kit::workloads::{Ownership, Wanted};
 use kruise_views::PodView;
 use serde::Deserialize as _;
 
-use crate::lookup::{Belief, Lookup, Lookups, ObjectName};
+use crate::lookup::{Lookup, Lookups, ObjectName};
+pub use crate::protocol::Charge;
+use crate::protocol::Write;
 use crate::refused::Refused;
-use crate::write::Write;
 use crate::{Options, Outcome, Reason, Request, Response};
+pub use conditions::Requests;
 pub(crate) use conditions::conditions;
-use known::Results;
+pub use known::{Found, Known};
+use known::{Results, stored_as};
 pub use reach::{Evictions, condition};
 use subject::{Subject, subject};
 use wanted::Overruled;
@@ -52,51 +54,6 @@ pub const EVICTIONS: &str = "vpodeviction.kb.io";
 
 /// How long the controller may take to count the pods of a new budget, before it is looked at again.
 const COUNT: Duration = Duration::from_millis(50);
-
-/// Which requests a webhook is called for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Requests {
-    /// Deletions, updates and resizes of pods.
-    OfPods,
-    /// Evictions.
-    Evictions,
-}
-
-/// What is known of the cluster.
-pub trait Known {
-    /// A pod as a cache has it, or as the server has it if the cache lacks it.
-    fn pod(&self, namespace: &str, name: &str) -> Found<PodView>;
-
-    /// A pod as the server has it now.
-    fn live_pod(&self, namespace: &str, name: &str) -> Found<PodView>;
-
-    /// A budget.
-    fn budget(&self, namespace: &str, name: &str) -> Found<PodUnavailableBudget>;
-
-    /// Does anybody want a pod to run that says this of its owners? `None` if that has yet to be looked up.
-    fn wanted(&self, namespace: &str, pod: &Ownership, belief: Belief) -> Option<Wanted>;
-
-    /// Is this namespace being deleted? `None` if that has yet to be looked up.
-    fn is_ending(&self, namespace: &str) -> Option<bool>;
-
-    /// Is the charge of this request stored in that budget?
-    fn is_charged(&self, _namespace: &str, _name: &str) -> bool {
-        false
-    }
-}
-
-/// What is known of an object.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Found<T> {
-    /// The object.
-    Object(Arc<T>),
-    /// There is none.
-    NotFound,
-    /// It is there, and cannot be read.
-    Unreadable(String),
-    /// It has yet to be looked up.
-    Missing,
-}
 
 /// The outcome of a review.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,25 +89,6 @@ pub enum Passed {
     Recorded,
     /// It would be charged, but it is a dry run.
     DryRun,
-}
-
-/// A charge to be stored.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Charge {
-    /// The budget that was asked. The charge is for no other version of it.
-    pub before: Arc<PodUnavailableBudget>,
-    /// The budget with the charge in its status.
-    pub after: Arc<PodUnavailableBudget>,
-    /// An eviction is to be tried again if the charge cannot be stored.
-    pub is_eviction: bool,
-}
-
-impl Charge {
-    /// The budget.
-    pub fn budget(&self) -> ObjectName {
-        let metadata = &self.before.metadata;
-        ObjectName::new(&metadata.namespace, &metadata.name)
-    }
 }
 
 /// Reviews a request with the results so far.
@@ -208,20 +146,6 @@ pub fn decide(request: &Request, gates: Gates, known: &impl Known, now: Timestam
             Passed::Free(Free::Unavailable | Free::Exempt) | Passed::Unwanted | Passed::NoBudget,
         ) => of_found(known.live_pod(namespace, name)),
         verdict => verdict,
-    }
-}
-
-/// The pod that a request carries, as it is stored: with the same uid, and not being deleted. A forged review may carry any.
-fn stored_as(pod: &PodView, known: &impl Known) -> Found<PodView> {
-    let is_it = |found: &PodView| found.uid == pod.uid && !found.deleting;
-    match known.pod(&pod.namespace, &pod.name) {
-        Found::Object(found) if is_it(&found) => return Found::Object(found),
-        Found::Missing => return Found::Missing,
-        _ => {}
-    }
-    match known.live_pod(&pod.namespace, &pod.name) {
-        Found::Object(found) if !is_it(&found) => Found::NotFound,
-        found => found,
     }
 }
 

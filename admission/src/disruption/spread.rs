@@ -12,9 +12,10 @@ use kruise_plan_kit::workloads::Workload;
 use kruise_views::PodView;
 use serde::Deserialize as _;
 
-use super::{Found, Results, stored_as, subject::is_dry_run};
+use super::known::{Found, Results, stored_as};
+use super::subject::is_dry_run;
 use crate::lookup::{Lookup, Lookups, ObjectName};
-use crate::write::{Count, Write};
+use crate::protocol::{Count, Write};
 use crate::{Operation, Options, Outcome, Request, Response};
 
 /// Reviews a request that everybody else lets pass.

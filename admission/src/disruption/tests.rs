@@ -1,12 +1,12 @@
 use std::cell::RefCell;
 
 use kruise_plan_kit::ledger::{Free, Gates, status_patch};
-use kruise_plan_kit::workloads::Workload;
+use kruise_plan_kit::workloads::{Ownership, Wanted, Workload};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::Operation as Verb;
-use crate::lookup::LookupResult;
+use crate::lookup::{Belief, LookupResult};
 
 const GATES: Gates = Gates {
     deletions: true,

@@ -5,7 +5,7 @@ use kruise_plan_kit::ledger::{Account, Decision, Free, desired_available, expect
 use kruise_plan_kit::workloads::{Ownership, Wanted};
 use kruise_views::PodView;
 
-use super::Known;
+use super::known::Known;
 use crate::lookup::Belief;
 
 /// Why the decision of a budget is not the answer.

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use kruise_api::definition::Version;
+use kruise_api::{definition::Version, kinds};
 use kube_schema::TypeMismatch;
 use kube_schema::structural;
 use kube_schema::table::Table;
 use kube_schema::typed::{Findings, inspect};
 use serde_json::Value;
 
-use super::{KINDS, KindWebhooks};
+use super::KindWebhooks;
 
 /// A part that a built-in type describes.
 pub(super) struct Part {
@@ -94,19 +94,6 @@ fn without_places(mismatch: &TypeMismatch) -> String {
         let rest = part.trim_start_matches(|digit: char| digit.is_ascii_digit());
         format!("{text}[{rest}")
     })
-}
-
-/// As [`mismatches`], of an object of any kind that has webhooks; none of another one. Without a version it is read as one
-/// of the newest.
-pub fn wrong_types(object: &Value) -> Vec<TypeMismatch> {
-    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
-    let Some(kind) = KINDS.iter().find(|one| one.kind.kind == kind) else {
-        return Vec::new();
-    };
-    let api_version = object.get("apiVersion").and_then(Value::as_str);
-    let version = api_version.and_then(|text| text.split_once('/'));
-    let newest = kind.versions().last().copied().unwrap_or_default();
-    mismatches(kind, version.map_or(newest, |(_, version)| version), object)
 }
 
 /// Paths of members in the parts that neither their type nor the schema knows.
@@ -193,8 +180,8 @@ fn is_in_schema(schema: &Value, path: &str) -> bool {
 fn schema_of(kind: &KindWebhooks, version: &str) -> Option<&'static Value> {
     static SCHEMAS: OnceLock<BTreeMap<&str, Vec<Version>>> = OnceLock::new();
     let schemas = SCHEMAS.get_or_init(|| {
-        let kinds = KINDS.iter().map(|one| (one.kind.kind, (one.kind.versions)()));
-        kinds.collect()
+        let kinds = kinds::ALL.into_iter();
+        kinds.map(|kind| (kind.kind, (kind.versions)())).collect()
     });
     let mut versions = schemas.get(kind.kind.kind)?.iter();
     versions.find(|one| one.name == version).map(|one| &one.spec)

@@ -15,8 +15,8 @@ use serde_json::Value;
 use super::{KindWebhooks, Scope, target};
 use crate::json::{integer, items, present};
 use crate::lookup::Reader;
-use crate::manifests::PODS_OF_SETS;
 use crate::pod::sidecars::Reach;
+use crate::widening::PODS_OF_SETS;
 use crate::widening::{StoredSoon, Widening};
 
 pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {

@@ -22,8 +22,8 @@ use serde_json::{Value, json};
 
 use super::{KindWebhooks, Scope};
 use crate::json::{items, member, present, text};
-use crate::manifests::PODS_OF_SETS;
 use crate::pod::sidecars::Reach;
+use crate::widening::PODS_OF_SETS;
 use crate::widening::{StoredSoon, Widening};
 use crate::workload::{self, not_negative};
 

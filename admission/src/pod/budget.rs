@@ -12,7 +12,8 @@ use kruise_api::{
 use kruise_plan_kit::ledger::{Workload, covering};
 use serde_json::Value;
 
-use super::{Context, Done, Stop, annotate, controller, entry, labels};
+use super::draft::{annotate, controller, entry, labels};
+use super::step::{Context, Done, Stop};
 use crate::lookup::Lookup;
 
 /// The budgets of the namespace, and the workloads that the pod belongs to if a budget depends on them.

@@ -8,20 +8,19 @@
 
 mod affinity;
 mod budget;
+mod draft;
 mod launch;
 mod podstate;
 mod probes;
 mod readiness;
 pub mod sidecars;
 pub(crate) mod spread;
+mod step;
 
-use kruise_plan_kit::ledger::Workload;
-use kruise_views::Labels;
 use serde_json::Value;
 
-use crate::json::{items, text};
-use crate::lookup::{Lookup, Lookups};
-use crate::write::Write;
+use self::step::{Context, Done, Stop};
+use crate::lookup::Lookups;
 use crate::{Operation, Options, Outcome, Request, Response};
 
 /// A step: its name, and what it does.
@@ -37,55 +36,6 @@ const CHAIN: &[Step] = &[
     ("persistent-pod-state", podstate::apply),
     ("pod-probes", probes::apply),
 ];
-
-/// What a step may look at.
-struct Context<'a> {
-    request: &'a Request,
-    options: Options,
-    lookups: &'a Lookups,
-}
-
-/// What a step did.
-#[derive(Default)]
-struct Done {
-    /// The pod is another one now.
-    changed: bool,
-    /// Texts shown to the author of the pod.
-    warnings: Vec<String>,
-    /// What has to be stored before the pod passes.
-    write: Option<Box<Write>>,
-    /// No subset has room for the pod.
-    without_subset: bool,
-}
-
-impl Done {
-    const NOTHING: Self = Self {
-        changed: false,
-        warnings: Vec::new(),
-        write: None,
-        without_subset: false,
-    };
-    const CHANGED: Self = Self {
-        changed: true,
-        warnings: Vec::new(),
-        write: None,
-        without_subset: false,
-    };
-}
-
-/// Why a step did not finish.
-enum Stop {
-    /// The pod is turned down.
-    Deny(Response),
-    /// Something has to be looked up first.
-    Missing(Vec<Lookup>),
-}
-
-impl From<Lookup> for Stop {
-    fn from(lookup: Lookup) -> Self {
-        Self::Missing(vec![lookup])
-    }
-}
 
 /// Takes a new pod through [`CHAIN`].
 pub fn review(request: &Request, options: Options, lookups: &Lookups) -> Outcome {
@@ -155,65 +105,4 @@ pub(crate) fn review_timed(
         return Outcome::Write(write);
     }
     Outcome::Response(Response::patched(&request.object, &pod, warnings))
-}
-
-/// Refuses a pod for a reason that lies with us or our objects, not with its author: 500, as in OpenKruise.
-fn failed(message: String) -> Stop {
-    Stop::Deny(Response::denied(500, message))
-}
-
-/// A label or annotation.
-fn entry<'a>(object: &'a Value, map: &str, key: &str) -> Option<&'a str> {
-    object.get("metadata")?.get(map)?.get(key)?.as_str()
-}
-
-/// Labels of the pod.
-fn labels(pod: &Value) -> Labels {
-    let labels = pod.pointer("/metadata/labels").and_then(Value::as_object);
-    let texts = labels
-        .into_iter()
-        .flatten()
-        .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)));
-    texts.collect()
-}
-
-/// The workload that controls the pod, as its owner reference says.
-fn controller(pod: &Value) -> Option<Workload> {
-    let owners = items(pod.get("metadata")?, "ownerReferences").iter();
-    let mut controllers = owners.filter(|owner| owner.get("controller") == Some(&Value::Bool(true)));
-    let owner = controllers.next()?;
-    let group = text(owner, "apiVersion")
-        .split_once('/')
-        .map_or("", |(group, _)| group);
-    Some(Workload {
-        group: group.to_owned(),
-        kind: text(owner, "kind").to_owned(),
-        name: text(owner, "name").to_owned(),
-    })
-}
-
-/// A list of an object, made if it is absent.
-fn list<'a>(object: &'a mut Value, name: &str) -> Option<&'a mut Vec<Value>> {
-    let member = object.as_object_mut()?.entry(name).or_insert(Value::Null);
-    if member.is_null() {
-        *member = Value::Array(Vec::new());
-    }
-    member.as_array_mut()
-}
-
-/// Sets an annotation.
-fn annotate(pod: &mut Value, key: &str, value: String) {
-    for name in ["metadata", "annotations"] {
-        let path = if name == "metadata" { "" } else { "/metadata" };
-        let Some(Value::Object(parent)) = pod.pointer_mut(path) else {
-            return;
-        };
-        let member = parent.entry(name).or_insert(Value::Null);
-        if member.is_null() {
-            *member = Value::Object(serde_json::Map::new());
-        }
-    }
-    if let Some(Value::Object(annotations)) = pod.pointer_mut("/metadata/annotations") {
-        annotations.insert(key.to_owned(), value.into());
-    }
 }

@@ -15,7 +15,8 @@ use kruise_plan_kit::injected::is_injected;
 use serde_json::{Map, Value, json};
 
 use super::affinity::{object, prefer};
-use super::{Context, Done, Stop, annotate, controller, entry};
+use super::draft::{annotate, controller, entry};
+use super::step::{Context, Done, Stop};
 use crate::json::text;
 use crate::lookup::Lookup;
 

@@ -13,7 +13,8 @@ use kruise_api::podprobemarker::{MarkedProbe, PodProbeMarker};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Context, Done, Stop, annotate, entry, labels};
+use super::draft::{annotate, entry, labels};
+use super::step::{Context, Done, Stop};
 use crate::json::{items, text};
 use crate::lookup::Lookup;
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use kruise_agent_core::{Failure, RuntimeContainer};
 use tokio::time::timeout;
 
-use super::failure;
+use super::failure::failure;
 use crate::runtime::Client;
 
 /// What `env` may print. A larger environment could not be passed to a program with two arguments more.

@@ -12,7 +12,7 @@ use kruise_agent_core::{Failure, Filesystem};
 use rustix::fs::statvfs;
 use tokio::time::timeout;
 
-use super::failure;
+use super::failure::failure;
 
 const MOUNTS: &str = "/proc/self/mountinfo";
 const ROOT: &str = "/";

@@ -7,7 +7,7 @@ use kruise_agent_core::Handler;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::NO_RUNTIME;
+use super::failure::NO_RUNTIME;
 use super::get::Target;
 use crate::runtime::Client;
 

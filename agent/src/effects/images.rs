@@ -9,8 +9,8 @@ use kruise_agent_core::{Failure, Pull, PullError, RuntimeImage, SecretRef};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
+use super::failure::{NO_RUNTIME, failure};
 use super::secrets::Secret;
-use super::{NO_RUNTIME, failure};
 use crate::credentials::Credentials;
 use crate::metrics::Metrics;
 use crate::runtime::Client;

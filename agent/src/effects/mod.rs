@@ -3,6 +3,7 @@
 mod api;
 mod containers;
 pub(crate) mod disk;
+mod failure;
 mod get;
 mod hook;
 mod images;
@@ -35,14 +36,13 @@ use crate::runtime::{Client, Node};
 use crate::watches::NODE_IMAGES;
 
 pub(crate) use api::{Api, Probes};
+use failure::NO_RUNTIME;
 pub(crate) use requests::Requests;
 use secrets::{Secret, Secrets};
 
 /// How long writes that are under way may take when the process ends.
 const LAST_WRITES: Duration = Duration::from_secs(3);
 
-/// Why nothing can be asked of a runtime that was not detected.
-const NO_RUNTIME: &str = "it was not found";
 /// Why nothing can be asked of a pod itself.
 const NO_NETWORK: &str = "there is no network to pods here: only a command (exec) can be run";
 
@@ -455,13 +455,5 @@ fn kind(handler: &Handler) -> &'static str {
         Handler::Exec(_) => "exec",
         Handler::Http { .. } => "httpGet",
         Handler::Tcp { .. } => "tcpSocket",
-    }
-}
-
-/// An error of a runtime, as the agent knows it.
-fn failure(error: &cri::Error) -> Failure {
-    match error {
-        cri::Error::Unavailable(problem) => Failure::Unavailable(problem.as_str().into()),
-        other => Failure::Failed(other.to_string().into()),
     }
 }

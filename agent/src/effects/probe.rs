@@ -12,8 +12,8 @@ use kruise_agent_core::{
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::failure::{NO_RUNTIME, failure};
 use super::get::{Answer, Target};
-use super::{NO_RUNTIME, failure};
 use crate::detect::Runtime;
 use crate::runtime::Client;
 

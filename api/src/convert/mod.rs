@@ -7,20 +7,17 @@
 //! and the edit wins. So a round trip loses nothing, and the annotation exists only if the rules alone would lose a
 //! field.
 
+mod conversion;
 mod kept;
 pub(crate) mod path;
 mod rule;
 
 use serde_json::{Value, json};
 
+pub use conversion::{Conversion, NEWER, OLDER};
 pub use rule::{Direction, Rule};
 
 use crate::definition::Kind;
-
-/// The older version of a kind with two.
-pub const OLDER: &str = "v1alpha1";
-/// The hub: the newer version.
-pub const NEWER: &str = "v1beta1";
 
 /// Is the object of the only version of its kind, which is the older one?
 ///
@@ -34,25 +31,6 @@ pub(crate) fn require_older(kind: &Kind, object: &Value) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("apiVersion is {version:?}, not {wanted:?}"))
-}
-
-/// How versions of a kind are converted.
-pub enum Conversion {
-    /// There is one version only.
-    OneVersion,
-    /// Both versions have the same fields: only `apiVersion` changes, which a server does by itself.
-    Same,
-    /// Rules from `v1alpha1` to `v1beta1` and back.
-    Rules(&'static [Rule]),
-    /// A function that converts in a direction, and keeps by itself what would be lost.
-    Own(fn(&mut Value, Direction)),
-}
-
-impl Conversion {
-    /// Does the API server need the conversion webhook?
-    pub fn needs_webhook(&self) -> bool {
-        matches!(self, Self::Rules(_) | Self::Own(_))
-    }
 }
 
 /// An object that cannot be converted.
@@ -76,26 +54,6 @@ pub enum ConvertError {
     },
 }
 
-/// Converts an object to the version `wanted`, such as `apps.kruise.io/v1beta1`. Unchanged if it has that version already.
-///
-/// # Errors
-/// Fails if the kind is unknown, or one of the versions is not served.
-pub fn convert(object: &mut Value, wanted: &str) -> Result<(), ConvertError> {
-    let text = |name: &str| {
-        object
-            .get(name)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let (version, name) = (text("apiVersion"), text("kind"));
-    let group = version.split_once('/').map_or("", |(group, _)| group);
-    match crate::kinds::find(group, &name) {
-        Some(kind) => convert_as(kind, object, wanted),
-        None => Err(ConvertError::Kind { version, kind: name }),
-    }
-}
-
 /// Converts an object of this kind to the newer version. Returns the `apiVersion` that it had.
 ///
 /// # Errors
@@ -108,7 +66,10 @@ pub fn convert_to_newer(kind: &Kind, object: &mut Value) -> Result<String, Strin
     Ok(version)
 }
 
-/// As [`convert`], for an object whose kind is known, whatever its `kind` member is.
+/// As [`kinds::convert`](crate::kinds::convert), for an object whose kind is known, whatever its `kind` member is.
+///
+/// # Errors
+/// Fails if one of the versions is not served.
 pub fn convert_as(kind: &Kind, object: &mut Value, wanted: &str) -> Result<(), ConvertError> {
     let version = object
         .get("apiVersion")

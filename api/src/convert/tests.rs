@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
-use super::{ConvertError, convert};
+use super::ConvertError;
+use crate::kinds::convert;
 use crate::names;
 use crate::names::podunavailablebudget::{PROTECT_OPERATIONS, PROTECT_TOTAL_REPLICAS};
 

@@ -2,8 +2,9 @@
 
 use std::{fs, path::Path, sync::OnceLock};
 
-use kruise_api::convert::{NEWER, OLDER, convert};
+use kruise_api::convert::{NEWER, OLDER};
 use kruise_api::definition::Kind;
+use kruise_api::kinds::convert;
 use kruise_api::{kinds, names};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kruise_admission::{
     lookup::{Lookup, LookupResult, ObjectName},
-    write::Write,
+    protocol::Write,
 };
 use kruise_api::{meta::ObjectMeta, podunavailablebudget::PodUnavailableBudget};
 use kruise_plan_kit::{ResourceId, ledger::status_patch};

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use kruise_admission::{
     lookup::{Lookup, LookupResult, ObjectName},
-    write::Write,
+    protocol::Write,
 };
 use kruise_api::{
     meta::ObjectMeta, podunavailablebudget::PodUnavailableBudget, workloadspread::WorkloadSpread,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kruise_admission::{
     lookup::{Lookup, LookupResult, ObjectName},
-    write::Write,
+    protocol::Write,
 };
 use kruise_api::{meta::ObjectMeta, workloadspread::WorkloadSpread};
 use kruise_plan_kit::{ResourceId, spread::status_patch};

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
-use kruise_api::names::{INPLACE_GRACE, INPLACE_GRACE_LEGACY};
+use kruise_api::names::{INPLACE_GRACE, INPLACE_GRACE_LEGACY, REVISION_HASH};
 use kruise_views::PodView;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -58,6 +58,12 @@ impl Grace {
             update_env_from_metadata: !change.read.is_empty(),
             grace_seconds: seconds,
         }
+    }
+
+    /// Is the change a step to the revision that the label of the pod names?
+    pub(super) fn is_of_revision_of(&self, pod: &PodView) -> bool {
+        let label = pod.labels.get(REVISION_HASH).unwrap_or_default();
+        go_compat::revision::label_matches_revision(label, &self.revision)
     }
 
     /// The change that was held back. A patch that would remove all labels or annotations at once is not what its

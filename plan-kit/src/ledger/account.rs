@@ -13,8 +13,11 @@ use serde_json::Value;
 use crate::injected::is_injected;
 
 use super::{
-    DISRUPTED, Gates, Operation, UPDATED, count::desired_available, is_available, is_of, left,
-    operation::is_protected, status_patch,
+    Gates, Operation,
+    count::{desired_available, status_patch},
+    entries::{DISRUPTED, UPDATED, is_of, left},
+    is_available,
+    operation::is_protected,
 };
 
 /// Most entries of a budget. A status with more would grow out of what a server stores.

@@ -8,7 +8,10 @@ use kruise_api::podunavailablebudget::{Entries, PodUnavailableBudget, PodUnavail
 use kruise_views::PodView;
 use serde_json::{Map, Value, json};
 
-use super::{DISRUPTED, UPDATED, is_available, is_of, left};
+use super::{
+    entries::{self, DISRUPTED, UPDATED, is_of, left},
+    is_available,
+};
 use crate::{inplace::read_state, lifecycle::State, workloads::Expected};
 
 /// A pod as the API server had it just now; `None` if it was not there.
@@ -152,7 +155,7 @@ impl Kept {
                 return false;
             }
             self.unproven.push((*name).clone());
-            self.wait(super::left(**since, life * 2, now))
+            self.wait(entries::left(**since, life * 2, now))
         };
         let kept = entries.0.iter().filter(stays);
         Entries(kept.map(|(name, since)| (name.clone(), *since)).collect())

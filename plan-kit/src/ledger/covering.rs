@@ -2,11 +2,20 @@
 
 use std::cmp::Reverse;
 
-use kruise_api::podunavailablebudget::PodUnavailableBudget;
-use kruise_views::Labels;
+use kruise_api::{
+    names::podunavailablebudget::{RELATED, RELATED_LEGACY},
+    podunavailablebudget::PodUnavailableBudget,
+};
+use kruise_views::{Labels, PodView};
 
-use super::desired_available;
+use super::count::desired_available;
 use crate::workloads::{Workload, expecting};
+
+/// The name of the budget that protects a pod, as the pod says.
+pub fn budget_of(pod: &PodView) -> Option<&str> {
+    let named = |key| pod.annotations.get(key).filter(|name| !name.is_empty());
+    named(RELATED).or_else(|| named(RELATED_LEGACY))
+}
 
 /// Does the budget cover a pod of these workloads, from its controller upwards, with these labels?
 pub fn covers(budget: &PodUnavailableBudget, workloads: &[Workload], labels: &Labels) -> bool {

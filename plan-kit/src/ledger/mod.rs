@@ -24,48 +24,20 @@ mod account;
 mod available;
 mod count;
 mod covering;
+mod entries;
 mod operation;
 mod plans;
 mod resize;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
-
-use jiff::Timestamp;
-use kruise_api::names::podunavailablebudget::{RELATED, RELATED_LEGACY};
-use kruise_views::PodView;
-
 pub use account::{Account, Decision, Free, Refusal};
 pub use available::is_available;
 pub use count::{Count, Covered, Live, count, desired_available, status_patch};
-pub use covering::{covering, covers, expects};
+pub use covering::{budget_of, covering, covers, expects};
+pub use entries::{DISRUPTED, UPDATED};
 pub use operation::{Gates, Operation};
 pub use plans::{Ask, Budgets, Charges, FindBudget, Found};
 pub use resize::operation_of_update;
 
 pub use crate::workloads::{Expected, Workload};
-
-/// How long a deletion or an eviction is expected to be seen.
-pub const DISRUPTED: Duration = Duration::from_secs(20);
-/// How long an update or a resize is expected to be seen.
-pub const UPDATED: Duration = Duration::from_secs(10);
-
-/// The name of the budget that protects a pod, as the pod says.
-pub fn budget_of(pod: &PodView) -> Option<&str> {
-    let named = |key| pod.annotations.get(key).filter(|name| !name.is_empty());
-    named(RELATED).or_else(|| named(RELATED_LEGACY))
-}
-
-/// Is this an entry of this very pod, and not of an earlier one of its name? Times have whole seconds.
-fn is_of(pod: &PodView, since: Timestamp) -> bool {
-    pod.created
-        .is_none_or(|created| since.as_second() >= created.as_second())
-}
-
-/// For how long an entry lasts; `None` if it has expired.
-fn left(since: Timestamp, life: Duration, now: Timestamp) -> Option<Duration> {
-    let end = since.as_millisecond().saturating_add(life.as_millis() as i64);
-    let left = u64::try_from(end.saturating_sub(now.as_millisecond())).ok()?;
-    (left > 0).then(|| Duration::from_millis(left))
-}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use kruise_views::PodView;
 
-use super::Sample;
+use super::types::Sample;
 use crate::{
     inplace::read_state,
     lifecycle::{State, fully_hooked, holds},

@@ -1,3 +1,4 @@
+use jiff::Timestamp;
 use kruise_views::PodView;
 use proptest::prelude::*;
 

@@ -3,36 +3,17 @@
 use kruise_api::names::SPECIFIED_DELETE;
 use serde_json::Value;
 
-use super::{Pod, Rollout};
+use super::{Pod, Rollout, Words};
 use crate::{
     Intent,
     history::revision::Revision,
     ledger::Operation,
     lifecycle::{self, State},
-    owner::Owner,
-    plan::{EventNote, FailureNote, Need, ObjectWrites, Plan, Step},
+    need::Need,
+    plan::{ObjectWrites, Plan, Step},
     pod_writes::{self, Guard},
     trial::{PodTrial, Role, Wanted},
 };
-
-/// What is reported of a write, in the words of a kind: clients match on them.
-pub struct Words {
-    /// After success.
-    pub done: EventNote,
-    /// After failure.
-    pub failed: FailureNote,
-}
-
-/// How a kind deletes its pods.
-pub struct Deletions {
-    /// Reports a deletion for good, given the name of the pod.
-    pub removed: fn(&Owner<'_>, &str) -> Words,
-    /// Reports a deletion for an update, given the names of the pod and of the revision it comes back on.
-    pub recreated: fn(&Owner<'_>, &str, &str) -> Words,
-    /// Given where a shortage of pods would bring a held pod back into service: a pod that an update recreates and a hook
-    /// holds is then labelled for deletion, and this reports it.
-    pub requested: Option<fn(&Owner<'_>, &str, &str) -> Words>,
-}
 
 impl Rollout<'_> {
     /// Does a `preDelete` hook hold the pod?

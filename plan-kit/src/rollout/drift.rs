@@ -20,13 +20,12 @@ use kruise_api::names::{IN_PLACE_UPDATE_READY, INPLACE_GRACE, INPLACE_GRACE_LEGA
 use kruise_views::{PodView, Truth};
 use serde_json::Value;
 
-use super::{Pod, Policy, Rollout, Updater};
+use super::policy::Policy;
 use crate::{
     history::{History, revision::Revision},
     injected::is_injected,
     inplace::{UpdateState, read_state},
     lifecycle::State,
-    plan::ObjectWrites,
     sidecars,
 };
 
@@ -236,26 +235,15 @@ pub(super) fn as_it_is(template: &Value, pod: &PodView, hooks: Option<&Lifecycle
     template
 }
 
-impl Rollout<'_> {
-    /// Which sidecar has taken the place of a container of the template, in words.
-    pub(super) fn replaced_container(&self, pod: &Pod<'_>) -> Option<String> {
-        let injected = sidecars::injected(pod.view);
-        let regular = images(&self.update).map(|(name, _)| name);
-        let mut names = regular.chain(lasting(&self.update));
-        let found = names.find_map(|name| Some((name, injected.set_of(name)?)));
-        found.map(|(name, set)| {
-            format!("container {name} is that of SidecarSet {set}, and not that of the template: rename one of them")
-        })
-    }
-
-    /// Begins the update of a pod to its own revision anew, whose record is lost. It is out of service for it already.
-    pub(super) fn begin_anew(&self, pod: &Pod<'_>) -> Option<ObjectWrites> {
-        let label = pod.label();
-        let revision = if self.update.labels(label) {
-            &self.update
-        } else {
-            self.history.by_label(label)?
-        };
-        Updater::new(self, revision).begin_anew(pod)
-    }
+/// Which sidecar of a pod has taken the place of a container of its revision, in words.
+pub(super) fn replaced_container(revision: &Revision, pod: &PodView) -> Option<String> {
+    let injected = sidecars::injected(pod);
+    let regular = images(revision).map(|(name, _)| name);
+    let mut names = regular.chain(lasting(revision));
+    let found = names.find_map(|name| Some((name, injected.set_of(name)?)));
+    found.map(|(name, set)| {
+        format!(
+            "container {name} is that of SidecarSet {set}, and not that of the template: rename one of them"
+        )
+    })
 }

@@ -4,13 +4,11 @@ use std::{cell::OnceCell, collections::BTreeMap};
 
 use serde_json::{Value, json};
 
-use super::Rollout;
+use super::{Policy, Rollout};
 use crate::{
     history::revision::Revision,
     inplace::{Change, NotInPlace, Resize, RevisionLabels, UpdateLabel, UpdateSpec, diff},
 };
-
-use super::Policy;
 
 /// How pods come from one revision to another in place.
 pub(super) struct UpdatePath {

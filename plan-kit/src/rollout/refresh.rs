@@ -7,7 +7,7 @@ use kruise_api::names::{IN_PLACE_UPDATE_READY, INPLACE_GRACE, INPLACE_STATE, POD
 use kruise_views::PodView;
 use serde_json::{Value, json};
 
-use super::{Drift, Pod, Rollout};
+use super::{Drift, Pod, Rollout, drift::replaced_container, updater::begin_anew};
 use crate::{
     Intent, events,
     history::revision::short_hash,
@@ -26,7 +26,7 @@ pub fn refresh(rollout: &Rollout<'_>, pods: &[Pod<'_>], plan: &mut Plan) -> Vec<
     for pod in pods {
         if pod.drift == Drift::Interrupted
             && pod.state != State::PreparingDelete
-            && let Some(object) = rollout.begin_anew(pod)
+            && let Some(object) = begin_anew(rollout, pod)
         {
             writes.push(object);
             continue;
@@ -78,7 +78,7 @@ pub fn refresh(rollout: &Rollout<'_>, pods: &[Pod<'_>], plan: &mut Plan) -> Vec<
 fn report_sidecars(rollout: &Rollout<'_>, pods: &[Pod<'_>], plan: &mut Plan) {
     let mut is_told = false;
     for pod in pods.iter().filter(|pod| pod.drift == Drift::Sidecar) {
-        let Some(text) = rollout.replaced_container(pod) else {
+        let Some(text) = replaced_container(&rollout.update, pod.view) else {
             continue;
         };
         if !is_told {

@@ -2,7 +2,7 @@
 
 use kruise_api::{condition::Condition, names::conditions::STALLED};
 
-use super::{Rollout, conditions};
+use super::conditions;
 
 /// How far the rollout of a workload is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,16 +29,16 @@ pub enum Course {
 }
 
 impl Stage {
-    /// Of a workload with these conditions. `resting` is the reason and the message where nothing is to be done, and `done`
-    /// the reason where nothing is left to do.
+    /// The stage of a workload with these conditions. `held` says why the specification lets no pod be updated. `resting` is
+    /// the reason and the message where nothing is to be done, and `done` the reason where nothing is left to do.
     pub fn of(
-        rollout: &Rollout<'_>,
+        held: Option<&str>,
         (reported, revision): (&str, &str),
         has_old: bool,
         (resting, done): (Option<(&str, &str)>, &str),
         all: &[Condition],
     ) -> Self {
-        let held = rollout.strategy.held().filter(|_| has_old);
+        let held = held.filter(|_| has_old);
         let course = match (resting, conditions::get(all, STALLED)) {
             (Some((reason, _)), _) if reason == done => Course::Done,
             (Some((_, message)), _) => Course::Held(message.to_owned()),

@@ -202,7 +202,7 @@ impl<'r> Updater<'r> {
     }
 
     /// Begins the update of a pod to its own revision, this target, anew.
-    pub(super) fn begin_anew(&self, pod: &Pod<'_>) -> Option<ObjectWrites> {
+    fn begin_anew(&self, pod: &Pod<'_>) -> Option<ObjectWrites> {
         let path = self.work_out_of(pod).ok()?;
         let path = self.path_of_its_own(pod, &path).unwrap_or(path);
         (!path.change.is_empty()).then(|| self.start(pod, &path))
@@ -347,6 +347,17 @@ impl<'r> Updater<'r> {
         }
         ObjectWrites::of_pod(steps)
     }
+}
+
+/// Begins the update of a pod to its own revision anew, whose record is lost. It is out of service for it already.
+pub(super) fn begin_anew(rollout: &Rollout<'_>, pod: &Pod<'_>) -> Option<ObjectWrites> {
+    let label = pod.label();
+    let revision = if rollout.update.labels(label) {
+        &rollout.update
+    } else {
+        rollout.history.by_label(label)?
+    };
+    Updater::new(rollout, revision).begin_anew(pod)
 }
 
 impl Rollout<'_> {

@@ -3,7 +3,11 @@
 use go_compat::{hash::safe_encode, sha256};
 use serde_json::{Map, Value};
 
-use super::{annotation, items, names, shape, twins::is_native};
+use super::{
+    fields::{annotation, items},
+    names, shape,
+    twins::is_native,
+};
 
 /// Hashes of the containers of a set, on the set and on every pod injected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

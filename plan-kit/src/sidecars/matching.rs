@@ -4,7 +4,10 @@ use kruise_api::meta::{LabelRequirement, LabelSelector};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{annotation, names, text};
+use super::{
+    fields::{annotation, text},
+    names,
+};
 
 /// Decides whether pods and namespaces match a set. A selector that cannot be read matches nothing.
 #[derive(Clone, Debug, Default, PartialEq)]

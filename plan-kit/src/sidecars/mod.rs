@@ -5,6 +5,7 @@
 //! stored state, byte for byte as OpenKruise writes it: a hash that came out differently would make every injected pod
 //! a stranger to its set.
 
+mod fields;
 mod hash;
 mod injected;
 mod matching;
@@ -26,27 +27,3 @@ pub use revision::{restore, revision_data};
 pub use shape::is_own;
 pub use state::{UpgradeState, UpgradeStates};
 pub use twins::{Working, has_sidecars, is_hot, is_native, is_structurally_consistent, sidecar_list, twins};
-
-use serde_json::Value;
-
-/// The items of a list in an object; none if it is absent or something else.
-fn items<'a>(object: &'a Value, name: &str) -> &'a [Value] {
-    let list = object.get(name).and_then(Value::as_array);
-    list.map(Vec::as_slice).unwrap_or_default()
-}
-
-/// A string; empty if absent.
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object
-        .pointer(pointer)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-}
-
-/// An annotation; empty if absent.
-fn annotation<'a>(object: &'a Value, name: &str) -> &'a str {
-    let annotations = object.pointer("/metadata/annotations");
-    annotations
-        .and_then(|annotations| annotations.get(name)?.as_str())
-        .unwrap_or_default()
-}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use go_compat::json::to_go_json;
 use serde_json::Value;
 
-use super::{items, text};
+use super::fields::{items, text};
 
 /// Is this sidecar upgraded by starting its other container first?
 pub fn is_hot(sidecar: &Value) -> bool {

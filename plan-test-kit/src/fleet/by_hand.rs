@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::copy::{Copy, INJECT};
+use super::copy::{Copy, INJECT, metadata};
+use super::definitions;
 use super::files::uid_of_copy;
-use super::{definitions, metadata};
 
 /// The label of nodes that a PersistentPodState records.
 const ZONE: &str = "topology.kubernetes.io/zone";

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::files::Files;
-use super::numbered;
 
 /// The namespace of the fixtures.
 const STORED_IN: &str = "default";
@@ -12,6 +11,20 @@ pub(super) const INJECT: &str = "inject";
 /// The SidecarSet and the ResourceDistribution of the fixtures.
 const SET: &str = "logs";
 const DISTRIBUTION: &str = "dist";
+
+/// The name of a copy of a thing that is in no namespace.
+pub(super) fn numbered(name: &str, number: usize) -> String {
+    format!("{name}-{number}")
+}
+
+/// A new object's metadata.
+pub(super) fn metadata((namespace, name): (&str, &str), uid: &str, created: &str) -> Value {
+    let mut metadata = json!({"name": name, "uid": uid, "generation": 1, "creationTimestamp": created, "resourceVersion": "1"});
+    if !namespace.is_empty() {
+        metadata["namespace"] = json!(namespace);
+    }
+    metadata
+}
 
 /// One namespace.
 pub(super) struct Copy<'f> {

@@ -15,7 +15,7 @@ mod shared;
 
 use jiff::Timestamp;
 use kruise_api::kinds;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use self::copy::Copy;
 use self::files::Files;
@@ -108,20 +108,6 @@ pub fn collection(object: &Value) -> String {
         None | Some("") => format!("/{root}/{version}/{plural}"),
         Some(namespace) => format!("/{root}/{version}/namespaces/{namespace}/{plural}"),
     }
-}
-
-/// The name of a copy of a thing that is in no namespace.
-fn numbered(name: &str, number: usize) -> String {
-    format!("{name}-{number}")
-}
-
-/// A new object's metadata.
-fn metadata((namespace, name): (&str, &str), uid: &str, created: &str) -> Value {
-    let mut metadata = json!({"name": name, "uid": uid, "generation": 1, "creationTimestamp": created, "resourceVersion": "1"});
-    if !namespace.is_empty() {
-        metadata["namespace"] = json!(namespace);
-    }
-    metadata
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::copy::Copy;
+use super::by_hand;
+use super::copy::{Copy, metadata};
 use super::files::Files;
-use super::{by_hand, metadata};
 
 /// Namespaces, nodes, NodeImages and NodePodProbes.
 pub(super) fn objects(rest: &Files, copies: &[Copy<'_>]) -> Vec<Value> {

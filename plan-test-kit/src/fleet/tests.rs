@@ -1,5 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::json;
+
 use super::*;
 
 /// As many as make three hundred objects of OpenKruise.

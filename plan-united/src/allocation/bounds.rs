@@ -1,6 +1,6 @@
 //! Least and most pods of subsets.
 
-use super::{Seen, count_of};
+use super::seen::{Seen, count_of};
 
 /// The least and the most pods of a subset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Replicas that subsets name, and equal shares of the rest.
 
-use super::{Seen, count_of};
+use super::seen::{Seen, count_of};
 
 /// Subsets that name their replicas get them. The others share the rest equally, and the largest of them get what is left over.
 pub(super) fn allocate(total: i32, seen: &[Seen<'_>]) -> Result<Vec<i32>, String> {

@@ -60,7 +60,7 @@ pub(super) fn is_unfinished(
 /// How far the rollout is.
 pub(super) fn stage(rollout: &Rollout<'_>, set: &CloneSet, status: &CloneSetStatus) -> Stage {
     Stage::of(
-        rollout,
+        rollout.strategy.held(),
         (&set.status.update_revision, &status.update_revision),
         status.updated_replicas < status.replicas,
         (resting(set, status), CLONESET_AVAILABLE),

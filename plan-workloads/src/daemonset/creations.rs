@@ -2,7 +2,7 @@
 
 use kruise_plan_kit::injected::is_injected;
 
-use super::{create::NewPods, limits::is_rolling, places::Place, plan::Decision};
+use super::{create::NewPods, decision::Decision, limits::is_rolling, places::Place};
 
 /// Why a node gets no pod yet.
 pub(super) const WITHHELD: &str =

@@ -7,9 +7,9 @@ use kruise_plan_kit::{Explain, Plan, Why, fit::may_be_news, injected::is_injecte
 use super::{
     create::NewPods,
     creations::WITHHELD,
+    decision::Decision,
     events,
     places::{Member, Place},
-    plan::Decision,
     steps::{BURST, Kind, Steps},
 };
 

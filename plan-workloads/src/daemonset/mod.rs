@@ -27,6 +27,7 @@
 
 mod create;
 mod creations;
+mod decision;
 mod events;
 mod explain;
 mod limits;

@@ -8,7 +8,7 @@ use kruise_plan_kit::{
     rollout::Pod,
 };
 
-use super::plan::Decision;
+use super::decision::Decision;
 
 /// What is ahead of the set, after the plan has decided about its pods; `None` if there is no rollout: with the last old pod
 /// goes what tells one from the first pods of a set. `withheld` nodes get no pod.

@@ -3,10 +3,8 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
-use kruise_api::daemonset::DaemonSet;
 use kruise_plan_kit::{
-    EventNote, Explain, Memory, Owner, Plan, Why,
-    fit::Placement,
+    EventNote, Explain, Owner, Plan, Why,
     history::History,
     ledger::Charges,
     newest::{Newest, newest},
@@ -17,26 +15,16 @@ use kruise_plan_kit::{
 
 use super::{
     create::NewPods,
+    decision::Decision,
     events, explain,
     limits::Limits,
     outlook, parts,
     places::{Place, Places},
     revisions,
-    snapshot::{Options, Snapshot},
+    snapshot::Snapshot,
     status,
     steps::Steps,
 };
-
-/// What decisions are made from, each part read once.
-pub(super) struct Decision<'p> {
-    pub(super) set: &'p DaemonSet,
-    pub(super) options: Options,
-    pub(super) limits: Limits,
-    pub(super) places: Places<'p>,
-    pub(super) placement: &'p Placement,
-    pub(super) rollout: Rollout<'p>,
-    pub(super) memory: &'p Memory,
-}
 
 /// Decides what a set needs now.
 pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
@@ -183,13 +171,6 @@ fn nothing(snapshot: &Snapshot<'_>, problem: &str, event: Option<EventNote>, now
 }
 
 impl<'p> Decision<'p> {
-    /// The pods that can be acted on.
-    pub(super) fn active(&self) -> impl Iterator<Item = Pod<'p>> {
-        let members = self.places.members();
-        let active = members.filter(|member| member.is_living() && !member.orphan);
-        active.map(|member| member.pod.clone())
-    }
-
     fn new_pods<'n>(&'n self, newest: &'n Newest) -> NewPods<'n> {
         let names = self
             .places

@@ -10,8 +10,8 @@ use kruise_api::{
 use kruise_plan_kit::rollout::{Stage, conditions, stalled};
 
 use super::{
+    decision::Decision,
     places::{Member, Place},
-    plan::Decision,
 };
 
 /// Nothing is left to do.
@@ -47,7 +47,7 @@ pub(super) fn stage(
     withheld: usize,
 ) -> Stage {
     Stage::of(
-        &decision.rollout,
+        decision.rollout.strategy.held(),
         (&set.status.update_revision, &status.update_revision),
         status.updated_number_scheduled < status.current_number_scheduled,
         (resting(decision, status, withheld), AVAILABLE),

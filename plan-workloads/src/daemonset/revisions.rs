@@ -8,7 +8,7 @@ use kruise_plan_kit::{
 };
 use kruise_views::RevisionView;
 
-use super::{places::Places, plan::Decision};
+use super::{decision::Decision, places::Places};
 
 /// What it says. The status names its revision by hash. `pulls_ahead`: revisions carry labels about their images.
 pub(super) fn specified<'a>(set: &'a DaemonSet, history: &'a History, pulls_ahead: bool) -> Specified<'a> {

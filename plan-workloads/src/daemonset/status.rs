@@ -18,8 +18,8 @@ use kruise_plan_kit::{
 };
 
 use super::{
+    decision::Decision,
     places::Member,
-    plan::Decision,
     progressing::{self, is_unfinished},
     snapshot::Snapshot,
 };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kruise_plan_kit::{Plan, injected::is_injected};
 
-use super::{create::NewPods, plan::Decision, steps::Steps, update::outdated};
+use super::{create::NewPods, decision::Decision, steps::Steps, update::outdated};
 
 impl<'p> Decision<'p> {
     /// Creates new pods beside old ones. Old pods whose successors are available are deleted where each node is given the

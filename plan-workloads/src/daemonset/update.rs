@@ -11,8 +11,8 @@ use kruise_plan_kit::{
 
 use super::{
     create::NewPods,
+    decision::Decision,
     places::{Member, Place},
-    plan::Decision,
     steps::{BURST, Kind, Steps},
 };
 

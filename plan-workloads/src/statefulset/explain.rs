@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt::Write as _};
 
 use kruise_plan_kit::{Explain, Plan, Why, availability::Service, lifecycle::State};
 
-use super::{members::Member, plan::Decision};
+use super::{decision::Decision, members::Member};
 
 /// Explains the limits, and each pod whose state no decision of the plan explains. Leaves one line for each pod: the first,
 /// which is about the decision that comes before the others.

@@ -27,6 +27,7 @@
 
 mod claims;
 mod create;
+mod decision;
 mod events;
 mod explain;
 mod identity;

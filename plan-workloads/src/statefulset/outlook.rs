@@ -6,7 +6,7 @@ use kruise_plan_kit::{
     rollout::Pod,
 };
 
-use super::{members::Member, plan::Decision, update::ordinals_of};
+use super::{decision::Decision, members::Member, update::ordinals_of};
 
 /// What is ahead of the set, after the plan has decided about its pods; `None` if there is no rollout.
 pub(super) fn of(decision: &Decision<'_>, plan: &Plan) -> Option<Outlook> {

@@ -1,9 +1,6 @@
 //! The order of decisions.
 
-use std::collections::BTreeSet;
-
 use jiff::Timestamp;
-use kruise_api::statefulset::StatefulSet;
 use kruise_plan_kit::{
     Explain, Owner, Plan, Why,
     history::History,
@@ -12,12 +9,12 @@ use kruise_plan_kit::{
     rollout::{Pod, Revisions, Rollout, add_ready, refresh, unreadable, updated_in_place},
     trial::Trying,
 };
-use kruise_views::PodView;
 
 use super::{
     Ordinals,
     claims::Claims,
     create::NewPods,
+    decision::Decision,
     events, explain,
     limits::Limits,
     members::Members,
@@ -26,27 +23,9 @@ use super::{
     retention::{self, Retention},
     revisions,
     scale::Next,
-    snapshot::{Find, Options, Snapshot},
+    snapshot::Snapshot,
     status,
 };
-
-/// What decisions are made from, each part read once.
-pub(super) struct Decision<'p> {
-    pub(super) set: &'p StatefulSet,
-    pub(super) options: Options,
-    pub(super) limits: Limits,
-    pub(super) ordinals: Ordinals,
-    pub(super) members: Members<'p>,
-    pub(super) claims: Claims<'p>,
-    /// `None` if claims are left alone.
-    pub(super) retention: Option<Retention>,
-    pub(super) resize: Resize<'p>,
-    pub(super) rollout: Rollout<'p>,
-    /// Names of pods that the server refused.
-    pub(super) refused_names: &'p BTreeSet<String>,
-    /// Finds a pod, whosever it is.
-    pub(super) find_pod: Find<'p, PodView>,
-}
 
 /// Decides what a set needs now.
 pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
@@ -191,18 +170,6 @@ fn nothing(snapshot: &Snapshot<'_>, problem: &str, now: Timestamp) -> Plan {
 }
 
 impl Decision<'_> {
-    /// The pods that can be acted on.
-    fn active(&self) -> impl Iterator<Item = Pod<'_>> {
-        let members = self.members.all().filter(|member| member.is_active());
-        members.map(|member| member.pod.clone())
-    }
-
-    /// Those of them that stay.
-    pub(super) fn slots(&self) -> impl Iterator<Item = Pod<'_>> {
-        let members = self.members.slots.iter().filter(|member| member.is_active());
-        members.map(|member| member.pod.clone())
-    }
-
     fn new_pods(&self) -> NewPods<'_> {
         NewPods::new(
             &self.rollout,

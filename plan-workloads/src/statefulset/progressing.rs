@@ -9,7 +9,7 @@ use kruise_api::{
 };
 use kruise_plan_kit::rollout::{Stage, conditions, stalled};
 
-use super::plan::Decision;
+use super::decision::Decision;
 
 /// Nothing is left to do.
 const AVAILABLE: &str = "Available";
@@ -37,7 +37,7 @@ pub(super) fn report(
 /// How far the rollout is.
 pub(super) fn stage(decision: &Decision<'_>, set: &StatefulSet, status: &StatefulSetStatus) -> Stage {
     Stage::of(
-        &decision.rollout,
+        decision.rollout.strategy.held(),
         (&set.status.update_revision, &status.update_revision),
         status.updated_replicas < status.replicas,
         (resting(decision, status), AVAILABLE),

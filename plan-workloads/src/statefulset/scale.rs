@@ -10,7 +10,7 @@ use kruise_plan_kit::{Explain, Intent, ObjectWrites, Plan, Step, Target, Why, li
 use kruise_views::{Phase, PodView};
 
 use super::{
-    claims::Obstacle, create::NewPods, events, identity, members::Member, plan::Decision,
+    claims::Obstacle, create::NewPods, decision::Decision, events, identity, members::Member,
     revisions::Returning,
 };
 

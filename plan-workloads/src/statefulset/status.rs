@@ -21,8 +21,8 @@ use kruise_plan_kit::{
 };
 
 use super::{
+    decision::Decision,
     members::Member,
-    plan::Decision,
     progressing::{self, is_unfinished},
     resize::Stage,
     snapshot::Snapshot,

@@ -13,7 +13,7 @@ use kruise_plan_kit::{
     rollout::{Pod, Policy, Updater, interrupted, worth_waiting},
 };
 
-use super::{members::Member, plan::Decision, resize::Progress};
+use super::{decision::Decision, members::Member, resize::Progress};
 
 /// Why a pod that is not among those to be updated stays.
 const PARTITION: &str = "stays on its revision: the partition holds it";

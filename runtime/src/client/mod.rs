@@ -4,6 +4,7 @@
 //! nothing. The client repeats no other failure: that decision belongs to the caller.
 
 mod config;
+mod form;
 mod limit;
 mod page;
 mod skew;
@@ -22,10 +23,12 @@ use kube_client::client::Body;
 use serde::de::DeserializeOwned;
 
 pub use config::{ConnectError, Source, connect};
+pub use form::Form;
 pub use page::{PAGE_BYTES, Page};
 pub use watch::WatchLines;
 
 use crate::{ApiError, Clock};
+use form::{JSON, Size};
 use limit::RateLimit;
 use page::LargePages;
 use skew::Skew;
@@ -34,50 +37,6 @@ use skew::Skew;
 const REPEATS: u32 = 5;
 /// Upper limit of `Retry-After`.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-
-/// What the server sends: whole objects.
-const JSON: &str = "application/json";
-/// What the server sends: the metadata of the items of a list. A server that cannot leave out the rest sends all.
-const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
-/// What the server sends: the metadata of the objects of a watch.
-const METADATA_OF_ONE: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
-
-/// How much of each object of a list or a watch the server sends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
-    /// All of it.
-    #[default]
-    Whole,
-    /// Its metadata. A server that cannot leave out the rest sends all.
-    Metadata,
-}
-
-impl Form {
-    /// `Accept` of a list.
-    fn of_lists(self) -> &'static str {
-        match self {
-            Self::Whole => JSON,
-            Self::Metadata => METADATA,
-        }
-    }
-
-    /// `Accept` of a watch.
-    fn of_watches(self) -> &'static str {
-        match self {
-            Self::Whole => JSON,
-            Self::Metadata => METADATA_OF_ONE,
-        }
-    }
-}
-
-/// How large an answer may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Size {
-    /// As large as what is asked for: one object, or a list that a person asks for.
-    Any,
-    /// At most [`PAGE_BYTES`].
-    Page,
-}
 
 /// Receives the result of every request, for `rest_client_requests_total`.
 pub trait Observer: Send + Sync {

@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 use kube_client::client::Body;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::Size;
+use super::form::Size;
 use crate::ApiError;
 
 /// Most bytes of a page, and of an object in a watch. API servers store no object of even half that size.

@@ -7,58 +7,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Admission;
-use super::conditions::Condition;
-use crate::api::{Api, Call};
-use crate::selector::Selector;
-use crate::store::{Head, Key, ResourceId, Store};
-use crate::validation::text;
-
-/// Group of the configurations.
-pub(crate) const GROUP: &str = "admissionregistration.k8s.io";
-
-/// The webhooks of all configurations, as they are registered now.
-#[derive(Debug, Default)]
-pub(crate) struct Webhooks {
-    mutating: Vec<Arc<Registered>>,
-    validating: Vec<Arc<Registered>>,
-}
-
-/// Which of two kinds a webhook is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Mutating,
-    Validating,
-}
-
-/// A webhook of a configuration.
-#[derive(Debug)]
-pub(super) struct Registered {
-    pub(super) name: String,
-    pub(super) client: Value,
-    pub(super) timeout_seconds: i64,
-    rules: Vec<Rule>,
-    /// `matchPolicy: Exact`.
-    exact: bool,
-    object_selector: Option<Selector>,
-    namespace_selector: Option<Selector>,
-    pub(super) conditions: Vec<Condition>,
-    /// `failurePolicy: Ignore`.
-    pub(super) ignored_on_failure: bool,
-    /// `reinvocationPolicy: IfNeeded`.
-    pub(super) reinvoked: bool,
-}
-
-/// What a webhook is called about.
-#[derive(Debug)]
-struct Rule {
-    /// Plural and subresource of `pods`, `pods/status`, `*`, `*/*`, `pods/*`, `*/status`.
-    resources: Vec<(String, String)>,
-    operations: Vec<String>,
-    groups: Vec<String>,
-    versions: Vec<String>,
-    scope: String,
-}
+use super::registered::{GROUP, Kind, Registered, Rule};
+use crate::api::Api;
+use crate::call::{Admission, Call};
+use crate::store::{Head, Key, ResourceId};
 
 /// A webhook that is to be called about a request.
 pub(super) struct Hook {
@@ -72,39 +24,6 @@ impl Deref for Hook {
 
     fn deref(&self) -> &Registered {
         &self.of
-    }
-}
-
-fn list<'a>(of: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
-    of.get(name).and_then(Value::as_array).into_iter().flatten()
-}
-
-fn texts(of: &Value, name: &str) -> Vec<String> {
-    let texts = list(of, name).filter_map(Value::as_str);
-    texts.map(str::to_owned).collect()
-}
-
-impl Webhooks {
-    /// Reads all configurations, in the order of their names.
-    pub(crate) fn read(store: &Store) -> Self {
-        let all = |plural: &str| {
-            let id = ResourceId {
-                group: GROUP.into(),
-                plural: plural.into(),
-            };
-            let configurations = store.collection(&id).into_iter();
-            let values = configurations.flat_map(|all| all.range("", None).map(|(_, stored)| stored.value()));
-            let hooks = values.flat_map(|configuration| {
-                list(&configuration, "webhooks")
-                    .map(|webhook| Arc::new(Registered::read(webhook)))
-                    .collect::<Vec<_>>()
-            });
-            hooks.collect()
-        };
-        Self {
-            mutating: all("mutatingwebhookconfigurations"),
-            validating: all("validatingwebhookconfigurations"),
-        }
     }
 }
 
@@ -130,24 +49,6 @@ pub(super) fn hooks(api: &Api, call: &Call<'_>, kind: Kind, operation: &str) -> 
 }
 
 impl Registered {
-    fn read(webhook: &Value) -> Self {
-        Self {
-            name: text(webhook, "name").to_owned(),
-            client: webhook.get("clientConfig").cloned().unwrap_or_default(),
-            timeout_seconds: webhook
-                .get("timeoutSeconds")
-                .and_then(Value::as_i64)
-                .unwrap_or(10),
-            rules: list(webhook, "rules").map(Rule::read).collect(),
-            exact: text(webhook, "matchPolicy") == "Exact",
-            object_selector: webhook.get("objectSelector").map(Selector::of_object),
-            namespace_selector: webhook.get("namespaceSelector").map(Selector::of_object),
-            conditions: list(webhook, "matchConditions").map(Condition::of).collect(),
-            ignored_on_failure: text(webhook, "failurePolicy") == "Ignore",
-            reinvoked: text(webhook, "reinvocationPolicy") == "IfNeeded",
-        }
-    }
-
     /// The version in which it is called about a request, if its rules are about it at all: that of the request, or
     /// else (`matchPolicy: Equivalent`) another served one.
     fn version<'a>(&self, call: &'a Call<'_>, operation: &str) -> Option<&'a str> {
@@ -172,21 +73,6 @@ fn names(list: &[String], wanted: &str) -> bool {
 }
 
 impl Rule {
-    fn read(rule: &Value) -> Self {
-        let resource = |pattern: &str| {
-            let (plural, subresource) = pattern.split_once('/').unwrap_or((pattern, ""));
-            (plural.to_owned(), subresource.to_owned())
-        };
-        let resources = list(rule, "resources").filter_map(Value::as_str);
-        Self {
-            resources: resources.map(resource).collect(),
-            operations: texts(rule, "operations"),
-            groups: texts(rule, "apiGroups"),
-            versions: texts(rule, "apiVersions"),
-            scope: text(rule, "scope").to_owned(),
-        }
-    }
-
     /// Whether it is about a request, whatever its version.
     fn is_about(&self, call: &Call<'_>, operation: &str) -> bool {
         let scope = || match self.scope.as_str() {

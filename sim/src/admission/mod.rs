@@ -6,7 +6,8 @@
 
 mod conditions;
 mod matching;
-pub(crate) mod review;
+mod registered;
+mod review;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,22 +17,16 @@ use base64::engine::general_purpose::STANDARD;
 use kube_schema::patch;
 use serde_json::Value;
 
-pub(crate) use self::matching::{GROUP, Webhooks};
-use self::matching::{Hook, Kind, hooks};
+use self::matching::{Hook, hooks};
+use self::registered::Kind;
+pub(crate) use self::registered::{GROUP, Webhooks};
 use crate::api::{Api, Call};
+pub(crate) use crate::call::Admission;
 use crate::cel::Variables;
 use crate::conversion;
 use crate::entropy::Entropy;
 use crate::status::Failure;
 use crate::webhook::{About, Awaited, NeededCall, Stop, Verdict};
-
-/// Whether a call is yet to be admitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Admission {
-    Due,
-    /// The object of a subresource was admitted; what follows from it is not admitted again.
-    Done,
-}
 
 /// Asks all webhooks about the object of a subresource, which has no other rules; returns it as they leave it.
 pub(crate) fn admit(

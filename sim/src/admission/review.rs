@@ -6,11 +6,8 @@ use crate::api::Call;
 use crate::object::metadata_text;
 use crate::status::Failure;
 use crate::validation::text;
-use crate::webhook::{About, misfit};
+use crate::webhook::{ADMISSION_KIND as KIND, ADMISSION_VERSION as API_VERSION, About};
 use crate::wire::Method;
-
-const KIND: &str = "AdmissionReview";
-const API_VERSION: &str = "admission.k8s.io/v1";
 
 /// The request of a review, without its uid and its objects, which are in `version`.
 pub(super) fn request(call: &Call<'_>, version: &str, operation: &str, object: &Value) -> Value {
@@ -94,14 +91,6 @@ pub(super) fn review(about: &About, uid: &str) -> Value {
         members.insert("request".into(), request);
     }
     review
-}
-
-/// The response of a review that answers the one with this uid.
-pub(crate) fn response(review: &Value, uid: &str) -> Result<Value, String> {
-    match misfit(review, KIND, API_VERSION, uid) {
-        Some(why) => Err(format!("received invalid webhook response: {why}")),
-        None => Ok(review.get("response").cloned().unwrap_or_default()),
-    }
 }
 
 /// A refusal in the webhook's words, and with its code, reason and details.

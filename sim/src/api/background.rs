@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Api;
-use super::garbage::GARBAGE;
+use super::collector::GARBAGE;
 use crate::crd;
 use crate::object::{finalizers, metadata_text};
 use crate::store::{Key, Place, ResourceId};

@@ -8,12 +8,9 @@ use std::collections::{BTreeSet, VecDeque};
 
 use jiff::Timestamp;
 
-use super::{Api, Origin, Outcome, Pending};
+use super::state::{Api, Line, Origin, Outcome, Pending};
 use crate::webhook::WebhookCall;
 use crate::wire::{Request, Response};
-
-/// Requests that wait for one of the same user to be answered.
-pub(super) type Line = VecDeque<(Request, Timestamp)>;
 
 impl Api {
     /// Webhook calls that the server itself needs, for its components and for watches in a version that is not stored,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::{controller, number};
+use super::objects::{controller, number};
 use crate::api::Api;
 use crate::object::{get_metadata, metadata_text, seconds};
 use crate::selector::Selector;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::{controlled, controller, number};
+use super::objects::{controlled, controller, number, ready_since};
 use crate::api::Api;
 use crate::object::{at, get_metadata, metadata_text, seconds};
 use crate::store::Key;
@@ -266,7 +266,7 @@ impl Pass<'_> {
         end: Option<End>,
     ) {
         let current = self.job.get("status").unwrap_or(&Value::Null);
-        let ready = active.iter().filter(|(_, pod)| super::ready_since(pod).is_some());
+        let ready = active.iter().filter(|(_, pod)| ready_since(pod).is_some());
         let ready = if left == 0 { 0 } else { count(ready.count()) };
         let mut status = Map::new();
         for (name, value) in [

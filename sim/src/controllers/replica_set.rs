@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{controlled, controller, number, ready_since, reference, release, selects};
+use super::objects::{controlled, controller, number, ready_since, reference, release, selects};
 use crate::api::Api;
 use crate::object::{at, get_metadata, metadata_text};
 use crate::store::Key;

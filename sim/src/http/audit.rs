@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::live;
+use super::clock::now;
 use crate::query::Query;
 use crate::route::{Route, Target};
 use crate::{Method, Request};
@@ -25,7 +25,7 @@ impl AuditLog {
     pub(super) fn answered(&self, request: &Request, user_agent: &str, code: u16) {
         let mut event = entry(request, user_agent, code);
         if let Some(members) = event.as_object_mut() {
-            members.insert("stageTimestamp".into(), live::now().to_string().into());
+            members.insert("stageTimestamp".into(), now().to_string().into());
         }
         let line = format!("{event}\n");
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);

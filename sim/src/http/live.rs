@@ -1,21 +1,14 @@
 //! A world that many tasks share.
 
-#![allow(clippy::disallowed_methods, reason = "here the world follows real time")]
-
 use std::sync::{Arc, Mutex, PoisonError};
 
-use jiff::Timestamp;
 use tokio::sync::watch;
 
 use super::audit::AuditLog;
 use super::caller;
+use super::clock::now;
 use super::runtimes::Callers;
 use crate::{CallId, Outcome, Request, World};
-
-/// The only clock of this crate.
-pub(super) fn now() -> Timestamp {
-    Timestamp::now()
-}
 
 /// A request that waits for a webhook, forgotten if its client leaves.
 struct Waiting<'a>(&'a Live, Option<CallId>);

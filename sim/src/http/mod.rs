@@ -10,6 +10,7 @@
 
 mod audit;
 mod caller;
+mod clock;
 mod live;
 mod player;
 mod runtimes;

@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::caller;
-use super::live::{self, Live};
+use super::clock;
+use super::live::Live;
 
 /// How long to sleep when nothing is due: news wake the player.
 const LONG: Duration = Duration::from_hours(1);
@@ -17,7 +18,7 @@ pub(super) async fn play(live: &Live) -> Infallible {
     let mut news = live.news();
     loop {
         news.mark_unchanged();
-        let now = live::now();
+        let now = clock::now();
         // one step at a time, so that requests come between
         let due = live.with_world(|world| {
             let due = world.next_due();

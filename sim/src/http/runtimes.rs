@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use tokio::sync::oneshot;
 
-use super::live::{Live, State, now};
+use super::clock::now;
+use super::live::{Live, State};
 use crate::runtime::{Answer, Call, CallId, Error};
 
 /// Who waits for the answers to which calls.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::watch;
 
-use super::live::{self, Live};
+use super::clock;
+use super::live::Live;
 use crate::{WatchEvent, WatchId};
 
 /// How often an idle watch reads the clock.
@@ -43,7 +44,7 @@ impl OpenWatch {
             self.news.mark_unchanged();
             let events = self
                 .live
-                .with_world(|world| world.api().watch_events(self.id, live::now()));
+                .with_world(|world| world.api().watch_events(self.id, clock::now()));
             let mut lines = String::new();
             for line in events.iter().filter_map(WatchEvent::text) {
                 lines.push_str(&line);

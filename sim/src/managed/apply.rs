@@ -7,8 +7,9 @@ use kube_schema::validate::Errors;
 use serde_json::{Value, json};
 
 use super::entries::{Managed, Owner};
+use super::last_applied;
 use super::owners::{self, Conflict};
-use super::{Write, bare, endpoint, last_applied, nothing, reset, shape};
+use super::write::{Write, bare, endpoint, nothing, reset, shape};
 use crate::api::Call;
 use crate::object::{get_metadata, metadata_text, seconds, set_metadata};
 use crate::status::{Failure, Subject};

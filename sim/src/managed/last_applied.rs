@@ -3,8 +3,8 @@
 use kube_schema::apply::{FieldSet, compare, fields};
 use serde_json::Value;
 
-use super::Write;
 use super::owners::Conflict;
+use super::write::Write;
 use crate::object::{get_metadata, set_metadata};
 use crate::validation::text;
 

@@ -15,17 +15,15 @@ mod last_applied;
 mod owners;
 #[cfg(test)]
 mod tests;
+mod write;
 
-use kube_schema::apply::{FieldSet, Shape};
-use kube_schema::table::Table;
 use serde_json::{Value, json};
 
 pub(crate) use self::apply::run as apply;
 use self::entries::{Managed, Owner};
+use self::write::{Write, endpoint, nothing, reset, shape};
 use crate::api::{Api, Call};
-use crate::object::{at, get_metadata, seconds, set_metadata};
-use crate::registry::{Metadata, Schema, Subresource};
-use crate::route::Route;
+use crate::object::{get_metadata, seconds, set_metadata};
 
 /// The type of a patch that is applied.
 pub(crate) const APPLY: &str = "application/apply-patch+yaml";
@@ -116,23 +114,6 @@ fn is_reset(entries: &Value) -> bool {
     *entries == json!([]) || *entries == json!([{}])
 }
 
-/// What a write is about.
-struct Write<'a> {
-    shape: Shape<'a>,
-    /// Fields that this endpoint leaves alone.
-    reset: FieldSet,
-    now: String,
-}
-
-/// The subresource of a request.
-fn endpoint(call: &Call<'_>) -> String {
-    // the scale of an object goes on as a write of the object
-    match Route::parse(&call.request.path) {
-        Route::Objects(target) => target.subresource,
-        _ => String::new(),
-    }
-}
-
 /// The manager of a write: the one in the request, or the program that sent it.
 fn manager<'a>(call: &'a Call<'_>) -> &'a str {
     let program = call.request.agent.split('/').next().unwrap_or_default();
@@ -141,49 +122,4 @@ fn manager<'a>(call: &'a Call<'_>) -> &'a str {
         .into_iter()
         .find(|name| !name.is_empty())
         .unwrap_or("unknown")
-}
-
-fn shape<'a>(call: &'a Call<'_>) -> Shape<'a> {
-    match &call.version.schema {
-        Schema::Typed(of) => Shape::typed(Table::builtin(), *of),
-        Schema::Structural(definition) => {
-            at(definition, "/schema/openAPIV3Schema").map_or(Shape::UNKNOWN, Shape::custom)
-        }
-    }
-}
-
-/// An object of the kind in which nothing is set.
-fn nothing(call: &Call<'_>) -> Value {
-    let bare = json!({"apiVersion": call.api_version(), "kind": call.resource.kind.as_ref()});
-    match &call.version.schema {
-        Schema::Typed(_) => {
-            crate::object::shape(bare, &call.version).map_or_else(|_| json!({}), |read| read.value)
-        }
-        Schema::Structural(_) => bare,
-    }
-}
-
-/// What a request of this endpoint cannot set.
-fn reset(call: &Call<'_>) -> FieldSet {
-    let resource = &call.resource;
-    match call.target.subresource.as_str() {
-        "status" => match resource.traits.status_metadata {
-            Metadata::Open | Metadata::Closed => FieldSet::of(&[&["spec"]]),
-            Metadata::NoLabels => FieldSet::of(&[&["spec"], &["metadata", "labels"]]),
-            Metadata::NoOwners => FieldSet::of(&[
-                &["spec"],
-                &["metadata", "deletionTimestamp"],
-                &["metadata", "ownerReferences"],
-            ]),
-        },
-        _ if resource.has(Subresource::Status) => FieldSet::of(&[&["status"]]),
-        _ => FieldSet::default(),
-    }
-}
-
-/// An object without its entries, to be compared and merged.
-fn bare(object: &Value) -> Value {
-    let mut bare = object.clone();
-    set_metadata(&mut bare, "managedFields", Value::Null);
-    bare
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use kube_schema::apply::{Comparison, FieldSet, compare, fields, merge, with_named, without};
 use serde_json::Value;
 
-use super::Write;
 use super::entries::{Managed, Operation, Owned, Owner};
+use super::write::Write;
 use crate::object::{get_metadata, set_metadata};
 
 /// Entries of updates that are kept; of more, the oldest become one.

@@ -14,23 +14,25 @@
 mod identity;
 mod initialize;
 mod kubelet;
+mod options;
 pub mod runtime;
 mod stage;
 #[cfg(feature = "fuzzing")]
 pub(crate) use stage::jq;
 #[cfg(test)]
 mod tests;
+mod time;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use self::identity::draw;
 use self::kubelet::Kubelets;
 pub use self::kubelet::Timings;
+pub use self::options::Options;
 use self::runtime::Runtimes;
 pub use self::stage::{DEFAULT_STAGES, StageError};
 use self::stage::{Input, Kind, Next, Stage, Step};
@@ -38,43 +40,6 @@ use crate::api::Api;
 use crate::object::{at, finalizers, metadata_text};
 use crate::store::Key;
 use crate::world::{Actor, Client, Feed, Timers, pod_path};
-
-/// How nodes behave.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// A stage file; append to [`DEFAULT_STAGES`] or replace it.
-    pub stages: String,
-    /// How long things take.
-    pub timings: Timings,
-    /// Whether OpenKruise's daemon runs on the nodes: it restarts containers whose environment reads labels or
-    /// annotations of their pod, when these were changed in place.
-    pub daemon: bool,
-    /// Whether kubelets and scheduler record events, which takes requests: `Scheduled`, `Pulled`, `Started` and others.
-    pub events: bool,
-    /// From the deletion of an owner to that of its dependents.
-    pub garbage: Duration,
-    /// What the container runtimes of nodes have and reach.
-    pub runtime: runtime::Options,
-    /// How long a node may be gone before its pods are removed; Kubernetes waits 40 s.
-    pub patience: SignedDuration,
-    /// Kinds of controllers whose pods come to an end.
-    pub jobs: &'static [&'static str],
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            stages: DEFAULT_STAGES.to_owned(),
-            timings: Timings::default(),
-            daemon: false,
-            events: false,
-            garbage: Duration::ZERO,
-            runtime: runtime::Options::default(),
-            patience: SignedDuration::ZERO,
-            jobs: &["Job"],
-        }
-    }
-}
 
 /// An object that a stage is about to run for: kind, key, and the stage's place in the file.
 type Run = (Kind, Key, usize);
@@ -353,11 +318,6 @@ impl Actor for Nodes {
         let times = [self.timers.next(), self.runtimes.due()];
         times.into_iter().flatten().min()
     }
-}
-
-/// A time, moved.
-fn later(at: Timestamp, by: Duration) -> Timestamp {
-    at.checked_add(by).unwrap_or(Timestamp::MAX)
 }
 
 /// Whether the agent of a node answers: as long as nobody says that its state is unknown.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::crd::rules::Rule;
 use crate::status::Subject;
 use crate::store::ResourceId;
+pub(crate) use crate::validation::MetadataRules;
 
 /// A resource.
 #[derive(Debug)]
@@ -128,17 +129,6 @@ pub(crate) enum Grace {
     None,
     /// For `spec.terminationGracePeriodSeconds`, once the pod has a node.
     Pod,
-}
-
-/// How often, and how, a kind validates its metadata: repetitions show in the causes of a refusal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MetadataRules {
-    /// The kind repeats the rules for changes.
-    pub(crate) repeats_update: bool,
-    /// How often the kind applies the rules for creations to changes.
-    pub(crate) repeats_create: u8,
-    /// Finalizers without a domain must be standard ones.
-    pub(crate) standard_finalizers: bool,
 }
 
 /// What a write of the status may change of the metadata.

@@ -8,6 +8,7 @@
 //!   is what makes `continue` consistent and watches resumable; below it lies compaction.
 
 mod head;
+mod id;
 mod log;
 mod resource;
 
@@ -19,15 +20,9 @@ use serde_json::Value;
 use crate::wire;
 
 pub(crate) use self::head::Head;
+pub(crate) use self::id::ResourceId;
 pub(crate) use self::log::{Change, Log};
 pub(crate) use self::resource::{Collection, Key};
-
-/// A resource, whatever the version: group and plural.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ResourceId {
-    pub(crate) group: Arc<str>,
-    pub(crate) plural: Arc<str>,
-}
 
 /// How many of the newest writes are kept decoded, and the longest text of which that is done: a few dozen MiB at most.
 const DECODED: usize = 200;

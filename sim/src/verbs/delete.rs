@@ -6,7 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::delete_options::Policy;
-use super::{DeleteOptions, Touched, commit, find, success};
+use super::found::{find, success};
+use super::{DeleteOptions, Touched, commit};
 use crate::admission;
 use crate::api::{Api, Call, Purpose, Reply};
 use crate::object::{at, finalizers, get_metadata, metadata_text, seconds, set_metadata};

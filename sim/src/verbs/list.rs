@@ -8,9 +8,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kube_schema::validate::Errors;
 use serde_json::{Value, json};
 
-use super::body::go_error;
 use crate::api::{Api, Call, Reply};
-use crate::negotiate::Form;
+use crate::form::Form;
+use crate::json_error::go_error;
 use crate::selector::Selector;
 use crate::status::Failure;
 use crate::store::{Key, Stored};

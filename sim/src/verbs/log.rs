@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::find;
+use super::found::find;
 use crate::api::{Api, Call};
 use crate::status::Failure;
 use crate::validation::text;

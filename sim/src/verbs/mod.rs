@@ -5,6 +5,7 @@ mod commit;
 mod create;
 mod delete;
 mod delete_options;
+mod found;
 mod list;
 mod log;
 mod patch;
@@ -13,23 +14,22 @@ mod progress;
 mod scale;
 mod table;
 mod touched;
+mod under_way;
 mod update;
 
-use serde_json::Value;
-
-pub(crate) use self::body::{go_error, reshape};
+pub(crate) use self::body::reshape;
 pub(crate) use self::delete::{FOREGROUND, ORPHAN};
 pub(crate) use self::delete_options::DeleteOptions;
+use self::found::find;
 pub(crate) use self::list::{as_stored as list_as_stored, check as check_list};
 pub(crate) use self::log::log;
 pub(crate) use self::patch::media as patch_media;
-pub(crate) use self::progress::Progress;
 pub(crate) use self::table::{check as check_table, table};
 pub(crate) use self::touched::Touched;
+pub(crate) use self::under_way::Progress;
 use crate::api::{Api, Call, Reply};
 use crate::registry::{Subresource, Writes};
 use crate::status::Failure;
-use crate::store::Stored;
 use crate::webhook::Stop;
 use crate::wire::Method;
 
@@ -95,12 +95,6 @@ fn get(api: &Api, call: &Call<'_>) -> Result<Reply, Stop> {
     Ok(Reply { code: 200, value })
 }
 
-fn find<'a>(api: &'a Api, call: &Call<'_>) -> Result<&'a Stored, Failure> {
-    let stored = api.store.get(&call.resource.id, &call.key());
-    let stored = stored.ok_or_else(|| Failure::not_found(&call.resource.subject(), &call.target.name))?;
-    Ok(stored)
-}
-
 fn subresource(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let found = call
         .resource
@@ -144,14 +138,4 @@ fn subresource(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
         (Subresource::Binding, Method::Post) => pod::bind(api, call),
         _ => Err(Failure::method_unknown().into()),
     }
-}
-
-/// `Status: Success`, with or without details.
-fn success(details: Option<Value>) -> Value {
-    let mut status =
-        serde_json::json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"});
-    if let (Value::Object(members), Some(details)) = (&mut status, details) {
-        members.insert("details".into(), details);
-    }
-    status
 }

@@ -7,8 +7,10 @@ use kube_schema::table::Table;
 use kube_schema::validate::{FieldError, Kind};
 use serde_json::Value;
 
-use super::{Touched, body, create, find, progress, update};
+use super::found::find;
+use super::{Touched, body, create, progress, update};
 use crate::api::{Api, Call, Reply};
+use crate::json_error::go_error;
 use crate::managed;
 use crate::registry::{Resource, Schema};
 use crate::status::{Failure, Subject};
@@ -147,7 +149,7 @@ fn member<'a>(object: &'a Value, name: &str) -> &'a str {
 
 /// A patch that is not JSON.
 pub(super) fn malformed(body: &[u8]) -> Failure {
-    Failure::bad_request(format!("error decoding patch: {}", body::go_error(body)))
+    Failure::bad_request(format!("error decoding patch: {}", go_error(body)))
 }
 
 /// Applies the patch; returns what it may have changed.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::delete::{self, Progress};
-use super::{DeleteOptions, commit, find, success};
+use super::found::{find, success};
+use super::{DeleteOptions, commit};
 use crate::admission;
 use crate::api::{Api, Call, Reply};
 use crate::object::{at, get_metadata, metadata, metadata_text, seconds};

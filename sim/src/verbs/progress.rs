@@ -8,30 +8,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Touched;
+pub(crate) use super::under_way::{Next, Progress};
 use crate::api::{Api, Call};
 use crate::webhook::Stop;
-
-/// An update under way.
-#[derive(Clone, Debug)]
-pub(crate) struct Progress {
-    /// Of the object as it was read.
-    revision: u64,
-    pub(super) old: Arc<Value>,
-    pub(super) new: Value,
-    touched: Touched,
-    warnings: Vec<String>,
-    pub(super) next: Next,
-}
-
-/// What is to be done next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// Mutating webhooks, and all that follows.
-    Mutate,
-    /// Validating webhooks, and the write.
-    Admit,
-}
 
 /// A stop with what was done: of the object as it is stored, `new` is to be made.
 pub(super) fn noted(

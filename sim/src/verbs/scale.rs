@@ -3,7 +3,8 @@
 use kube_schema::patch;
 use serde_json::{Value, json};
 
-use super::{find, update};
+use super::found::find;
+use super::update;
 use crate::admission;
 use crate::api::{Api, Call, Reply};
 use crate::object::{get_metadata, metadata_text};

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use self::columns::{Cell, Column, columns};
 use crate::api::Call;
-use crate::negotiate::Form;
+use crate::form::Form;
 use crate::object::metadata_text;
 use crate::status::Failure;
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use kube_schema::validate::{FieldError, Kind};
 use serde_json::{Map, Value};
 
+use super::found::find;
 use super::progress::{self, Next, Progress};
-use super::{Touched, body, commit, create, find};
+use super::{Touched, body, commit, create};
 use crate::admission::{self, Mutated};
 use crate::api::{Api, Call, Reply};
 use crate::managed;

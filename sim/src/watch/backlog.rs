@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{BOOKMARK_SECONDS, Event, Initial, Watch, WatchEvent};
 use crate::api::Call;
 use crate::conversion;
-use crate::negotiate::Form;
+use crate::form::Form;
 use crate::object::set_metadata;
 use crate::registry::{Conversion, Schema};
 use crate::status::Failure;

@@ -8,105 +8,35 @@
 //! with an ERROR of code 500.
 
 mod backlog;
+mod state;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use kube_schema::validate::Errors;
 use serde_json::Value;
 
+pub(crate) use self::state::Watch;
+use self::state::{Event, Initial};
+pub use self::state::{WatchEvent, WatchId};
 use crate::admission::Admission;
 use crate::api::{Api, Call, Pending, Purpose};
 use crate::conversion::Batch;
 use crate::entropy::Entropy;
-use crate::negotiate::Form;
+use crate::form::Form;
 use crate::object::metadata_text;
 use crate::query::Query;
-use crate::route::Target;
 use crate::selector::Selector;
 use crate::status::Failure;
 use crate::store::Key;
 use crate::verbs::{self, Touched};
 use crate::webhook::{Answers, Awaited, WebhookReply};
-use crate::wire::{self, Request};
+use crate::wire;
 
 /// How often an idle watch that allows bookmarks gets one.
 const BOOKMARK_SECONDS: i64 = 60;
-
-/// A watch of one server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WatchId(u64);
-
-impl fmt::Display for WatchId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// One event of a watch.
-#[derive(Clone, Debug, PartialEq)]
-pub enum WatchEvent {
-    /// A line to send: type and object.
-    Line(&'static str, Arc<Value>),
-    /// The stream ends.
-    End,
-}
-
-impl WatchEvent {
-    /// The line as text, without the newline; `None` at the end. As of a server, the type comes first: whoever reads
-    /// the line knows what the object is before it comes.
-    pub fn text(&self) -> Option<String> {
-        match self {
-            Self::Line(kind, object) => Some(format!(r#"{{"type":"{kind}","object":{object}}}"#)),
-            Self::End => None,
-        }
-    }
-}
-
-/// An open watch.
-#[derive(Clone, Debug)]
-pub(crate) struct Watch {
-    request: Arc<Request>,
-    target: Target,
-    selector: Selector,
-    /// Changes up to here were shown.
-    cursor: u64,
-    /// The state at the cursor is still to be shown.
-    initial: Initial,
-    bookmarks: bool,
-    next_bookmark: Timestamp,
-    until: Option<Timestamp>,
-    has_header: bool,
-    /// What is still to be shown, in order.
-    backlog: VecDeque<Event>,
-    /// A webhook converts what waits in the backlog, but for what came after the call.
-    converting: bool,
-    /// How often one was called.
-    conversions: u64,
-}
-
-/// An event on its way.
-#[derive(Clone, Debug)]
-enum Event {
-    /// Its object must be converted.
-    Waiting(&'static str, Value),
-    /// Its object is in the watch's version.
-    Ready(&'static str, Arc<Value>),
-    /// It has no object.
-    Other(WatchEvent),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Initial {
-    Done,
-    /// Show the state.
-    State,
-    /// Show the state, then say that it is complete.
-    StateAndBookmark,
-}
 
 impl Api {
     pub(crate) fn open_watch(&mut self, call: &Call<'_>) -> Result<WatchId, Failure> {

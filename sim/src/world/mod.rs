@@ -15,6 +15,7 @@
 //! webhook, by a quota) reconciles everything again, after a second first, then after ever longer; what is refused as
 //! invalid is not tried again before something changes. After each step, make the calls that [`World::calls`] has and answer them with [`World::resume`].
 
+mod actor;
 mod client;
 mod feed;
 mod retries;
@@ -27,6 +28,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+pub(crate) use self::actor::Actor;
 pub(crate) use self::client::{Client, Source, pod_path};
 pub(crate) use self::feed::Feed;
 use self::retries::Retries;
@@ -43,31 +45,6 @@ use crate::wire::Request;
 
 /// Rounds that actors may answer each other at one time. Honest ones need a handful.
 const ROUNDS: usize = 1000;
-
-/// A component of the cluster.
-pub(crate) trait Actor: std::fmt::Debug + Send {
-    /// Whom it acts as, if it does nothing else while a request of that user waits for a webhook. Those that act as
-    /// many users go on, and must not mind that their requests are carried out later.
-    fn user(&self) -> Option<&'static str> {
-        None
-    }
-    /// Does what is due.
-    fn act(&mut self, api: &mut Api, now: Timestamp);
-    /// Looks at everything again: a request of its was answered with a server's error.
-    fn restart(&mut self) {}
-    /// When something is due though nothing changes.
-    fn due(&self) -> Option<Timestamp>;
-    /// Another one with the same state.
-    fn boxed(&self) -> Box<dyn Actor>;
-    /// Draws from another seed from now on.
-    fn reseed(&mut self, _seed: u64) {}
-}
-
-impl Clone for Box<dyn Actor> {
-    fn clone(&self) -> Self {
-        self.boxed()
-    }
-}
 
 /// Whether an actor waits for no webhook.
 fn is_free(api: &Api, actor: &dyn Actor) -> bool {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{
+use super::step::{
     Claim, Costs, Outcome, Step, all_run, claim, held_by_the_partition, image, is_rolled_out, partition,
     patch, running,
 };

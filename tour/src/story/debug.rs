@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::guard::none_was_touched;
-use super::{Claim, Costs, Outcome, Step, claim};
+use super::step::{Claim, Costs, Outcome, Step, claim};
 use crate::act::Act;
 use crate::subject::{DEBUG, WEB};
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Claim, Costs, Outcome, Step, all_stay, claim, is_rolled_out, patch, running, set};
+use super::step::{Claim, Costs, Outcome, Step, all_stay, claim, is_rolled_out, patch, running, set};
 use crate::act::Act;
 use crate::pods::{Pod, Ready};
 use crate::stage::View;

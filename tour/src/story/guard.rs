@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Claim, Costs, Outcome, Step, claim, is_rolled_out};
+use super::step::{Claim, Costs, Outcome, Step, claim, is_rolled_out};
 use crate::act::Act;
 use crate::pods::{Pod, Ready};
 use crate::subject::{BUDGET, WEB};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Claim, Costs, Outcome, Step, claim, patch, set};
+use super::step::{Claim, Costs, Outcome, Step, claim, patch, set};
 use crate::act::Act;
 use crate::stage::View;
 use crate::subject::TOKEN;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{
+use super::step::{
     Claim, Costs, Outcome, Step, all_run, all_stay, claim, held_by_the_partition, image, is_rolled_out,
     partition, patch, running, set,
 };

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::guard::none_was_touched;
-use super::{Claim, Costs, Outcome, Step, claim, is_rolled_out};
+use super::step::{Claim, Costs, Outcome, Step, claim, is_rolled_out};
 use crate::act::Act;
 use crate::pods::{Pod, Ready};
 use crate::stage::View;

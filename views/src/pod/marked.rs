@@ -4,43 +4,8 @@ use kruise_api::names::sidecarterminator::{
     SIDECAR_IGNORE_EXIT_CODE, TERMINATE_SIDECAR, TERMINATE_SIDECAR_WITH_IMAGE,
 };
 
+use super::view::{MarkedSidecar, MarkedView};
 use super::wire::{ContainerStatus, Marks};
-
-/// What only the SidecarTerminator reads of a pod with marked sidecars.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MarkedView {
-    /// The marked containers, in the order of the specification.
-    pub sidecars: Box<[MarkedSidecar]>,
-    /// Names of the containers that have ended and have not begun anew: those in the state `terminated`.
-    pub ended: Box<[Box<str>]>,
-    /// Is `restartPolicy` `Never`?
-    pub is_never_restarted: bool,
-}
-
-/// A marked container.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MarkedSidecar {
-    /// Name.
-    pub name: Box<str>,
-    /// Is it to be stopped by a request to the agent of its node?
-    pub by_request: bool,
-    /// The image, of a program that ends at once, that it gets on a virtual node; empty if none is named.
-    pub image: Box<str>,
-    /// Does its exit code not count for the phase of the pod?
-    pub ignores_exit_code: bool,
-}
-
-impl MarkedView {
-    /// Has this container ended?
-    pub fn has_ended(&self, container: &str) -> bool {
-        self.ended.iter().any(|name| **name == *container)
-    }
-
-    /// Is this container a sidecar?
-    pub fn is_sidecar(&self, container: &str) -> bool {
-        self.sidecars.iter().any(|one| *one.name == *container)
-    }
-}
 
 /// Is this a variable that marks a container?
 pub(super) fn is_mark(variable: &str) -> bool {

@@ -1,18 +1,26 @@
 //! No circle of imports across the files of a crate.
 //!
 //! A file imports another one where it names a path into it, by `use` or in place. `mod child;` is no import, so a parent
-//! may use its children as long as these do not use the parent. Circles of more than [`LARGEST`] files are known by
-//! `xtask/assets/circles.txt`, which may only get shorter.
+//! may use its children as long as these do not use the parent. A path through a file that takes the name from another
+//! one by `use` (a `mod.rs` or `lib.rs` that re-exports its children) leads into that other one: the address of a name is
+//! no dependency. Circles of more than [`LARGEST`] files are known by `xtask/assets/circles.txt`, which may only get
+//! shorter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree, token_stream::IntoIter};
+use proc_macro2::{Delimiter, Group, Spacing, TokenStream, TokenTree, token_stream::IntoIter};
 
 /// Folders whose files do not import each other in any circle.
 const FREE: &[&str] = &["dst/src/", "manager/src/"];
 
 /// Most files in a circle that is not known.
 const LARGEST: usize = 3;
+
+/// Most `use` that a path is followed through.
+const FOLLOWED: usize = 8;
+
+/// The files of a crate by their module paths.
+type Modules<'a> = BTreeMap<Vec<&'a str>, &'a str>;
 
 /// The known circles: paths of files, one a line.
 pub(super) const KNOWN: &str = "xtask/assets/circles.txt";
@@ -42,13 +50,15 @@ pub(super) fn wrong(
 
 /// The files that import each other, each circle in the order of their names.
 fn circles<'a>(source: &str, files: &BTreeMap<&'a str, String>) -> Vec<Vec<&'a str>> {
-    let modules: BTreeMap<Vec<&str>, &'a str> =
-        files.keys().map(|path| (module(source, path), *path)).collect();
+    let modules: Modules<'a> = files.keys().map(|path| (module(source, path), *path)).collect();
+    let names: BTreeMap<&'a str, Names> = files
+        .iter()
+        .map(|(path, text)| (*path, Names::of(text, &module(source, path), &modules)))
+        .collect();
     let mut imported: BTreeMap<&str, BTreeSet<&'a str>> = BTreeMap::new();
-    for (path, text) in files.iter().filter(|(path, _)| !is_of_tests(path)) {
-        let own = module(source, path);
-        let imports = imports(text, &own, &modules);
-        let found = imports.iter().filter_map(|import| resolve(import, &modules));
+    for (path, own) in names.iter().filter(|(path, _)| !is_of_tests(path)) {
+        let found = own.imports.iter();
+        let found = found.filter_map(|import| resolve(import, &modules, &names));
         let found = found.filter(|found| found != path && !is_of_tests(found));
         imported.insert(path, found.collect());
     }
@@ -95,46 +105,120 @@ fn module<'a>(source: &str, path: &'a str) -> Vec<&'a str> {
     parts.collect()
 }
 
-/// The file that a path leads into: that of the longest part of it that is a module.
-fn resolve<'a>(import: &[String], modules: &BTreeMap<Vec<&str>, &'a str>) -> Option<&'a str> {
-    let parts: Vec<&str> = import.iter().map(String::as_str).collect();
-    let mut prefixes = (1..=parts.len()).rev().filter_map(|length| parts.get(..length));
-    prefixes.find_map(|prefix| modules.get(prefix).copied())
-}
-
-/// All paths of a file that begin with `crate`, `super`, `self` or a child of it, from the root of the crate. Tests may
-/// import anything.
-fn imports(text: &str, own: &[&str], modules: &BTreeMap<Vec<&str>, &str>) -> Vec<Vec<String>> {
-    let mut tokens = Vec::new();
-    if let Ok(stream) = text.parse::<TokenStream>() {
-        flatten(stream, &mut tokens);
-    }
-    let mut found = Vec::new();
-    let mut rest = tokens.as_slice();
-    while let [first, tail @ ..] = rest {
-        rest = tail;
-        let base = match first.as_str() {
-            "crate" => Vec::new(),
-            "super" => own
-                .split_last()
-                .map_or_else(Vec::new, |(_, parent)| parent.to_vec()),
-            "self" => own.to_vec(),
-            name => [own, &[name]].concat(),
+/// The file that a path leads into, once all names are followed to where they are defined: that of the longest part of
+/// it that is a module. What the root of the crate defines itself is in no file of its own.
+fn resolve<'a>(
+    import: &[String],
+    modules: &BTreeMap<Vec<&str>, &'a str>,
+    names: &BTreeMap<&'a str, Names>,
+) -> Option<&'a str> {
+    let mut path = import.to_vec();
+    for _ in 0..FOLLOWED {
+        let parts: Vec<&str> = path.iter().map(String::as_str).collect();
+        let mut prefixes = (0..=parts.len()).rev().filter_map(|length| parts.get(..length));
+        let (module, file) = prefixes.find_map(|prefix| Some((prefix, *modules.get(prefix)?)))?;
+        let Some([name, rest @ ..]) = path.get(module.len()..) else {
+            return Some(file);
         };
-        let is_start = matches!(first.as_str(), "crate" | "super" | "self") || modules.contains_key(&base);
-        if first == "::" {
-            // What follows goes on with a path of something else.
-            rest = tail.get(1..).unwrap_or_default();
-        } else if is_start && tail.first().is_some_and(|next| next == "::") {
-            let base: Vec<String> = base.into_iter().map(str::to_owned).collect();
-            rest = tree(tail, &base, &mut found);
+        match names.get(file).and_then(|names| names.taken.get(name)) {
+            Some(Some(taken)) => path = [taken.as_slice(), rest].concat(),
+            Some(None) => return None,
+            None => return (!module.is_empty()).then_some(file),
         }
     }
-    found
+    None
 }
 
-/// Reads `::a::{b, c::d}`, adds its paths, and returns what follows.
-fn tree<'a>(tokens: &'a [String], base: &[String], found: &mut Vec<Vec<String>>) -> &'a [String] {
+/// The names that a file mentions. Tests may import anything.
+#[derive(Default)]
+struct Names {
+    /// All paths that begin with `crate`, `super`, `self` or a child of the file, from the root of the crate.
+    imports: Vec<Vec<String>>,
+    /// What `use` outside of functions brings in: a path from the root, or none where it leads out of the crate.
+    taken: BTreeMap<String, Option<Vec<String>>>,
+}
+
+impl Names {
+    fn of(text: &str, own: &[&str], modules: &Modules<'_>) -> Self {
+        let mut tokens = Vec::new();
+        if let Ok(stream) = text.parse::<TokenStream>() {
+            flatten(stream, &mut tokens);
+        }
+        let mut names = Self::default();
+        let mut depth: usize = 0;
+        let mut rest = tokens.as_slice();
+        while let [first, tail @ ..] = rest {
+            rest = tail;
+            match (first.as_str(), tail) {
+                ("{" | "(", _) => depth = depth.saturating_add(1),
+                ("}" | ")", _) => depth = depth.saturating_sub(1),
+                // What follows goes on with a path of something else.
+                ("::", _) => rest = tail.get(1..).unwrap_or_default(),
+                ("use", [first, tail @ ..]) if depth == 0 => {
+                    rest = names.read_use(first, tail, own, modules);
+                }
+                (first, [next, ..]) if next == "::" => {
+                    if let Some(base) = base(first, own, modules) {
+                        let mut found = Vec::new();
+                        rest = tree(tail, &base, &mut found);
+                        names.imports.extend(found.into_iter().map(|(path, _)| path));
+                    }
+                }
+                _ => {}
+            }
+        }
+        names
+    }
+
+    /// Reads what follows `use` and its first name, and returns what comes after.
+    fn read_use<'t>(
+        &mut self,
+        first: &str,
+        tail: &'t [String],
+        own: &[&str],
+        modules: &Modules<'_>,
+    ) -> &'t [String] {
+        let base = base(first, own, modules);
+        let is_crate = first.starts_with(char::is_lowercase);
+        let mut found = Vec::new();
+        let rest = tree(tail, base.as_deref().unwrap_or(&[first.to_owned()]), &mut found);
+        for (path, alias) in found {
+            let Some(name) = alias.or_else(|| path.last().cloned()) else {
+                continue;
+            };
+            if base.is_some() {
+                self.imports.push(path.clone());
+                self.taken.insert(name, Some(path));
+            } else if is_crate {
+                self.taken.insert(name, None);
+            }
+        }
+        rest
+    }
+}
+
+/// Where a path begins, from the root of the crate; none if its first name is of another crate or an item.
+fn base(first: &str, own: &[&str], modules: &Modules<'_>) -> Option<Vec<String>> {
+    let base = match first {
+        "crate" => Vec::new(),
+        "super" => own
+            .split_last()
+            .map_or_else(Vec::new, |(_, parent)| parent.to_vec()),
+        "self" => own.to_vec(),
+        name => {
+            let child = [own, &[name]].concat();
+            modules.contains_key(&child).then_some(child)?
+        }
+    };
+    Some(base.into_iter().map(str::to_owned).collect())
+}
+
+/// Reads `::a::{b, c::d as e}`, adds its paths with the names that they are given, and returns what follows.
+fn tree<'a>(
+    tokens: &'a [String],
+    base: &[String],
+    found: &mut Vec<(Vec<String>, Option<String>)>,
+) -> &'a [String] {
     let mut path = base.to_vec();
     let mut rest = tokens;
     while let [separator, next, tail @ ..] = rest {
@@ -163,7 +247,14 @@ fn tree<'a>(tokens: &'a [String], base: &[String], found: &mut Vec<Vec<String>>)
             path.push(next.clone());
         }
     }
-    found.push(path);
+    let alias = match rest {
+        [word, name, tail @ ..] if word == "as" && !matches!(name.as_str(), "crate" | "super" | "self") => {
+            rest = tail;
+            Some(name.clone())
+        }
+        _ => None,
+    };
+    found.push((path, alias));
     rest
 }
 
@@ -176,6 +267,16 @@ fn flatten(stream: TokenStream, tokens: &mut Vec<String>) {
                 let is_of_tests = matches!(all.peek(), Some(TokenTree::Group(group)) if is_test(&group.stream().to_string()));
                 if is_of_tests {
                     skip_item(&mut all);
+                }
+            }
+            TokenTree::Ident(ident) if ident == "pub" => {
+                let is_path = |group: &Group| {
+                    let first = group.stream().into_iter().next();
+                    first.is_some_and(|first| first.to_string() == "in")
+                };
+                // Whom an item is visible to is no import.
+                if matches!(all.peek(), Some(TokenTree::Group(group)) if is_path(group)) {
+                    all.next();
                 }
             }
             TokenTree::Punct(punct) if punct.as_char() == ':' && punct.spacing() == Spacing::Joint => {
@@ -241,6 +342,13 @@ mod tests {
             found(&[one, ("x/src/b.rs", "use crate::c::C;"), comment]).len(),
             0
         );
+        let visible = ("x/src/c.rs", "pub(in crate::a) fn f() {}");
+        assert_eq!(
+            found(&[one, ("x/src/b.rs", "use crate::c::C;"), visible]).len(),
+            0
+        );
+        let in_tuple = ("x/src/b.rs", "struct B(pub (crate::a::A, u8));");
+        assert_eq!(found(&[one, in_tuple]), two);
         let in_macro = ("x/src/b.rs", "fn f() { assert_eq!(crate::a::f(), 1) }");
         assert_eq!(found(&[one, in_macro]), two);
     }
@@ -256,6 +364,33 @@ mod tests {
             found(&[parent, sibling, ("x/src/a/c.rs", "use super::Thing;")]).len(),
             1
         );
+    }
+
+    #[test]
+    fn a_name_that_a_file_only_passes_on_is_imported_from_where_it_is_defined() {
+        let parent = |passed: &'static str| ("x/src/a/mod.rs", passed);
+        let (sibling, thing) = (
+            ("x/src/a/b.rs", "use super::Thing;"),
+            ("x/src/a/c.rs", "pub struct Thing;"),
+        );
+        for passed in [
+            "mod b;\nmod c;\npub use b::B;\npub use c::Thing;",
+            "mod b;\nmod c;\npub use b::B;\npub use c::{Other as Thing, self};",
+            "mod b;\npub use b::B;\npub use crate::a::c::{self, Thing};",
+            "mod b;\npub use b::B;\npub use other::thing as Thing;",
+        ] {
+            assert_eq!(found(&[parent(passed), sibling, thing]).len(), 0, "{passed}");
+        }
+        let defined = "mod b;\nmod c;\npub use b::B;\npub struct Thing;";
+        assert_eq!(found(&[parent(defined), sibling, thing]).len(), 1);
+        let in_function = "mod b;\nmod c;\npub use b::B;\nfn f() { use c::Thing; }";
+        assert_eq!(found(&[parent(in_function), sibling, thing]).len(), 1);
+        let circle = [
+            ("x/src/lib.rs", "mod b;\nmod c;\npub use b::B;\npub use c::C;"),
+            ("x/src/b.rs", "use crate::C;"),
+            ("x/src/c.rs", "use crate::B;"),
+        ];
+        assert_eq!(found(&circle), [["x/src/b.rs", "x/src/c.rs"]]);
     }
 
     #[test]

@@ -33,7 +33,6 @@ pub(super) fn gate_of_new(options: Options) -> Option<&'static str> {
     }
 }
 
-const TIMEOUT_SECONDS: i64 = 600;
 const ATTEMPTS: i64 = 3;
 
 fn defaults(object: &mut Value, scope: &Scope<'_>) {
@@ -52,7 +51,7 @@ pub(super) fn common_defaults(object: &mut Value, _: &Scope<'_>) {
         fill(policy, "type", "Always");
     }
     if let Some(policy) = made(spec, "pullPolicy") {
-        fill(policy, "timeoutSeconds", TIMEOUT_SECONDS);
+        fill(policy, "timeoutSeconds", rules::TIMEOUT_SECONDS);
         fill(policy, "backoffLimit", ATTEMPTS);
     }
 }

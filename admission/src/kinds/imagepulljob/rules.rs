@@ -21,9 +21,11 @@ use kube_schema::validate::{self, Errors, FieldError, Kind};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::{Scope, TIMEOUT_SECONDS};
+use super::Scope;
 use crate::json::{items, member, present, text};
 
+/// How long a pull may take where nothing is said.
+pub(super) const TIMEOUT_SECONDS: i64 = 600;
 const MOST_IMAGES: usize = 255;
 const POLICIES: &[&str] = &["Always", "Never"];
 

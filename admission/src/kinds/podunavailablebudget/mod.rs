@@ -24,8 +24,8 @@ use serde_json::Value;
 use super::{KindWebhooks, Scope, target};
 use crate::disruption::{EVICTIONS, Evictions};
 use crate::json::{integer, items, present, text};
-use crate::manifests::PODS_OF_SETS;
 use crate::pod::sidecars::Reach;
+use crate::widening::PODS_OF_SETS;
 use crate::widening::{StoredSoon, Widening};
 
 pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {

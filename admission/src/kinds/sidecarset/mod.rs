@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::judged::Template;
 use super::{KindWebhooks, Scope, parts};
 use crate::json::{integer, text};
-use crate::manifests::PODS_OF_SETS;
 use crate::pod::sidecars::{Reach, Set};
+use crate::widening::PODS_OF_SETS;
 use crate::widening::{StoredSoon, Widening};
 
 pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {

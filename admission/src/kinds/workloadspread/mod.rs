@@ -27,8 +27,8 @@ use super::{KindWebhooks, Scope, target};
 use crate::disruption::{EVICTIONS, Evictions};
 use crate::json::{integer, items, member, present, text};
 use crate::lookup::Reader;
-use crate::manifests::PODS_OF_SETS;
 use crate::pod::sidecars::Reach;
+use crate::widening::PODS_OF_SETS;
 use crate::widening::{StoredSoon, Widening};
 
 pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {

@@ -14,7 +14,8 @@
 use kruise_api::names::{LAUNCH_BARRIER_VARIABLE, LAUNCH_PRIORITY, LAUNCH_PRIORITY_VARIABLE};
 use serde_json::{Value, json};
 
-use super::{Context, Done, Stop, entry, failed, list};
+use super::draft::{entry, list};
+use super::step::{Context, Done, Stop, failed};
 use crate::json::{items, text};
 
 #[cfg(test)]

@@ -5,7 +5,8 @@
 use kruise_api::names::{APPS_GROUP, KRUISE_POD_READY};
 use serde_json::{Value, json};
 
-use super::{Context, Done, Stop, list};
+use super::draft::list;
+use super::step::{Context, Done, Stop};
 use crate::Response;
 
 /// Appends the readiness gate `KruisePodReady` to a new pod whose controller is in group `apps.kruise.io`, or to any

@@ -9,7 +9,7 @@ use super::build::{Addition, Additions, hot_annotations};
 use super::share::is_injected;
 use crate::Options;
 use crate::json::{items, text};
-use crate::pod::{annotate, entry, list};
+use crate::pod::draft::{annotate, entry, list};
 
 /// Puts everything at its place.
 pub(super) fn additions(pod: &mut Value, mut all: Additions, options: Options) {

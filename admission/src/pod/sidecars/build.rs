@@ -1,7 +1,7 @@
 //! What the chosen sets add to a pod.
 
-use kruise_plan_kit::sidecars::{Working, is_hot, is_native, is_own, names, twins};
-use serde_json::{Map, Value, json};
+use kruise_plan_kit::sidecars::{Working, is_hot, is_native, names, twins};
+use serde_json::{Value, json};
 
 use super::{Choice, resources, share};
 use crate::json::{items, text};
@@ -129,7 +129,7 @@ fn pair(sidecar: &Value, ready: &Value) -> Vec<Value> {
             let path = format!("metadata.annotations['{prefix}{name}']");
             let env =
                 json!({"name": variable, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}});
-            if let Some(list) = crate::pod::list(&mut container, "env") {
+            if let Some(list) = crate::pod::draft::list(&mut container, "env") {
                 list.push(env);
             }
         }
@@ -169,11 +169,4 @@ pub(super) fn hot_annotations(hot: &[String], working: &str) -> Vec<(String, Str
     }
     annotations.push((names::WORKING.to_owned(), map.write()));
     annotations
-}
-
-/// The sidecar as a container: without the members that only a sidecar has.
-pub(super) fn container_of(sidecar: &Value) -> Map<String, Value> {
-    let members = sidecar.as_object().into_iter().flatten();
-    let kept = members.filter(|(name, _)| !is_own(name));
-    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
 }

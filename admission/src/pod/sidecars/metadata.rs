@@ -4,7 +4,7 @@ use kruise_plan_kit::sidecars::patched;
 use serde_json::{Map, Value};
 
 use crate::json::{items, text};
-use crate::pod::{annotate, entry};
+use crate::pod::draft::{annotate, entry};
 
 /// Applies the patches of a set in their order; an error says which annotation cannot be merged.
 pub(super) fn patch(pod: &mut Value, spec: &Value) -> Result<(), String> {

@@ -24,14 +24,13 @@ mod tests;
 use serde_json::Value;
 
 use self::select::{Choice, choose};
-use super::{Context, Done, Stop, failed};
+use super::step::{Context, Done, Stop, failed};
 use crate::lookup::Lookups;
 use crate::{Outcome, Request};
 
 pub use resources::expression;
 pub(crate) use scope::expressions;
 pub use scope::{LENGTH, Reach, condition};
-pub(crate) use select::is_for;
 pub use set::{Revision, Set, Sets};
 pub(crate) use share::is_injected;
 

@@ -3,19 +3,16 @@
 use std::{borrow::Cow, fmt};
 
 use kruise_api::meta::LabelSelector;
-use kruise_plan_kit::sidecars::{
-    Hashes, Records, hashes_of,
-    names::{self, NAMESPACE_NAME},
-    restore,
-};
+use kruise_plan_kit::sidecars::{Hashes, Records, hashes_of, names, restore};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::set::Set;
+use super::set::{Mismatch, Set};
 use crate::Request;
 use crate::json::text;
 use crate::lookup::{Lookup, Lookups};
-use crate::pod::{Stop, entry, failed};
+use crate::pod::draft::entry;
+use crate::pod::step::{Stop, failed};
 
 /// What is injected of a set that matches.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,14 +34,8 @@ pub(super) struct Choice<'a> {
 pub(super) enum Why<'a> {
     /// It is injected.
     Injected(Box<Choice<'a>>),
-    /// It injects into no new pod.
-    Paused,
-    /// Its selector is empty, or cannot be read.
-    SelectsNothing,
-    /// The labels of the pod do not match.
-    Labels,
-    /// The labels of the namespace do not match.
-    Namespace,
+    /// It does not match.
+    Mismatch(Mismatch),
     /// This canary of it is injected.
     Canary(&'a str),
 }
@@ -70,12 +61,7 @@ impl fmt::Display for Why<'_> {
                 )
             }
             Self::Injected(_) => f.write_str("injected"),
-            Self::Paused => f.write_str("not injected: injectionStrategy.paused is true"),
-            Self::SelectsNothing => f.write_str("not injected: its selector is empty or not valid"),
-            Self::Labels => f.write_str("not injected: its selector does not match the labels of the pod"),
-            Self::Namespace => {
-                f.write_str("not injected: its namespaceSelector does not match the pod's namespace")
-            }
+            Self::Mismatch(mismatch) => write!(f, "not injected: {mismatch}"),
             Self::Canary(canary) => write!(f, "not injected: its canary {canary} is"),
         }
     }
@@ -91,8 +77,9 @@ pub(super) fn choose<'a>(
     let mut missing = Vec::new();
     let mut found: Vec<(&Set, Option<Why<'a>>)> = Vec::new();
     for set in lookups.sidecar_sets()?.iter() {
-        match mismatch(set, pod, namespace, lookups) {
-            Ok(why) => found.push((set, why)),
+        let labels = || lookups.labels(Lookup::NamespaceLabels(namespace.to_owned()));
+        match set.mismatch(pod, namespace, labels) {
+            Ok(why) => found.push((set, why.map(Why::Mismatch))),
             Err(lookup) => missing.push(lookup),
         }
     }
@@ -136,54 +123,6 @@ fn namespace<'a>(pod: &'a Value, request: &'a Request) -> &'a str {
         .into_iter()
         .find(|name| !name.is_empty());
     given.unwrap_or("default")
-}
-
-/// Is a set for the pods of this template in a namespace?
-pub(crate) fn is_for(
-    set: &Set,
-    template: &Value,
-    namespace: &str,
-    lookups: &Lookups,
-) -> Result<bool, Lookup> {
-    mismatch(set, template, namespace, lookups).map(|why| why.is_none())
-}
-
-/// Why a set does not match, if it does not.
-fn mismatch<'a>(
-    set: &Set,
-    pod: &Value,
-    namespace: &str,
-    lookups: &Lookups,
-) -> Result<Option<Why<'a>>, Lookup> {
-    if set.matcher.pods.is_empty() {
-        return Ok(Some(Why::SelectsNothing));
-    }
-    if set.paused {
-        return Ok(Some(Why::Paused));
-    }
-    if !set.matcher.matches_pod(|key| entry(pod, "labels", key)) {
-        return Ok(Some(Why::Labels));
-    }
-    let Some(selector) = &set.matcher.namespaces else {
-        return Ok(None);
-    };
-    let matches = if by_name_only(selector) {
-        selector.matches_by(|_| Some(namespace))
-    } else {
-        let labels = lookups.labels(Lookup::NamespaceLabels(namespace.to_owned()))?;
-        labels.is_some_and(|labels| selector.matches(labels))
-    };
-    Ok((!matches).then_some(Why::Namespace))
-}
-
-/// Does the selector look at nothing but the name, which every namespace has as a label?
-fn by_name_only(selector: &LabelSelector) -> bool {
-    let expressions = selector.match_expressions.iter().map(|one| &one.key);
-    selector
-        .match_labels
-        .keys()
-        .chain(expressions)
-        .all(|key| key == NAMESPACE_NAME)
 }
 
 /// Today's containers or those of a revision.

@@ -2,10 +2,12 @@
 
 use std::{fmt, sync::Arc};
 
-use kruise_plan_kit::sidecars::{Hashes, Matcher, canary_of, hashes_of};
+use kruise_api::meta::{LabelSelector, StringMap};
+use kruise_plan_kit::sidecars::{Hashes, Matcher, canary_of, hashes_of, names::NAMESPACE_NAME};
 use serde_json::Value;
 
 use crate::json::text;
+use crate::pod::draft::entry;
 
 /// Which revision of a SidecarSet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,6 +87,68 @@ impl Set {
     /// Its specification.
     pub fn spec(&self) -> &Value {
         self.object.get("spec").unwrap_or(&Value::Null)
+    }
+
+    /// Why it does not match the pods of this template in a namespace, if it does not. `labels` has those of the namespace;
+    /// `None` if that does not exist.
+    pub(crate) fn mismatch<'l, E>(
+        &self,
+        pod: &Value,
+        namespace: &str,
+        labels: impl FnOnce() -> Result<Option<&'l StringMap>, E>,
+    ) -> Result<Option<Mismatch>, E> {
+        if self.matcher.pods.is_empty() {
+            return Ok(Some(Mismatch::SelectsNothing));
+        }
+        if self.paused {
+            return Ok(Some(Mismatch::Paused));
+        }
+        if !self.matcher.matches_pod(|key| entry(pod, "labels", key)) {
+            return Ok(Some(Mismatch::Labels));
+        }
+        let Some(selector) = &self.matcher.namespaces else {
+            return Ok(None);
+        };
+        let matches = if by_name_only(selector) {
+            selector.matches_by(|_| Some(namespace))
+        } else {
+            labels()?.is_some_and(|labels| selector.matches(labels))
+        };
+        Ok((!matches).then_some(Mismatch::Namespace))
+    }
+}
+
+/// Does the selector look at nothing but the name, which every namespace has as a label?
+fn by_name_only(selector: &LabelSelector) -> bool {
+    let expressions = selector.match_expressions.iter().map(|one| &one.key);
+    selector
+        .match_labels
+        .keys()
+        .chain(expressions)
+        .all(|key| key == NAMESPACE_NAME)
+}
+
+/// Why a set does not match a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mismatch {
+    /// It injects into no new pod.
+    Paused,
+    /// Its selector is empty, or cannot be read.
+    SelectsNothing,
+    /// The labels of the pod do not match.
+    Labels,
+    /// The labels of the namespace do not match.
+    Namespace,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Paused => "injectionStrategy.paused is true",
+            Self::SelectsNothing => "its selector is empty or not valid",
+            Self::Labels => "its selector does not match the labels of the pod",
+            Self::Namespace => "its namespaceSelector does not match the pod's namespace",
+        })
     }
 }
 

@@ -1,11 +1,10 @@
 //! What a sidecar takes over from the pod's own containers: mounts, devices and environment variables.
 
-use kruise_plan_kit::sidecars::names::ENV_INJECTED;
+use kruise_plan_kit::sidecars::{is_own, names::ENV_INJECTED};
 use serde_json::{Map, Value, json};
 
-use super::build::container_of;
 use crate::json::{items, text};
-use crate::pod::entry;
+use crate::pod::draft::entry;
 
 /// The container to inject for a sidecar; `resources` replace its own if they were computed.
 pub(super) fn prepared(sidecar: &Value, pod: &Value, resources: Option<Value>) -> Value {
@@ -59,6 +58,13 @@ pub(super) fn prepared(sidecar: &Value, pod: &Value, resources: Option<Value>) -
     set(&mut container, "volumeMounts", mounts);
     set(&mut container, "volumeDevices", devices);
     container.into()
+}
+
+/// The sidecar as a container: without the members that only a sidecar has.
+fn container_of(sidecar: &Value) -> Map<String, Value> {
+    let members = sidecar.as_object().into_iter().flatten();
+    let kept = members.filter(|(name, _)| !is_own(name));
+    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// Was this container put into the pod by a SidecarSet?

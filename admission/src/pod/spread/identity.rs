@@ -6,7 +6,8 @@ use kruise_views::Labels;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::super::{Context, controller, labels};
+use super::super::draft::{controller, labels};
+use super::super::step::Context;
 use crate::lookup::Lookup;
 
 /// By what the owner of a pod knows it.

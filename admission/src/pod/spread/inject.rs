@@ -5,7 +5,8 @@ use kruise_api::workloadspread::{Matched, Subset};
 use kruise_plan_kit::injected::is_injected;
 use serde_json::{Map, Value, json};
 
-use super::super::{affinity, annotate, list};
+use super::super::affinity;
+use super::super::draft::{annotate, list};
 use crate::json::{items, present};
 use crate::patched::patched;
 

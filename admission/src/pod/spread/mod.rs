@@ -30,10 +30,11 @@ use kruise_views::Labels;
 use serde_json::Value;
 
 use self::identity::Identity;
-use super::{Context, Done, Stop, controller, entry, failed, labels};
+use super::draft::{controller, entry, labels};
+use super::step::{Context, Done, Stop, failed};
 use crate::json::{present, text};
 use crate::lookup::{Lookup, Lookups, ObjectName};
-use crate::write::{Count, Write};
+use crate::protocol::{Count, Write};
 
 /// Longest chain of owners. A longer one is a circle, or made to cost requests.
 const LONGEST: usize = 8;

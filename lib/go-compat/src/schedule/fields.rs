@@ -4,7 +4,10 @@ use std::str::FromStr;
 
 use crate::Error;
 
-use super::wrong;
+/// The error of a schedule that cannot be read.
+pub(super) fn wrong(reason: impl Into<String>) -> Error {
+    Error::Schedule(reason.into())
+}
 
 const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",

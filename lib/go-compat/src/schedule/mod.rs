@@ -16,7 +16,7 @@ use std::str::FromStr;
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
 use crate::{Error, duration};
-use fields::Fields;
+use fields::{Fields, wrong};
 pub use latest::Due;
 pub use local::local_zone;
 
@@ -106,10 +106,6 @@ fn time_zone(name: &str) -> Option<Zone> {
             zone.ok().map(Zone::Of)
         }
     }
-}
-
-fn wrong(reason: impl Into<String>) -> Error {
-    Error::Schedule(reason.into())
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use go_compat::{IntOrString, Rounding};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{controlled, controller, number, reference};
+use super::objects::{controlled, controller, number, reference};
 use crate::api::Api;
 use crate::object::{at, get_metadata};
 use crate::store::Key;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{REVISION, Sets, bounds, revision};
-use crate::controllers::number;
+use crate::controllers::objects::number;
 use crate::object::{get_metadata, seconds};
 use crate::store::Key;
 use crate::world::Client;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::Set;
-use crate::controllers::reference;
+use super::set::Set;
+use crate::controllers::objects::reference;
 use crate::object::{at, get_metadata, metadata_text};
 use crate::store::{Key, ResourceId};
 use crate::validation::text;

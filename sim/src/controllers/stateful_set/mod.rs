@@ -8,28 +8,25 @@
 
 mod claims;
 mod revisions;
+mod set;
 mod status;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use go_compat::{IntOrString, Rounding};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use self::revisions::Revisions;
-use super::{controlled, number, ready_since, reference, release, selects};
+use self::set::{REVISION, Set, is_leaving, revision};
+use super::objects::{controlled, reference, release, selects};
 use crate::api::Api;
 use crate::object::{at, get_metadata, metadata_text};
 use crate::store::Key;
 use crate::world::{Actor, Client, Feed, Timers, pod_path};
 
 const USER: &str = "system:serviceaccount:kube-system:statefulset-controller";
-
-/// The label of a pod that names its revision.
-const REVISION: &str = "controller-revision-hash";
 
 /// Runs stateful sets.
 #[derive(Clone, Debug)]
@@ -41,14 +38,6 @@ pub(crate) struct StatefulSets {
     timers: Timers<Key>,
     /// Sets with a pod that waits until an earlier claim of its is gone.
     waiting: BTreeSet<Key>,
-}
-
-/// A set, and its pods by ordinal.
-struct Set<'a> {
-    key: &'a Key,
-    object: &'a Value,
-    pods: BTreeMap<i64, Arc<Value>>,
-    now: Timestamp,
 }
 
 /// Whether a pass may go on.
@@ -133,63 +122,7 @@ impl Actor for StatefulSets {
     }
 }
 
-impl<'a> Set<'a> {
-    fn of(client: &Client<'_>, key: &'a Key, object: &'a Value) -> Self {
-        let pods = controlled(client.api, object, "", "pods").into_iter();
-        let pods = pods.filter(|(pod, _)| selects(client.api, object, pod));
-        let ordinal = |name: &str| {
-            name.strip_prefix(key.name.as_ref())?
-                .strip_prefix('-')?
-                .parse()
-                .ok()
-        };
-        Self {
-            key,
-            object,
-            pods: pods
-                .filter_map(|(pod, value)| Some((ordinal(&pod.name)?, value)))
-                .collect(),
-            now: client.now,
-        }
-    }
-
-    fn replicas(&self) -> i64 {
-        number(self.object, "/spec/replicas")
-    }
-
-    fn ordinals(&self) -> Range<i64> {
-        let start = number(self.object, "/spec/ordinals/start");
-        start..start.saturating_add(self.replicas())
-    }
-
-    fn is_ordered(&self) -> bool {
-        at(self.object, "/spec/podManagementPolicy") != Some(&"Parallel".into())
-    }
-
-    fn is_rolling(&self) -> bool {
-        at(self.object, "/spec/updateStrategy/type") == Some(&"RollingUpdate".into())
-    }
-
-    /// The first ordinal that is updated.
-    fn partition(&self) -> i64 {
-        let partition = number(self.object, "/spec/updateStrategy/rollingUpdate/partition");
-        self.ordinals().start.saturating_add(partition)
-    }
-
-    fn pod_key(&self, ordinal: i64) -> Key {
-        Key::new(&self.key.namespace, &format!("{}-{ordinal}", self.key.name))
-    }
-
-    /// When a pod is or becomes available if it stays ready.
-    fn available_at(&self, pod: &Value) -> Option<Timestamp> {
-        let least = u64::try_from(number(self.object, "/spec/minReadySeconds")).unwrap_or_default();
-        ready_since(pod)?.checked_add(Duration::from_secs(least)).ok()
-    }
-
-    fn is_available(&self, pod: &Value) -> bool {
-        !is_leaving(pod) && self.available_at(pod).is_some_and(|at| at <= self.now)
-    }
-
+impl Set<'_> {
     fn delete(client: &mut Client<'_>, key: &Key, pod: &Value) {
         let options = json!({"preconditions": {"uid": metadata_text(pod, "uid")}});
         client.delete(&pod_path(key), &options);
@@ -329,16 +262,4 @@ impl<'a> Set<'a> {
         }
         client.post(&format!("/api/v1/namespaces/{}/pods", key.namespace), &pod);
     }
-}
-
-fn is_leaving(pod: &Value) -> bool {
-    !get_metadata(pod, "deletionTimestamp").is_null()
-}
-
-/// The revision that a pod was made of.
-fn revision(pod: &Value) -> &str {
-    get_metadata(pod, "labels")
-        .get(REVISION)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
 }

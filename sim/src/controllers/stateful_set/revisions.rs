@@ -6,8 +6,8 @@ use go_compat::pod_template::revision_data;
 use go_compat::revision::{revision_hash, revision_name};
 use serde_json::{Value, json};
 
-use super::{Set, revision};
-use crate::controllers::{controlled, number, reference};
+use super::set::{Set, revision};
+use crate::controllers::objects::{controlled, number, reference};
 use crate::object::{at, get_metadata};
 use crate::store::Key;
 use crate::world::Client;

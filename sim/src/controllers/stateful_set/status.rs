@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::revisions::Revisions;
-use super::{Set, is_leaving, revision};
-use crate::controllers::ready_since;
+use super::set::{Set, is_leaving, revision};
+use crate::controllers::objects::ready_since;
 use crate::object::get_metadata;
 use crate::world::Client;
 

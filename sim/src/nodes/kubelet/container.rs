@@ -11,7 +11,7 @@ use super::Timings;
 use super::images::{Fetch, Pulls};
 use super::run::{Exit, Run};
 use super::spec::{ContainerSpec, RestartPolicy, Role};
-use crate::nodes::later;
+use crate::nodes::time::later;
 
 /// The first pause of a container that keeps crashing; it doubles up to [`LONGEST_BACKOFF`].
 const FIRST_BACKOFF: Duration = Duration::from_secs(10);

@@ -14,8 +14,8 @@ use super::spec::{ContainerSpec, containers};
 use super::{Kubelets, command};
 use crate::api::Api;
 use crate::nodes::identity::plain_container_id;
-use crate::nodes::later;
 use crate::nodes::runtime::{self, ContainerState, ContainerStatus, annotations_of, labels_of};
+use crate::nodes::time::later;
 use crate::object::metadata_text;
 use crate::store::{Key, ResourceId};
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::container::{Container, State};
 use super::pod::Pod;
 use super::spec::{ContainerSpec, Role};
-use crate::nodes::{identity, later};
+use crate::nodes::{identity, time::later};
 use crate::object::get_metadata;
 use crate::world::Client;
 

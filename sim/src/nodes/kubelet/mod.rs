@@ -42,6 +42,7 @@ pub(super) use self::containers::command_end;
 use self::environment::Place;
 use self::images::Pulls;
 use self::pod::Pod;
+pub(super) use self::pod::node_of;
 use self::resize::Room;
 use self::spec::{ContainerSpec, RestartPolicy, Role, containers};
 use self::status::Phase;
@@ -78,11 +79,6 @@ pub(super) struct Kubelets {
     events: bool,
     /// Kinds of controllers whose pods come to an end.
     jobs: &'static [&'static str],
-}
-
-/// The node that a pod was given.
-pub(super) fn node_of(pod: &Value) -> Option<&str> {
-    at(pod, "/spec/nodeName")?.as_str()
 }
 
 impl Kubelets {

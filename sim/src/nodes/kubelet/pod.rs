@@ -12,13 +12,17 @@ use serde_json::Value;
 use super::Timings;
 use super::container::{Container, State};
 use super::images::Pulls;
-use super::node_of;
 use super::resize::{self, Refusal, Room};
 use super::run::{Exit, Run};
 use super::spec::{ContainerSpec, RestartPolicy, Role};
-use crate::nodes::later;
+use crate::nodes::time::later;
 use crate::object::{at, metadata_text};
 use crate::scheduler::request::Amounts;
+
+/// The node that a pod was given.
+pub(in crate::nodes) fn node_of(pod: &Value) -> Option<&str> {
+    at(pod, "/spec/nodeName")?.as_str()
+}
 
 /// The state of a pod on its node.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::Timings;
 use super::command::Ending;
 use super::spec::ContainerSpec;
-use crate::nodes::later;
+use crate::nodes::time::later;
 
 /// The run of a process.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::call::{Answer, Pull};
 use super::registry::{Absence, Offer, Trouble, canonical};
 use super::{CallId, Error, Runtimes, Work};
-use crate::nodes::{identity, later};
+use crate::nodes::{identity, time::later};
 
 /// An image on its way to a node.
 #[derive(Clone, Debug)]

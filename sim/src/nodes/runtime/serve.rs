@@ -10,7 +10,7 @@ use super::containers::{Container, ContainerState, ContainerStatus, labels};
 use super::node::Fault;
 use super::{Error, Pending, Registries, Work, exec};
 use crate::api::Api;
-use crate::nodes::{Nodes, identity, later};
+use crate::nodes::{Nodes, identity, time::later};
 
 impl Nodes {
     /// Makes a call.

@@ -1,78 +1,20 @@
 //! Do the containers run what the specification asks for?
 
-use std::time::Duration;
-
 use go_compat::container::{self, image_hash};
-use jiff::Timestamp;
 use kruise_api::{
     container_meta::{ContainerHashes, ContainersMeta},
     names::RUNTIME_CONTAINERS_META,
 };
 use kruise_views::{ContainerStatusView, ContainerView, PodView};
-use serde_json::Value;
-
-use crate::{availability, image::same_image, injected};
 
 use super::{
-    grace, resources, resume,
-    state::{ImageStatus, UpdateState, read_state},
+    resources,
+    state::{ImageStatus, UpdateState},
 };
-
-/// How far an in-place update is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// Nothing under way, or everything arrived.
-    Complete,
-    /// Under way; in plain words, what it waits for.
-    Waiting(String),
-    /// Its grace period runs, for this much longer.
-    Grace(Duration),
-    /// Its containers run what they should, but their node may still report that those before them are ready, for this much
-    /// longer.
-    Settling(Duration),
-    /// The next part of it is due.
-    Due {
-        /// Strategic merge patch of its containers' resources, to be made before the other one.
-        resize: Option<Value>,
-        /// Strategic merge patch of the pod, right for this very version of it.
-        patch: Value,
-        /// Why, in plain words.
-        reason: &'static str,
-    },
-    /// The progress annotation cannot be read; the pod needs somebody's eyes. The parser's words.
-    Unreadable(String),
-}
-
-/// Reads a pod's progress.
-pub fn progress(pod: &PodView, now: Timestamp) -> Progress {
-    let state = match read_state(pod) {
-        Err(error) => return Progress::Unreadable(error),
-        Ok(state) => state,
-    };
-    match grace::read(pod) {
-        Err(error) => Progress::Unreadable(error),
-        Ok(Some(grace)) => resume::after_grace(pod, &grace, state, now),
-        Ok(None) => state.map_or(Progress::Complete, |state| of_state(pod, state, now)),
-    }
-}
-
-fn of_state(pod: &PodView, state: UpdateState, now: Timestamp) -> Progress {
-    if !injected::is_injected("ReadyBeforeCompletion") {
-        if let Some(why) = awaited(pod, &state) {
-            return Progress::Waiting(why);
-        }
-        if let Some(left) = availability::settling(pod, now) {
-            return Progress::Settling(left);
-        }
-    }
-    if state.has_next_batch() {
-        return resume::next_batch(pod, state, now);
-    }
-    Progress::Complete
-}
+use crate::image::same_image;
 
 /// What keeps the containers that were changed so far from running what they should, in plain words; none if they do.
-fn awaited(pod: &PodView, state: &UpdateState) -> Option<String> {
+pub(super) fn awaited(pod: &PodView, state: &UpdateState) -> Option<String> {
     if pod.unobserved {
         return Some("its node has not seen the change yet".into());
     }
@@ -158,17 +100,19 @@ fn environment_hash(pod: &PodView, container: &ContainerView) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use go_compat::container::{environment_hash, image_hash};
     use jiff::ToSpan;
     use kruise_api::names::{INPLACE_GRACE, INPLACE_STATE, RUNTIME_CONTAINERS_META};
     use kruise_views::{ContainerStatusView, ContainerView, MetadataVariable, PodView};
     use serde_json::json;
 
-    use super::{Duration, Progress, same_image};
-    use crate::inplace::fixture::now;
+    use super::same_image;
+    use crate::inplace::{self, Progress, fixture::now};
 
     fn progress(pod: &PodView) -> Progress {
-        super::progress(pod, now())
+        inplace::progress(pod, now())
     }
 
     fn pod(annotations: &[(&str, String)], reported: &str, image_id: &str) -> PodView {

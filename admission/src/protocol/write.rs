@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use kruise_api::podunavailablebudget::PodUnavailableBudget;
 use kruise_api::workloadspread::WorkloadSpread;
 
-use crate::disruption::Charge;
-use crate::lookup::ObjectName;
+use super::ObjectName;
 
 /// A change of a status that a review depends on.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +14,25 @@ pub enum Write {
     Charge(Charge),
     /// A pod of a WorkloadSpread comes or goes.
     Count(Count),
+}
+
+/// A charge to be stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Charge {
+    /// The budget that was asked. The charge is for no other version of it.
+    pub before: Arc<PodUnavailableBudget>,
+    /// The budget with the charge in its status.
+    pub after: Arc<PodUnavailableBudget>,
+    /// An eviction is to be tried again if the charge cannot be stored.
+    pub is_eviction: bool,
+}
+
+impl Charge {
+    /// The budget.
+    pub fn budget(&self) -> ObjectName {
+        let metadata = &self.before.metadata;
+        ObjectName::new(&metadata.namespace, &metadata.name)
+    }
 }
 
 /// A pod that comes or goes, to be stored.

@@ -1,4 +1,4 @@
-//! The patches that begin an in-place update.
+//! The step that begins an in-place update: its patches.
 
 use std::sync::Arc;
 
@@ -11,10 +11,11 @@ use kruise_views::{PodView, Truth};
 use serde_json::{Value, json};
 
 use super::{
+    arrival::is_pending,
     batch::{self, Applied},
-    completion::is_pending,
     diff::Change,
-    grace::{self, Grace},
+    grace::Grace,
+    machine::Update,
     record::{Record, serialize},
     resources::{Resize, VerticalScaling, awaited, fold},
     state::{UpdateState, read_state},
@@ -293,19 +294,21 @@ struct Carried {
 
 /// What a grace period or a later batch still holds back.
 fn carried(pod: &PodView) -> Option<Carried> {
-    let state = read_state(pod).ok()?;
-    if let Some(grace) = grace::read(pod).ok()? {
-        let label = pod.labels.get(REVISION_HASH).unwrap_or_default();
-        let current = go_compat::revision::label_matches_revision(label, &grace.revision);
-        let change = grace.change().ok().filter(|_| current).unwrap_or_default();
-        let since = state.filter(|_| current).and_then(|state| state.update_timestamp);
-        return Some(Carried { change, since });
+    match Update::of(pod).ok()? {
+        Update::Grace { held, record } => {
+            let current = held.is_of_revision_of(pod);
+            let change = held.change().ok().filter(|_| current).unwrap_or_default();
+            let since = record
+                .filter(|_| current)
+                .and_then(|record| record.update_timestamp);
+            Some(Carried { change, since })
+        }
+        Update::Changing(record) if record.has_next_batch() => Some(Carried {
+            change: batch::next(&record),
+            since: None,
+        }),
+        Update::Changing(_) | Update::Idle => None,
     }
-    let state = state.filter(UpdateState::has_next_batch)?;
-    Some(Carried {
-        change: batch::next(&state),
-        since: None,
-    })
 }
 
 /// Adds labels and annotations to the metadata of a patch.
