@@ -82,9 +82,9 @@ pub struct LeaseConfig {
 pub struct WebhookConfig {
     /// Namespace of secret and service.
     pub namespace: String,
-    /// Host that the API server calls directly, outside a cluster.
-    pub host: Option<String>,
-    /// Port.
+    /// Host and port that the API server calls directly, outside a cluster.
+    pub address: Option<(String, u16)>,
+    /// Port that is listened on.
     pub port: u16,
     /// Directory of the certificates.
     pub cert_dir: PathBuf,
@@ -243,20 +243,21 @@ fn webhook(values: &Values, env: &dyn Fn(&str) -> Option<String>) -> anyhow::Res
             .filter(|text| !text.is_empty())
             .unwrap_or_else(|| default.to_owned())
     };
-    let host = env("WEBHOOK_HOST").filter(|host| !host.is_empty());
+    let outside = outside(env)?;
     let writer = or(
         "WEBHOOK_CERT_WRITER",
-        if host.is_some() { "fs" } else { "secret" },
+        if outside.is_some() { "fs" } else { "secret" },
     );
     if !["fs", "secret"].contains(&writer.as_str()) {
         bail!("WEBHOOK_CERT_WRITER is {writer:?}; it may be fs or secret");
     }
     let port = or("WEBHOOK_PORT", "9876");
+    let port = port
+        .parse()
+        .with_context(|| format!("WEBHOOK_PORT is {port:?}, which is no port"))?;
     Ok(WebhookConfig {
         namespace: or("POD_NAMESPACE", "kruise-system"),
-        port: port
-            .parse()
-            .with_context(|| format!("WEBHOOK_PORT is {port:?}, which is no port"))?,
+        port,
         cert_dir: or("WEBHOOK_CERT_DIR", "/tmp/kruise-webhook-certs").into(),
         writer,
         secret: or("SECRET_NAME", "kruise-webhook-certs"),
@@ -266,18 +267,34 @@ fn webhook(values: &Values, env: &dyn Fn(&str) -> Option<String>) -> anyhow::Res
         client_ca: Some(values.get_string("webhook-client-ca"))
             .filter(|file| !file.is_empty())
             .map(PathBuf::from),
-        host,
+        address: outside.map(|(host, of_balancer)| (host, of_balancer.unwrap_or(port))),
     })
 }
 
-/// Outside of a cluster API servers call one address, so that waiting does not move them to another manager.
+/// The host in `WEBHOOK_HOST`, and the port of what distributes calls to several managers if that is given, too.
+fn outside(env: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Option<(String, Option<u16>)>> {
+    let Some(text) = env("WEBHOOK_HOST").filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') => (host, Some(port)),
+        Some((host, port)) if host.ends_with(']') => (host.trim_matches(['[', ']']), Some(port)),
+        // An address of IPv6 alone has colons, too.
+        _ => (text.trim_matches(['[', ']']), None),
+    };
+    let port = port.map(str::parse).transpose();
+    let port = port.with_context(|| format!("WEBHOOK_HOST is {text:?}; write it as HOST or HOST:PORT"))?;
+    Ok(Some((host.to_owned(), port)))
+}
+
+/// Where API servers call the address of one manager, waiting does not move them to another one.
 fn shutdown_delay(values: &Values, env: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Duration> {
     let delay = values.get_duration("shutdown-delay-duration");
     let delay = Duration::try_from(delay)
         .ok()
         .with_context(|| format!("--shutdown-delay-duration must not be negative, is {delay}"))?;
-    let is_outside = env("WEBHOOK_HOST").is_some_and(|host| !host.is_empty());
-    Ok(if is_outside { Duration::ZERO } else { delay })
+    let is_alone = matches!(outside(env)?, Some((_, None)));
+    Ok(if is_alone { Duration::ZERO } else { delay })
 }
 
 fn positive(name: &'static str, values: &Values) -> anyhow::Result<Duration> {

@@ -90,7 +90,7 @@ pub const OWN: &[Flag] = &[
         "shutdown-delay-duration",
         Kind::Duration,
         "5s",
-        "how long webhooks are served after a signal, while /readyz fails; without effect with WEBHOOK_HOST",
+        "how long webhooks are served after a signal, while /readyz fails; without effect with a WEBHOOK_HOST without a port",
     ),
     flag(
         "webhook-initialize-timeout",

@@ -75,6 +75,21 @@ fn a_webhook_host_keeps_certificates_in_files() {
 }
 
 #[test]
+fn a_webhook_host_may_have_the_port_of_a_balancer() {
+    for (text, host, port) in [
+        ("10.0.0.1", "10.0.0.1", 9876),
+        ("hooks.example.com:443", "hooks.example.com", 443),
+        ("fd00::1", "fd00::1", 9876),
+        ("[fd00::1]", "fd00::1", 9876),
+        ("[fd00::1]:443", "fd00::1", 443),
+    ] {
+        let config = config(&[], &[("WEBHOOK_HOST", text)]).unwrap();
+        assert_eq!(config.webhook.address, Some((host.to_owned(), port)), "{text}");
+        assert_eq!(config.webhook.port, 9876);
+    }
+}
+
+#[test]
 fn webhooks_outlast_readiness_where_clients_reach_them_through_a_service() {
     let delay = |line: &[&str], host| config(line, &[("WEBHOOK_HOST", host)]).unwrap().shutdown_delay;
     let line = ["--shutdown-delay-duration=1m"];
@@ -83,6 +98,7 @@ fn webhooks_outlast_readiness_where_clients_reach_them_through_a_service() {
         [5, 60]
     );
     assert!(delay(&line, "127.0.0.1").is_zero());
+    assert_eq!(delay(&line, "127.0.0.1:443").as_secs(), 60);
 }
 
 #[test]
@@ -106,6 +122,7 @@ fn mistakes_name_the_flag_or_variable() {
             "--shutdown-delay-duration",
         ),
         (vec![], vec![("WEBHOOK_PORT", "http")], "WEBHOOK_PORT"),
+        (vec![], vec![("WEBHOOK_HOST", "a:http")], "WEBHOOK_HOST"),
         (
             vec![],
             vec![("WEBHOOK_CERT_WRITER", "tape")],

@@ -213,11 +213,8 @@ fn caches_synced(synced: watch::Receiver<bool>, registered: watch::Receiver<Opti
 fn settings(config: &Config, server: &Arc<WebhookServer>, match_conditions: MatchConditions) -> Settings {
     use kruise_admission::manifests::{MUTATING, VALIDATING};
     let webhook = &config.webhook;
-    let endpoint = match &webhook.host {
-        Some(host) => Endpoint::Url {
-            host: host.clone(),
-            port: webhook.port,
-        },
+    let endpoint = match webhook.address.clone() {
+        Some((host, port)) => Endpoint::Url { host, port },
         None => Endpoint::Service {
             namespace: webhook.namespace.clone(),
             name: webhook.service.clone(),

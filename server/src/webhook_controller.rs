@@ -5,7 +5,8 @@
 //!
 //! A reconcile writes only what differs, with the `resourceVersion` that it has read. If two replicas write at the same
 //! time, one gets a conflict, reads again and finds nothing left to write. Configurations are written before a new
-//! certificate is served: they trust the old CA too, so the API server can call at any moment.
+//! certificate is served: they trust the old CA too, so the API server can call at any moment. A certificate of a new CA is
+//! served only when all API servers have read them.
 //!
 //! Configurations and definitions are reconciled side by side, a few at a time. One that cannot be reconciled does not keep
 //! the others from it; the reconcile then fails.
@@ -31,9 +32,11 @@ use crate::{
 };
 
 mod progress;
+mod rotation;
 
 pub use crate::{configuration::Phase, error::ApiError};
 pub use progress::Progress;
+use rotation::Rotation;
 
 /// Attempts at one object before a reconcile fails.
 const ATTEMPTS: usize = 3;
@@ -358,6 +361,7 @@ impl<A: Api> WebhookController<A> {
     /// Sends on `first_success` once, after the first reconcile that succeeds.
     pub async fn run(self, mut stop: watch::Receiver<bool>, first_success: oneshot::Sender<()>) {
         let mut first_success = Some(first_success);
+        let rotation = Rotation::default();
         let mut repairs = Repairs::of(self.changes.clone());
         let mut conditionals = self.settings.conditionals.clone();
         let period = PERIOD + Duration::from_millis(self.jitter % 60_000);
@@ -366,8 +370,8 @@ impl<A: Api> WebhookController<A> {
             for one in &mut conditionals {
                 one.desired.mark_unchanged();
             }
-            let pause = match self.reconcile().await {
-                Ok(()) => {
+            let pause = match self.reconcile(&rotation).await {
+                Ok(_) => {
                     failures = 0;
                     self.progress.finished(None);
                     if let Some(first) = first_success.take() {
@@ -385,7 +389,9 @@ impl<A: Api> WebhookController<A> {
             let between = async {
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}
-                    pause = self.follow(failures, &mut conditionals, &mut repairs) => tokio::time::sleep(pause).await,
+                    pause = self.follow(failures, &rotation, &mut conditionals, &mut repairs) => {
+                        tokio::time::sleep(pause).await;
+                    }
                 }
             };
             tokio::select! {
@@ -400,16 +406,18 @@ impl<A: Api> WebhookController<A> {
     async fn follow(
         &self,
         failures: u32,
+        rotation: &Rotation,
         conditionals: &mut [Conditional],
         repairs: &mut Repairs,
     ) -> Duration {
         loop {
             let result = tokio::select! {
-                phase = changed(conditionals) => self.write_conditions(phase).await,
+                phase = changed(conditionals) => self.write_conditions(phase, rotation).await,
                 objects = repairs.due() => match failures {
-                    0 => self.repair(objects, repairs).await,
+                    0 => self.repair(objects, repairs, rotation).await,
                     _ => return Duration::ZERO,
                 },
+                () = rotation.due() => self.reconcile(rotation).await.map(drop),
             };
             if let Err(error) = result {
                 return self.failed(&error, 0);
@@ -418,8 +426,13 @@ impl<A: Api> WebhookController<A> {
     }
 
     /// Reconciles these objects.
-    async fn repair(&self, objects: BTreeSet<Reconciled>, repairs: &mut Repairs) -> Result<(), Error> {
-        let Some(pair) = self.current_pair().await? else {
+    async fn repair(
+        &self,
+        objects: BTreeSet<Reconciled>,
+        repairs: &mut Repairs,
+        rotation: &Rotation,
+    ) -> Result<(), Error> {
+        let Some(pair) = self.current_pair(rotation).await? else {
             return Ok(());
         };
         for object in objects {
@@ -445,29 +458,29 @@ impl<A: Api> WebhookController<A> {
         Ok(())
     }
 
-    /// The certificate that is served and stored. If another one is stored, everything is reconciled with that first.
+    /// The certificate that is stored and published. If it is another one than so far, everything is reconciled with it first.
     /// `None` before the first success, which registers everything.
     ///
-    /// If another replica has written a new one, the configurations trust it already, and writing the CA that is served
-    /// here would revoke that.
-    async fn current_pair(&self) -> Result<Option<Pair>, Error> {
+    /// It is not always the one that is served. If another replica has written a new one, the configurations trust it already, and
+    /// writing the CA that is served here would revoke that.
+    async fn current_pair(&self, rotation: &Rotation) -> Result<Option<Pair>, Error> {
         let Some(served) = self.tls.pair() else {
             return Ok(None);
         };
         let served_ca = Some(served.ca_pem.clone());
         let pair = obtain(&self.api, &self.settings, served_ca, Timestamp::now()).await?;
-        if served != pair {
-            self.reconcile().await?;
+        if served == pair || rotation.is_next(&pair) {
+            return Ok(Some(pair));
         }
-        Ok(self.tls.pair())
+        self.reconcile(rotation).await.map(Some)
     }
 
     /// Writes the conditional webhooks of these configurations.
-    async fn write_conditions(&self, of_phase: Phase) -> Result<(), Error> {
+    async fn write_conditions(&self, of_phase: Phase, rotation: &Rotation) -> Result<(), Error> {
         if self.settings.source == Source::External {
             return Ok(());
         }
-        let Some(pair) = self.current_pair().await? else {
+        let Some(pair) = self.current_pair(rotation).await? else {
             return Ok(());
         };
         for (phase, name) in &self.settings.configurations {
@@ -486,17 +499,19 @@ impl<A: Api> WebhookController<A> {
         backoff(failures)
     }
 
-    async fn reconcile(&self) -> Result<(), Error> {
+    /// Reconciles everything. Returns the certificate that is published then.
+    async fn reconcile(&self, rotation: &Rotation) -> Result<Pair, Error> {
         let now = Timestamp::now();
         let served = self.tls.pair();
         let outcome = reconcile(&self.api, &self.settings, served.as_ref(), now).await?;
-        if served.as_ref() != Some(&outcome.pair) {
-            self.tls.swap(outcome.pair)?;
+        let waits = rotation.waits(served.as_ref(), &outcome.pair);
+        if served.as_ref() != Some(&outcome.pair) && !waits {
+            self.tls.swap(outcome.pair.clone())?;
             tracing::info!("serving a new certificate");
         }
         self.progress.dropped.set(outcome.dropped.len() as i64);
         self.progress.last_success.set(now.as_second());
-        Ok(())
+        Ok(outcome.pair)
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::objects::{NAMESPACE, SECURE, Templated, value};
-use super::yaml::{action, optional, put, when};
+use super::yaml::{action, optional, put};
 use crate::manifests::workload::{DEPLOYMENT, labels};
 
 const MONITOR: &str = ".Values.serviceMonitor.enabled";
@@ -105,21 +105,31 @@ fn alerts() -> Value {
     })
 }
 
-/// The API server has no labels by which it could be selected, so that everybody may call the webhooks.
+/// Each port is open to everybody, unless a value says by whom it may be reached. The API server has no labels by which it could be
+/// selected, so that only its addresses can say who calls the webhooks. Probes come from nodes.
 fn policy() -> Value {
     let port = |name: &str| json!({"protocol": "TCP", "port": name});
-    let from = ".Values.networkPolicy.metricsFrom";
+    let mut ingress = vec![json!({"ports": [port("health")]})];
+    for (name, from) in [
+        ("webhook-server", "networkPolicy.webhooksFrom"),
+        ("metrics", "networkPolicy.metricsFrom"),
+    ] {
+        let mut rule = json!({"ports": [port(name)]});
+        put(
+            &mut rule,
+            "",
+            &optional(&format!(".Values.{from}"), "from"),
+            value(from),
+        );
+        ingress.push(rule);
+    }
     json!({
         "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
         "metadata": {"name": DEPLOYMENT, "namespace": NAMESPACE},
         "spec": {
             "podSelector": {"matchLabels": labels()},
             "policyTypes": ["Ingress"],
-            "ingress": [
-                {"ports": [port("webhook-server"), port("health")]},
-                when(&format!("not {from}"), vec![json!({"ports": [port("metrics")]})]),
-                when(from, vec![json!({"ports": [port("metrics")], "from": value("networkPolicy.metricsFrom")})]),
-            ],
+            "ingress": ingress,
         },
     })
 }

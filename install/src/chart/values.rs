@@ -416,6 +416,12 @@ fn of_others() -> Vec<ChartValue> {
             "who may read metrics, as in the field `from` of a NetworkPolicy; empty means everybody",
         ),
         used(
+            "networkPolicy.webhooksFrom",
+            json!([]),
+            LIST,
+            "who may call webhooks, as in the field `from` of a NetworkPolicy: the addresses of all API servers; empty means everybody",
+        ),
+        used(
             "serviceMonitor.enabled",
             json!(false),
             BOOL,

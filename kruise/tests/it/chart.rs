@@ -515,6 +515,29 @@ fn the_values_of_the_agent_are_honoured() {
     );
 }
 
+#[test]
+#[ignore = "needs helm: HELM=/path/to/helm cargo test -p kruise --test it chart -- --ignored"]
+fn a_network_policy_opens_each_port_to_everybody_or_to_those_that_a_value_names() {
+    let folder = Folder::new();
+    let ingress = |more: &[&str]| {
+        let objects = rendered(
+            &folder,
+            &[&["--set", "networkPolicy.enabled=true"], more].concat(),
+        );
+        let policy = objects.iter().find(|object| object["kind"] == "NetworkPolicy");
+        policy.unwrap()["spec"]["ingress"].clone()
+    };
+    let rule = |port: &str| json!({"ports": [{"protocol": "TCP", "port": port}]});
+    let open = [rule("health"), rule("webhook-server"), rule("metrics")];
+    assert_eq!(ingress(&[]), json!(open));
+    for (value, position) in [("webhooksFrom", 1), ("metricsFrom", 2)] {
+        let set = format!("networkPolicy.{value}[0].ipBlock.cidr=10.0.0.0/28");
+        let mut expected = open.clone();
+        expected[position]["from"] = json!([{"ipBlock": {"cidr": "10.0.0.0/28"}}]);
+        assert_eq!(ingress(&["--set", &set]), json!(expected), "{value}");
+    }
+}
+
 /// Whether the manager has this argument.
 fn has_argument(objects: &[Value], argument: &str) -> bool {
     let mut deployments = objects.iter().filter(|object| object["kind"] == "Deployment");

@@ -367,17 +367,27 @@ async fn the_controller_retries_serves_the_certificate_and_follows_a_new_secret(
     let theirs = tls.pair().unwrap();
     assert_ne!(theirs, served);
 
-    // The other replicas serve the old certificate until they have read the new one.
+    // The other replicas serve the old certificate until they have read the new one, and API servers trust a new CA a moment
+    // after that is written.
     api.objects.lock().unwrap().remove("certs");
     changes.report(Reconciled::Secret);
     tokio::time::sleep(REPAIRED).await;
-    let ours = tls.pair().unwrap();
-    let trusted = |of: &Pair| String::from_utf8(of.ca_pem.clone()).unwrap();
-    assert_ne!(trusted(&ours), trusted(&theirs));
-    assert!(trusted(&ours).ends_with(&trusted(&theirs)));
-    let bundle = STANDARD.encode(&ours.ca_pem);
-    let hooks = api.get("hooks").unwrap();
-    assert_eq!(hooks["webhooks"][0]["clientConfig"]["caBundle"], bundle.as_str());
+    let published = || {
+        let hooks = api.get("hooks").unwrap();
+        let bundle = hooks["webhooks"][0]["clientConfig"]["caBundle"].clone();
+        STANDARD.decode(bundle.as_str().unwrap()).unwrap()
+    };
+    let trusted = published();
+    assert_ne!(trusted, theirs.ca_pem);
+    assert!(trusted.ends_with(&theirs.ca_pem));
+    assert_eq!(tls.pair().as_ref(), Some(&theirs), "not served yet");
+    api.put("hooks", configuration());
+    changes.report(hooks_changed());
+    tokio::time::sleep(REPAIRED).await;
+    assert_eq!(published(), trusted, "a repair revokes nothing");
+    assert_eq!(tls.pair().as_ref(), Some(&theirs), "and hastens nothing");
+    tokio::time::sleep(rotation::PROPAGATION).await;
+    assert_eq!(tls.pair().unwrap().ca_pem, trusted);
     assert_eq!(progress.failures.get(), 4);
     stop.send(true).unwrap();
     task.await.unwrap();

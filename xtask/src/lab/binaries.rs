@@ -39,13 +39,8 @@ impl Binaries {
 
     /// As [`Binaries::find_or_build`], with this version of Kubernetes.
     pub(crate) fn of_version(kubernetes: &str) -> Result<Self> {
-        let folder = match std::env::var_os("KRUISE_LAB_BIN") {
-            Some(folder) => PathBuf::from(folder),
-            None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set; set KRUISE_LAB_BIN")?)
-                .join(".cache/kube-lab/bin"),
-        };
         let binaries = Self {
-            folder,
+            folder: folder()?,
             kubernetes: full(kubernetes)?,
         };
         let missing = binaries.missing();
@@ -195,6 +190,15 @@ impl Binaries {
     }
 }
 
+/// Where programs are that are built: `KRUISE_LAB_BIN`, or a folder below the home folder.
+pub(super) fn folder() -> Result<PathBuf> {
+    if let Some(folder) = std::env::var_os("KRUISE_LAB_BIN") {
+        return Ok(folder.into());
+    }
+    let home = std::env::var_os("HOME").context("HOME is not set; set KRUISE_LAB_BIN")?;
+    Ok(PathBuf::from(home).join(".cache/kube-lab/bin"))
+}
+
 /// The version with its patch: that of the tested ones if there is none.
 fn full(version: &str) -> Result<String> {
     let number = minor(version)?;
@@ -270,7 +274,7 @@ fn download(dir: &Path, module: &str) -> Result<Module> {
     })
 }
 
-fn go(dir: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Result<()> {
+pub(super) fn go(dir: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Result<()> {
     let status = Command::new("go")
         .args(arguments)
         .current_dir(dir)
@@ -285,7 +289,7 @@ fn go(dir: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Result<()> 
     Ok(())
 }
 
-fn path_text(path: &Path) -> Result<String> {
+pub(super) fn path_text(path: &Path) -> Result<String> {
     let path = std::path::absolute(path)?;
     Ok(path.to_str().context("the path is not UTF-8")?.to_owned())
 }

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`binaries`] | finds the programs or builds them from Go modules |
 //! | [`kwok`] | the one line of kwok that is changed |
+//! | [`helm`] | Helm, for the tests of the chart |
 //! | [`address`] | where the API server listens |
 //! | [`pki`] | certificates and kubeconfig |
 //! | [`ports`] | the loopback ports of one cluster |
@@ -20,6 +21,7 @@ pub(crate) mod binaries;
 pub(crate) mod cluster;
 pub(crate) mod components;
 mod daemon;
+mod helm;
 mod kwok;
 pub(crate) mod nodes;
 mod pki;
@@ -41,6 +43,11 @@ use nodes::machine::Machine;
 pub(crate) enum LabCommand {
     /// Find the control plane's programs, or build them.
     Build,
+    /// Find a Helm that is tested, or build it, and print where it is.
+    Helm {
+        /// Its major version: 3 or 4.
+        major: u32,
+    },
     /// Start a cluster and print how to reach it.
     Up {
         /// Simulated nodes.
@@ -83,6 +90,7 @@ pub(crate) fn run(command: LabCommand) -> Result<()> {
             let binaries = Binaries::find_or_build()?;
             println!("{}", binaries.folder().display());
         }
+        LabCommand::Helm { major } => println!("{}", helm::find_or_build(major)?.display()),
         LabCommand::Up {
             nodes,
             real_nodes,

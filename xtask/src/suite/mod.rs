@@ -178,7 +178,8 @@ fn check_helm() -> Result<()> {
     let version = Command::new(&helm).arg("version").output();
     if !version.is_ok_and(|version| version.status.success()) {
         bail!(
-            "the tests of the chart need Helm 3, and {helm} does not run: install it, or name it in {HELM}"
+            "the tests of the chart need Helm, and {helm} does not run: install it, or name it in {HELM}, as \
+             {HELM}=$(cargo xtask lab helm 3)"
         );
     }
     Ok(())

@@ -53,6 +53,7 @@ mod podunavailablebudget;
 mod preflight;
 mod probes;
 mod repair;
+mod replicas;
 mod requests;
 mod resourcedistribution;
 mod restart;

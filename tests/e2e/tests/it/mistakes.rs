@@ -154,7 +154,7 @@ fn asked(log: &mut AuditLog) -> usize {
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn a_new_template_costs_one_request_and_the_same_one_none() {
+fn a_new_template_costs_one_request_a_refused_one_two_and_the_same_one_none() {
     let scenario = scenario("asked");
     let (kubectl, mut log) = (&scenario.kubectl, scenario.audit_log());
     kubectl.apply(&web(1)).unwrap();
@@ -166,4 +166,13 @@ fn a_new_template_costs_one_request_and_the_same_one_none() {
     scenario.patch(&container("nginx:2", "b"));
     scenario.until_status(&json!({"updatedReadyReplicas": 2}));
     assert_eq!(asked(&mut log), 1, "another template");
+    // Known to the server alone. The stored template is shown to it too, as only a mistake that is new may be refused.
+    let sysctls = json!({"sysctls": [{"name": "A B", "value": "1"}]});
+    let wrong = json!({"spec": {"template": {"spec": {"securityContext": sysctls}}}});
+    let refused = kubectl.patch("clonesets", "web", &wrong).unwrap_err().to_string();
+    assert!(
+        refused.contains("spec.template.spec.securityContext.sysctls[0].name"),
+        "{refused}"
+    );
+    assert_eq!(asked(&mut log), 2, "a template that is refused");
 }
