@@ -11,8 +11,8 @@ use go_compat::{flags::Values, schedule::local_zone};
 use jiff::{SignedDuration, tz::TimeZone};
 use kruise_api::names::{AGENT_NAMESPACE, AGENT_NAMESPACE_VARIABLE};
 
-use super::registration::Registration;
 use crate::{
+    flags::Limit,
     gates::Gates,
     profile::{FLAG, Profile},
 };
@@ -103,10 +103,10 @@ pub struct WebhookConfig {
 }
 
 impl Config {
-    /// Reads flags and environment; `env` returns the value of a variable. Flags keep to the limits of these registrations.
+    /// Reads flags and environment; `env` returns the value of a variable. Flags keep to these limits.
     pub fn new(
         values: &Values,
-        registrations: &[&Registration],
+        limits: impl IntoIterator<Item = &'static Limit>,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> anyhow::Result<Self> {
         let gates = Gates::parse(
@@ -115,7 +115,7 @@ impl Config {
         )
         .context("--feature-gates")?;
         let set = |name: &str| Some(values.get_string(name).to_owned()).filter(|text| !text.is_empty());
-        for limit in registrations.iter().flat_map(|registration| registration.limits) {
+        for limit in limits {
             let (flag, value) = (limit.flag, values.get_int(limit.flag));
             if !(limit.least..=limit.most).contains(&value) {
                 bail!("--{flag} is {value}; it may be {} to {}", limit.least, limit.most);

@@ -5,6 +5,17 @@ use go_compat::flags::{Flag, Kind};
 
 use crate::{leader::LEASE, profile::FLAG};
 
+/// Limits of the values of a flag. The manager does not start with another value.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// Name of the flag, whose values are integers.
+    pub flag: &'static str,
+    /// Least value.
+    pub least: i64,
+    /// Largest value.
+    pub most: i64,
+}
+
 /// Flags of the process.
 pub const OWN: &[Flag] = &[
     flag(

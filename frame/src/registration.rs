@@ -27,7 +27,10 @@ use kruise_runtime::{
 use kube_cache::{Delta, Index, ObjectKey, SharedInformer};
 use tokio::{sync::watch, task::JoinHandle};
 
-use super::{config::Config, flags::flag};
+use super::{
+    config::Config,
+    flags::{Limit, flag},
+};
 use crate::{explain::Explainer, gates::Gates, workloads::Workloads};
 
 /// A controller, as data.
@@ -72,17 +75,6 @@ enum Workers {
     Flag(Flag),
     /// A fixed number; upstream has no flag for it either.
     Fixed(usize),
-}
-
-/// Limits of the values of a flag. The manager does not start with another value.
-#[derive(Clone, Copy, Debug)]
-pub struct Limit {
-    /// Name of the flag, whose values are integers.
-    pub flag: &'static str,
-    /// Least value.
-    pub least: i64,
-    /// Largest value.
-    pub most: i64,
 }
 
 /// A right on a resource, beside the rights to watch it.

@@ -11,12 +11,12 @@ use kruise_api::{
     drift::{self, Advice, Difference},
     kinds,
 };
+use kruise_frame::command;
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::{Client, client::Source};
 use serde_json::Value;
 
 use crate::manifests::{self, rbac};
-use kruise_frame::command;
 
 /// The command that installs the definitions of this build.
 const APPLY: &str = "kruise crds | kubectl apply -f -";

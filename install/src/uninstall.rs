@@ -14,11 +14,10 @@ use kruise_api::{
     names::{KRUISE_POD_READY, containerrecreaterequest, imagepulljob, podprobemarker},
     path::{DEFINITIONS, segment},
 };
+use kruise_frame::{command, json::text, output};
 use kruise_runtime::{ApiError, Client, client::Source};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
-
-use kruise_frame::{command, json::text, output};
 
 /// Where the cluster is.
 #[derive(Args, Debug, Default)]

@@ -6,19 +6,19 @@ use kruise_api::{
     definition::Kind,
     podunavailablebudget::{PodUnavailableBudget, PodUnavailableBudgetStatus},
 };
+use kruise_frame::{
+    caches::BUDGETS,
+    explain::workload::Cluster,
+    gates::{BUDGET_DELETIONS, BUDGET_UPDATES, Gates},
+    parsed::Parsed,
+    registration::{Grant, Setup},
+};
 use kruise_plan_kit::{
     ResourceId,
     ledger::{self, FindBudget, Found, budget_of},
 };
 use kruise_views::PodView;
 use kube_cache::{Delta, Index, ObjectKey, SharedInformer};
-
-use kruise_frame::explain::workload::Cluster;
-use kruise_frame::{caches::BUDGETS, parsed::Parsed};
-use kruise_frame::{
-    gates::{BUDGET_DELETIONS, BUDGET_UPDATES, Gates},
-    registration::{Grant, Setup},
-};
 
 /// Feature gates without any of which budgets limit nothing.
 const GATES: &[&str] = &[BUDGET_DELETIONS, BUDGET_UPDATES];

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use kruise_api::{imagepulljob::ImagePullJob, nodeimage::NodeImage};
+use kruise_frame::{caches::NODES, parsed::Parsed};
 use kruise_plan_kit::{ResourceId, image};
 use kruise_plan_nodes::imagepulljob::{Copies, Nodes};
 use kruise_runtime::caches::{CacheId, Reach};
 use kruise_views::SecretView;
 use kube_cache::{Index, ObjectKey, SharedInformer};
-
-use kruise_frame::{caches::NODES, parsed::Parsed};
 
 /// A NodeImage in a cache.
 pub type CachedNodeImage = Parsed<Arc<NodeImage>>;

@@ -4,6 +4,10 @@
 
 use jiff::Timestamp;
 use kruise_api::names::LAUNCH_BARRIER_SELECTOR;
+use kruise_frame::{
+    caches::PODS,
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+};
 use kruise_plan_kit::{Memory, ResourceId};
 use kruise_plan_workloads::launch::{self, Snapshot};
 use kruise_runtime::{
@@ -13,9 +17,6 @@ use kruise_runtime::{
 };
 use kruise_views::{BarrierView, PodView};
 use kube_cache::{Cached, ObjectKey, SharedInformer, Version};
-
-use kruise_frame::caches::PODS;
-use kruise_frame::registration::{Controls, Grant, Registration, Setup, Wiring};
 
 /// The controller.
 pub static REGISTRATION: Registration =

@@ -40,14 +40,14 @@ pub mod workloadspread;
 
 use go_compat::flags::Flag;
 use kruise_api::definition::Kind;
-use kruise_plan_kit::ResourceId;
-use kruise_runtime::metrics::objects::Spec;
-
 use kruise_frame::{
     explain::{Explainer, has_name},
+    flags::Limit,
     profile::Profile,
     registration::{Grant, Registration},
 };
+use kruise_plan_kit::ResourceId;
+use kruise_runtime::metrics::objects::Spec;
 
 pub use webhook_caches::WebhookCaches;
 
@@ -130,6 +130,11 @@ pub fn flags() -> Vec<Flag> {
         .filter(|flag| !ours.iter().any(|have| have.name == flag.name))
         .collect();
     ours.into_iter().chain(others).collect()
+}
+
+/// The limits of the flags of all controllers.
+pub fn limits() -> impl Iterator<Item = &'static Limit> {
+    ALL.into_iter().flat_map(|registration| registration.limits)
 }
 
 /// The metrics that controllers declare.

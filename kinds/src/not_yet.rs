@@ -3,7 +3,6 @@
 //! When the controller that reads a flag is registered, the flag is removed here.
 
 use go_compat::flags::{Flag, Kind};
-
 use kruise_frame::flags::flag;
 
 /// Accepted and ignored.

@@ -1,6 +1,10 @@
 //! Pod readiness: the condition of the `KruisePodReady` readiness gate. The keys are pods with the gate.
 
 use jiff::Timestamp;
+use kruise_frame::{
+    caches::PODS,
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+};
 use kruise_plan_kit::{Memory, ResourceId};
 use kruise_plan_workloads::pod_readiness;
 use kruise_runtime::{
@@ -9,9 +13,6 @@ use kruise_runtime::{
 };
 use kruise_views::PodView;
 use kube_cache::{ObjectKey, SharedInformer};
-
-use kruise_frame::caches::PODS;
-use kruise_frame::registration::{Controls, Grant, Registration, Setup, Wiring};
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<PodReadiness>("pod-readiness-controller", 3)

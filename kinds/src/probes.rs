@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use kruise_api::{nodepodprobe::NodePodProbe, podprobemarker::PodProbeMarker};
-use kruise_plan_kit::ResourceId;
-use kruise_runtime::caches::{CacheId, Reach};
-use kube_cache::Index;
-
 use kruise_frame::{
     caches::{NODES, PODS},
     parsed::Parsed,
 };
+use kruise_plan_kit::ResourceId;
+use kruise_runtime::caches::{CacheId, Reach};
+use kube_cache::Index;
 
 /// A PodProbeMarker in a cache.
 pub type CachedMarker = Parsed<Arc<PodProbeMarker>>;

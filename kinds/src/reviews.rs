@@ -3,13 +3,13 @@
 use std::sync::LazyLock;
 
 use kruise_admission::Options;
-use kruise_plan_kit::ledger;
-
-use super::{kinds_without_controller, podprobemarker::SERVERLESS};
 use kruise_frame::{
     config::Config,
     gates::{BUDGET_DELETIONS, BUDGET_UPDATES, DEFINITIONS_PROTECTION, DELETION_PROTECTION, Gates},
 };
+use kruise_plan_kit::ledger;
+
+use super::{kinds_without_controller, podprobemarker::SERVERLESS};
 
 /// Their names are unique among all groups.
 static WITHOUT_CONTROLLER: LazyLock<Vec<&str>> =

@@ -29,6 +29,12 @@ use kruise_api::{
     sidecarset::KIND as SIDECARSET,
     workloadspread::{KIND as SPREAD, WorkloadSpread},
 };
+use kruise_frame::{
+    caches::{BUDGETS, NAMESPACES, POD_STATES, SPREADS},
+    lookup::{Cache, Cached, newest},
+    parsed::Parsed,
+    workloads::Workloads,
+};
 use kruise_plan_kit::{
     ResourceId,
     sidecars::names,
@@ -58,14 +64,6 @@ use super::{
     sidecarset::{CachedRevision, CachedSidecarSet, SET_REVISIONS, SIDECARSETS},
 };
 use crate::charges::Newest;
-use kruise_frame::{
-    caches::{BUDGETS, NAMESPACES, POD_STATES, SPREADS},
-    parsed::Parsed,
-};
-use kruise_frame::{
-    lookup::{Cache, Cached, newest},
-    workloads::Workloads,
-};
 
 mod awaited;
 mod needed;

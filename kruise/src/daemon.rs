@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use kruise_agent::{FLAGS, Settings, run};
-
 use kruise_frame::{command, gates::Gates};
 
 /// Runs the agent until a signal stops it. Exit codes are those of the manager.

@@ -10,10 +10,9 @@ use kruise::{bundle, daemon, explain, inject, restart, version};
 use kruise_frame::output;
 use kruise_install::{chart, crds, manifests, uninstall};
 use kruise_manager as manager;
-#[cfg(feature = "playground")]
 use kruise_playground as playground;
 use kruise_swap::{migrate, preflight};
-
+#[cfg(feature = "playground")]
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

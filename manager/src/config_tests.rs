@@ -1,7 +1,6 @@
 //! The configuration that flags and environment give.
 
 use go_compat::flags::FlagSet;
-
 use kruise_frame::config::Config;
 
 use crate::FLAGS;
@@ -13,7 +12,7 @@ fn config(line: &[&str], env: &[(&str, &str)]) -> Result<Config, String> {
             .find(|(key, _)| *key == name)
             .map(|(_, value)| (*value).to_owned())
     };
-    Config::new(&values, &kruise_kinds::ALL, &variable).map_err(|error| format!("{error:#}"))
+    Config::new(&values, kruise_kinds::limits(), &variable).map_err(|error| format!("{error:#}"))
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use kruise_admission::manifests::MUTATING;
 use kruise_api::{names::WIDENED_CONDITIONS, path::segment};
+use kruise_kinds::WebhookCaches;
 use kruise_runtime::{
     Client,
     caches::Jitter,
@@ -16,8 +17,6 @@ use kruise_server::{configuration::widening, webhook_controller::Phase};
 use kube_cache::{Delta, SharedInformer};
 use serde::Deserialize;
 use tokio::sync::{Notify, watch};
-
-use kruise_kinds::WebhookCaches;
 
 use super::registrar::collection_of_configurations;
 

@@ -5,6 +5,8 @@ use std::{sync::Arc, time::Duration};
 use anyhow::{Context as _, bail};
 use kruise_admission::table::{Webhook, webhooks};
 use kruise_api::definition::Kind;
+use kruise_frame::{config::Config, jitter::jitter, registration::agent};
+use kruise_kinds as controllers;
 use kruise_runtime::{Client, shutdown::stopped};
 use kruise_server::{
     cert_dir::CertDir,
@@ -26,8 +28,6 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use kruise_kinds as controllers;
-
 use super::{
     callers, memory,
     process::{MatchConditions, Routes},
@@ -35,7 +35,6 @@ use super::{
     sockets::Sockets,
     watched_objects::report_changes,
 };
-use kruise_frame::{config::Config, jitter::jitter, registration::agent};
 
 /// The webhooks to serve.
 pub(super) struct Webhooks {

@@ -28,10 +28,10 @@ mod widening;
 
 use std::process::ExitCode;
 
-use kruise_runtime::metrics::objects::Spec;
-
 use kruise_frame::{command, config::Config, output};
 use kruise_kinds::{self as controllers, ALL, refusals};
+use kruise_runtime::metrics::objects::Spec;
+
 use rehearsal::Rehearsal;
 use run::run_with;
 
@@ -57,7 +57,8 @@ pub fn main(line: Vec<String>) -> ExitCode {
 fn started(line: Vec<String>) -> Result<ExitCode, ExitCode> {
     let values = command::parse(&FLAGS, line)?;
     let variable = |name: &str| std::env::var(name).ok();
-    let config = command::checked(Config::new(&values, &ALL, &variable))?.in_local_time(&variable);
+    let config =
+        command::checked(Config::new(&values, kruise_kinds::limits(), &variable))?.in_local_time(&variable);
     command::start_log(&values, values.get_string("vmodule"))?;
     let mut threads = tokio::runtime::Builder::new_multi_thread();
     threads.worker_threads(2);

@@ -6,11 +6,10 @@
 
 use kruise_admission::disruption::EVICTIONS;
 use kruise_admission::manifests::{MUTATE_POD, MUTATING, PODS_OF_SETS, VALIDATING};
+use kruise_frame::gates::{Gates, NEED_ALL_PODS};
 use kruise_runtime::Client;
 use kruise_server::webhook_controller::{Api as _, Phase};
 use serde_json::Value;
-
-use kruise_frame::gates::{Gates, NEED_ALL_PODS};
 
 use super::registrar::Registrar;
 

@@ -11,6 +11,20 @@ use kruise_admission::{
     manifests::{MUTATING, VALIDATING},
     table::Subject,
 };
+use kruise_frame::{
+    caches::{NODES, PODS},
+    config::Config,
+    gates::{BUDGET_DELETIONS, BUDGET_UPDATES, DELETION_PROTECTION},
+    leader::LeaderSettings,
+    registration::{Built, Parts, agent, build_all, find_workloads, server_facts},
+    workloads::Workloads,
+};
+use kruise_kinds::{
+    self as controllers, WebhookCaches,
+    charges::{Charges, Writer},
+    refusals::{self, Log, Refusals},
+    webhook_caches::{ReviewCache, conditional_webhook, webhook_of_evictions},
+};
 use kruise_plan_kit::EventNote;
 use kruise_plan_kit::injected::is_injected;
 use kruise_runtime::{
@@ -33,28 +47,11 @@ use tokio::{
     task::{JoinError, JoinSet},
 };
 
-use kruise_frame::{
-    caches::{NODES, PODS},
-    gates::{BUDGET_DELETIONS, BUDGET_UPDATES, DELETION_PROTECTION},
-    leader::LeaderSettings,
-    workloads::Workloads,
-};
-use kruise_kinds::{
-    self as controllers, WebhookCaches,
-    charges::{Charges, Writer},
-    refusals::{self, Log, Refusals},
-    webhook_caches::{ReviewCache, conditional_webhook, webhook_of_evictions},
-};
-
 use super::{
     admission, elsewhere, narrow, reasons,
     rehearsal::Rehearsal,
     reviews::{Effects, Reviews},
     widening::Widener,
-};
-use kruise_frame::{
-    config::Config,
-    registration::{Built, Parts, agent, build_all, find_workloads, server_facts},
 };
 
 /// Time limit for webhook requests in flight after the listeners are closed, and for closing the connections.

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use kruise_api::names::events::Reason;
-use kruise_runtime::lease;
-
 use kruise_kinds::{self as controllers, refusals};
+use kruise_runtime::lease;
 
 kruise_api::reasons! {
     CALLED_FOR_ALL = "CalledForAll", Warning, ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"], "A webhook is called for all new pods, or for all evictions, of the cluster: they depend on the managers. The message says what would change that.";

@@ -16,16 +16,15 @@ use kruise_admission::{
     table::{TimeLimit, Webhook},
     widening::Widening,
 };
-use kruise_runtime::{Client, metrics::PodMetrics};
-use kruise_server::{review, webhook::Decision};
-use tokio::time::timeout;
-
 use kruise_frame::lookup::{Effect, LookupSource, Progress, Server, Undecided, Verdict};
 use kruise_kinds::{
     charges::{Charges, NotStored, Review},
     refusals::Refusals,
     webhook_caches::ReviewCache,
 };
+use kruise_runtime::{Client, metrics::PodMetrics};
+use kruise_server::{review, webhook::Decision};
+use tokio::time::timeout;
 
 use super::{
     side_effects::{Peer, SideEffect, SideEffects},

@@ -6,6 +6,8 @@ use anyhow::bail;
 use futures::future::join_all;
 use kruise_api::definition::Kind;
 use kruise_api::path::DEFINITIONS;
+use kruise_frame::{config::Config, jitter::jitter, profile::Profile, registration::agent};
+use kruise_kinds as controllers;
 use kruise_plan_kit::ResourceId;
 
 use kruise_runtime::{
@@ -21,9 +23,6 @@ use tokio::{
     task::JoinSet,
 };
 
-use kruise_frame::profile::Profile;
-use kruise_kinds as controllers;
-
 use super::{
     endpoints::{self, Phases, Webhooks},
     process::{Host, discover, lease_settings, process},
@@ -32,7 +31,6 @@ use super::{
     verbosity,
     watched_objects::on_change,
 };
-use kruise_frame::{config::Config, jitter::jitter, registration::agent};
 
 /// Pauses between requests for what is served, after a definition has changed.
 const REDISCOVERY: [Duration; 6] = [

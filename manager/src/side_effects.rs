@@ -21,11 +21,10 @@ use std::{
 };
 
 use kruise_admission::{Operation, Request, widening::StoredSoon};
+use kruise_kinds::webhook_caches::ReviewCache;
 use kruise_runtime::metrics::PodMetrics;
 use kube_cache::ObjectKey;
 use tokio::time::{Instant, sleep};
-
-use kruise_kinds::webhook_caches::ReviewCache;
 
 /// How long a charge lasts at least, and caches may be behind.
 const JUDGED: Duration = Duration::from_secs(30);

@@ -3,10 +3,9 @@
 use std::net::SocketAddr;
 
 use anyhow::Context;
+use kruise_frame::config::Config;
 use kruise_server::address;
 use tokio::net::TcpListener;
-
-use kruise_frame::config::Config;
 
 /// The sockets to listen on.
 #[derive(Debug)]

@@ -1,11 +1,15 @@
 //! The verbosity of the log while the manager runs: every replica follows the ConfigMap with the settings of administrators.
 
+use kruise_frame::{
+    config::Config,
+    logging,
+    registration::agent,
+    settings::{self, CONFIGURATION},
+};
 use kruise_runtime::Client;
 use tokio::sync::{Notify, watch};
 
 use super::watched_objects::on_change;
-use kruise_frame::settings::{self, CONFIGURATION};
-use kruise_frame::{config::Config, logging, registration::agent};
 
 /// The key of the ConfigMap. Its text is like that of `--vmodule`, and takes its place.
 pub const KEY: &str = "Log_Verbosity";

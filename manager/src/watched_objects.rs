@@ -1,6 +1,7 @@
 //! Watches of single objects, each by its name: the Secret of the certificates, the webhook configurations and the
 //! definitions. The rights for a watch with a name in its field selector can be granted for that name.
 
+use kruise_frame::jitter::jitter;
 use kruise_runtime::{
     Client,
     follow::{Scope, follow},
@@ -19,7 +20,6 @@ use tokio::{
 use kruise_api::path::DEFINITIONS;
 
 use super::registrar::{collection_of_configurations, secrets};
-use kruise_frame::jitter::jitter;
 
 /// The identity of an object; all else is skipped when it is read.
 #[derive(Debug, Default, Deserialize)]

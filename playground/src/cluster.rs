@@ -2,10 +2,9 @@
 
 use anyhow::{Context, bail};
 use jiff::Timestamp;
+use kruise_install::manifests;
 use kruise_sim::{Api, Config, Method, Options, Outcome, Request, Response, WebhookReply, World};
 use serde_json::{Value, json};
-
-use kruise_install::manifests;
 
 /// Zones of the nodes.
 pub(super) const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];

@@ -41,10 +41,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Args;
+use kruise_frame::{gates::Gates, output};
 
 use self::cluster::ZONES;
-use kruise_frame::gates::Gates;
-use kruise_frame::output;
 
 /// A cluster to try things on: an embedded Kubernetes API, simulated nodes and the manager, in one process.
 #[derive(Args, Debug)]

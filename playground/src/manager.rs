@@ -5,15 +5,15 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use go_compat::flags::FlagSet;
+use kruise_frame::config::Config;
+use kruise_kinds as controllers;
+use kruise_manager::{Embedding, FLAGS, Sockets, run};
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::folder::Folder;
 use super::kubeconfig;
-use kruise_frame::config::Config;
-use kruise_kinds as controllers;
-use kruise_manager::{Embedding, FLAGS, Sockets, run};
 
 /// Where everything listens: reachable from this machine only.
 pub(super) const HOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
@@ -99,7 +99,7 @@ impl Manager {
             _ => None,
         };
         let values = FlagSet::new(&FLAGS).parse(flags)?;
-        let config = Config::new(&values, &controllers::ALL, &environment)?
+        let config = Config::new(&values, controllers::limits(), &environment)?
             .in_local_time(&|name| std::env::var(name).ok());
         let (stop, stopping) = watch::channel(false);
         let (is_ready, ready) = oneshot::channel();

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use kruise_frame::{gates::Gates, logging::to_file};
 use kruise_runtime::shutdown;
 use kruise_sim::Timings;
 use kruise_sim::http::{Live, serve};
@@ -29,8 +30,6 @@ use super::manager::{HOST, Listeners, Manager, kubeconfig_in};
 use super::snapshot::{self, Target};
 use super::stage::Place;
 use super::{Options, audit, bare, demo, text};
-use kruise_frame::gates::Gates;
-use kruise_frame::logging::to_file;
 
 /// Feature gates, as the charts of OpenKruise set them.
 const GATES: &str = "ImagePullJobGate=true";

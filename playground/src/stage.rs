@@ -6,6 +6,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use kruise_frame::{
+    command,
+    explain::{Request, SettingsSource},
+    gates::Gates,
+};
+use kruise_install::manifests::NAMESPACE;
+use kruise_kinds::{self as controllers, explainer};
 use kruise_runtime::client::{self, Source};
 use kruise_runtime::{ApiError, Client};
 use kruise_tour::act::{FAILURE, ZONE};
@@ -19,14 +26,6 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::probe::page;
-use kruise_frame::command;
-use kruise_frame::{
-    explain::{Request, SettingsSource},
-    gates::Gates,
-};
-use kruise_install::manifests::NAMESPACE;
-use kruise_kinds as controllers;
-use kruise_kinds::explainer;
 
 const GROUP: &str = "/apis/apps.kruise.io/v1beta1";
 const SPREADS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/workloadspreads";

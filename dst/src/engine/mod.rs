@@ -12,6 +12,7 @@
 pub mod agents;
 pub mod alteration;
 pub mod boot;
+pub mod bug;
 pub mod campaign;
 pub mod cluster;
 pub mod commands;

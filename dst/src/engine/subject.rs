@@ -11,8 +11,8 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
+    bug::Bug,
     cluster::Cluster,
-    injected::Bug,
     oracles::Oracles,
     process::ProcessId,
     registration::register,

@@ -131,7 +131,7 @@ fn server() -> (Client, Arc<Mutex<Vec<String>>>) {
 /// The controllers and caches that are built from the registration with this flag, on a cluster that serves these versions.
 fn built(flag: &str, served: Served, client: &Client) -> (Built, Caches) {
     let values = FlagSet::new(&FLAGS).parse([flag]).unwrap();
-    let config = Config::new(&values, &[&TOY], &|_| None).unwrap();
+    let config = Config::new(&values, TOY.limits, &|_| None).unwrap();
     let (served, mut caches) = (Arc::new(served), Caches::default());
     let workloads = Workloads::new(&mut caches, &served, false, client, "kruise-system");
     let parts = Parts {

@@ -29,16 +29,12 @@ mod reader;
 pub mod testing;
 #[cfg(test)]
 mod tests;
+mod unwanted;
 mod wanted;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use kruise_api::{
-    cloneset::CloneSet,
-    meta::{LabelSelector, ObjectMeta},
-    names::APPS_GROUP,
-    statefulset::StatefulSet,
-};
+use kruise_api::{cloneset::CloneSet, names::APPS_GROUP, statefulset::StatefulSet};
 use kruise_plan_kit::{
     Need, ResourceId,
     spread::ListedKind,
@@ -285,14 +281,5 @@ impl Reader {
             );
             read.insert(missing, Known::Unreadable);
         }
-    }
-}
-
-/// A workload that was read for its identity and scale.
-fn read_view(metadata: &ObjectMeta, replicas: Option<i32>, selector: Option<LabelSelector>) -> WorkloadView {
-    WorkloadView {
-        // It changes with every status, which nothing reads.
-        resource_version: Box::default(),
-        ..WorkloadView::new(metadata, replicas, selector)
     }
 }

@@ -21,8 +21,7 @@ use tokio::time::Instant;
 
 use super::{
     kinds::{Kinds, existing},
-    read_view,
-    wanted::Unwanted,
+    unwanted::Unwanted,
 };
 use crate::settings::{self, CONFIGURATION};
 
@@ -299,4 +298,13 @@ fn is_of_server(error: &ApiError) -> bool {
 
 fn is_forbidden(error: &ApiError) -> bool {
     error.status().is_some_and(|status| status.code == 403)
+}
+
+/// A workload that was read for its identity and scale.
+fn read_view(metadata: &ObjectMeta, replicas: Option<i32>, selector: Option<LabelSelector>) -> WorkloadView {
+    WorkloadView {
+        // It changes with every status, which nothing reads.
+        resource_version: Box::default(),
+        ..WorkloadView::new(metadata, replicas, selector)
+    }
 }

@@ -1,10 +1,6 @@
 //! Whether anybody wants a pod, for reviews: as the caches know, and as the API server says.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::collections::BTreeMap;
 
 use kruise_admission::lookup::Belief;
 use kruise_plan_kit::workloads::{Aspect, Known, Ownership, Wanted, Workload, wanted};
@@ -12,29 +8,6 @@ use kruise_runtime::ApiError;
 use tokio::time::Instant;
 
 use super::{Reader, Workloads};
-
-/// How long the pods of a controller are known to be wanted by nobody. Their requests come together, and a workload
-/// that wants pods again has none that run before this has passed.
-const KEPT: Duration = Duration::from_secs(1);
-
-/// Controllers whose pods nobody wanted when their owners were last read, by uid. Cloning shares them.
-#[derive(Clone, Default)]
-pub(super) struct Unwanted(Arc<Mutex<BTreeMap<Box<str>, Instant>>>);
-
-impl Unwanted {
-    fn holds(&self, uid: &str, now: Instant) -> bool {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known
-            .get(uid)
-            .is_some_and(|since| now.duration_since(*since) < KEPT)
-    }
-
-    fn add(&self, uid: &str, now: Instant) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|_, since| now.duration_since(*since) < KEPT);
-        known.insert(uid.into(), now);
-    }
-}
 
 impl Workloads {
     /// Does anybody want a pod to run, as far as the caches are believed? `None` if its owners have to be read.

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use kruise_frame::gates::{self, Stage};
 use serde_json::{Map, Value, json};
 
 use super::values::FEATURE_GATES;
 use crate::manifests::{Conditions, Gate};
-use kruise_frame::gates::{self, Stage};
 
 /// Sets `$gates` at the start of a template.
 pub(super) const READ: &str = "{{- $gates := fromJson (include \"kruise.gates\" .) }}\n";

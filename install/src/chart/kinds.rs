@@ -8,13 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use kruise_admission::table::{self, Subject};
 use kruise_api::definition::Kind;
 use kruise_api::kinds;
+use kruise_frame::profile::Profile;
 use serde_json::{Value, json};
 
 use super::gates::all_of;
 use super::yaml::{put, when};
-use crate::manifests::Conditions;
-use crate::manifests::rbac::{self, NeededRule, Role};
-use kruise_frame::profile::Profile;
+use crate::manifests::{
+    Conditions,
+    rbac::{self, NeededRule, Role},
+};
 
 /// The value with the plural names.
 pub(super) const ONLY: &str = "installation.only";

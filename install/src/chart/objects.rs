@@ -2,15 +2,17 @@
 
 use kruise_admission::manifests as webhooks;
 use kruise_api::definition::Kind;
+use kruise_frame::{gates::NEED_ALL_PODS, profile::Profile};
 use serde_json::{Value, json};
 
 use super::kinds::{self, ONLY};
 use super::yaml::{action, each, optional, put, when};
-use crate::manifests::policy::{self, KubeVersion};
-use crate::manifests::workload::{self, DEPLOYMENT, Port, Workload};
-use crate::manifests::{self, reach};
-use kruise_frame::gates::NEED_ALL_PODS;
-use kruise_frame::profile::Profile;
+use crate::manifests::{
+    self,
+    policy::{self, KubeVersion},
+    reach,
+    workload::{self, DEPLOYMENT, Port, Workload},
+};
 
 /// An object, and the expression that says whether it exists; none if it always does.
 #[derive(Clone, Debug)]

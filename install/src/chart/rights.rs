@@ -4,15 +4,18 @@
 use std::collections::BTreeSet;
 
 use kruise_api::kinds as all_kinds;
+use kruise_frame::profile::Profile;
 use serde_json::{Value, json};
 
 use super::gates::{all_of, terms};
 use super::kinds::{Kinds, Needs, is_wanted, one_is_wanted};
 use super::objects::{NAMESPACE, SECURE, Templated, WATCHED, value};
 use super::yaml::{optional, put, when};
-use crate::manifests::rbac::{self, ANY_GROUP, COPIES, NeededRule, Place, Role};
-use crate::manifests::{aggregate_roles, reach};
-use kruise_frame::profile::Profile;
+use crate::manifests::{
+    aggregate_roles,
+    rbac::{self, ANY_GROUP, COPIES, NeededRule, Place, Role},
+    reach,
+};
 
 /// A rule with the expressions that must hold.
 pub(super) type Conditional = (BTreeSet<String>, Value);

@@ -6,11 +6,11 @@ use kruise_api::names::AGENT_NAMESPACE;
 use kruise_api::names::agent::{LABEL, READS_PODS};
 use kruise_api::names::containerrecreaterequest::{NODE_TYPE, VIRTUAL_KUBELET};
 pub use kruise_api::names::nodeimage::AGENT as NAME;
+use kruise_frame::gates::Gates;
 use serde_json::{Value, json};
 
 use super::rbac::{self, Gate, NeededRule, Place, Role};
 use super::workload::Port;
-use kruise_frame::gates::Gates;
 
 /// Where agents serve metrics and health, on the host's network.
 pub const PORT: u16 = 10221;

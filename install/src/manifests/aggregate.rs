@@ -1,10 +1,10 @@
 //! Rights on our kinds for those who have the roles view, edit and admin of Kubernetes.
 
 use kruise_api::definition::Kind;
+use kruise_frame::profile::Profile;
 use serde_json::{Value, json};
 
 use super::rbac::rule;
-use kruise_frame::profile::Profile;
 
 /// Kinds that only administrators of a namespace may change: they write to other namespaces, or run containers in pods that
 /// exist.

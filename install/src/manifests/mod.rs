@@ -13,14 +13,13 @@ use clap::Args;
 use kruise_admission::manifests as webhooks;
 use kruise_admission::table::{self, Subject};
 use kruise_api::names::AGENT_NAMESPACE;
+use kruise_frame::{gates::NEED_ALL_PODS, profile::Profile};
 use serde_json::{Value, json};
 
-use kruise_frame::profile::Profile;
 use policy::KubeVersion;
 use workload::Workload;
 
 pub use aggregate::roles as aggregate_roles;
-use kruise_frame::gates::NEED_ALL_PODS;
 pub use rbac::rules_of_controllers;
 pub use rbac::{Conditions, Gate};
 pub use workload::DEPLOYMENT;

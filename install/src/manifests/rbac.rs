@@ -5,17 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use kruise_admission::manifests::{MUTATING, VALIDATING};
 use kruise_api::definition::Kind;
 use kruise_api::names::AGENT_NAMESPACE;
+use kruise_frame::{
+    gates::{BUDGET_DELETIONS, BUDGET_UPDATES, DEFINITIONS_PROTECTION, DELETION_PROTECTION, Gates},
+    profile::Profile,
+    registration::{Area, Grant, Registration},
+    settings::CONFIGURATION,
+};
+use kruise_kinds as controllers;
 use kruise_plan_kit::ResourceId;
 use serde_json::{Value, json};
 
 use super::reach;
-use kruise_frame::gates::{
-    BUDGET_DELETIONS, BUDGET_UPDATES, DEFINITIONS_PROTECTION, DELETION_PROTECTION, Gates,
-};
-use kruise_frame::profile::Profile;
-use kruise_frame::registration::{Area, Grant, Registration};
-use kruise_frame::settings::CONFIGURATION;
-use kruise_kinds as controllers;
 
 /// Name of the manager's service account.
 pub const ACCOUNT: &str = "kruise-manager";

@@ -1,8 +1,7 @@
 //! The manager's namespace, webhook service and secret, and deployment. The deployment passes Pod Security "restricted".
 
-use serde_json::{Value, json};
-
 use kruise_frame::profile::{FLAG, Profile};
+use serde_json::{Value, json};
 
 /// Name of the deployment, and of the objects beside it.
 pub const DEPLOYMENT: &str = "kruise-controller-manager";
@@ -242,7 +241,7 @@ mod tests {
     fn the_grace_period_covers_the_longest_end_of_a_manager() {
         let config = Config::new(
             &FlagSet::new(&FLAGS).parse([""; 0]).unwrap(),
-            &kruise_kinds::ALL,
+            kruise_kinds::limits(),
             &|_| None,
         )
         .unwrap();

@@ -1,12 +1,11 @@
 //! The caches of AdvancedCronJobs and of the jobs that they create.
 
 use kruise_api::advancedcronjob::{AdvancedCronJob, Child};
+use kruise_frame::parsed::Parsed;
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::caches::CacheId;
 use kruise_views::ScheduledJobView;
 use kube_cache::Index;
-
-use kruise_frame::parsed::Parsed;
 
 /// AdvancedCronJobs in the served version.
 pub(super) const CRON_JOBS: CacheId<Parsed<AdvancedCronJob>> =

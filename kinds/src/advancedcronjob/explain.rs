@@ -5,12 +5,12 @@ use std::sync::Arc;
 use futures::future::{BoxFuture, FutureExt};
 use jiff::tz::TimeZone;
 use kruise_api::advancedcronjob::{AdvancedCronJob, AdvancedCronJobSpec, KIND};
+use kruise_frame::explain::{Request, workload::Cluster};
 use kruise_plan_kit::{Explain, Memory, ResourceId, Why};
 use kruise_plan_workloads::advancedcronjob::resource;
 use kruise_views::ScheduledJobView;
 
 use crate::advancedcronjob::Inputs;
-use kruise_frame::explain::{Request, workload::Cluster};
 
 /// Explains a schedule.
 pub fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {

@@ -13,6 +13,12 @@ use std::sync::Arc;
 
 use jiff::{Timestamp, tz::TimeZone};
 use kruise_api::advancedcronjob::{AdvancedCronJob, Child, KIND};
+use kruise_frame::{
+    caches::owners,
+    invalid_spec,
+    parsed::Parsed,
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+};
 use kruise_plan_kit::{Explain, Memory, ResourceId, events};
 use kruise_runtime::{
     Served,
@@ -22,9 +28,6 @@ use kruise_runtime::{
 };
 use kruise_views::ScheduledJobView;
 use kube_cache::{ObjectKey, SharedInformer};
-
-use kruise_frame::registration::{Controls, Grant, Registration, Setup, Wiring};
-use kruise_frame::{caches::owners, invalid_spec, parsed::Parsed};
 
 pub use inputs::Inputs;
 

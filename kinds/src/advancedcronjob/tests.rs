@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use kruise_api::advancedcronjob::{AdvancedCronJob, KIND};
+use kruise_frame::caches::owners;
 use kruise_runtime::Served;
 use kruise_views::ScheduledJobView;
 use kube_cache::{Delta, ObjectKey};
 use serde_json::json;
 
 use super::Inputs;
-use kruise_frame::caches::owners;
 
 fn job(namespace: &str, owner: (&str, &str, &str)) -> Arc<ScheduledJobView> {
     let (api_version, kind, uid) = owner;

@@ -2,12 +2,14 @@
 
 use futures::future::{BoxFuture, FutureExt};
 use kruise_api::broadcastjob::{BroadcastJob, KIND};
+use kruise_frame::explain::{Request, nodes, workload::Cluster};
 use kruise_plan_kit::{Memory, ResourceId};
 use kruise_plan_workloads::broadcastjob::Explain;
 
-use crate::broadcastjob::{self as controller, Inputs};
-use crate::budgets;
-use kruise_frame::explain::{Request, nodes, workload::Cluster};
+use crate::{
+    broadcastjob::{self as controller, Inputs},
+    budgets,
+};
 
 /// Explains a BroadcastJob, or one node or pod of it.
 pub fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {

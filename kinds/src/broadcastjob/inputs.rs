@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::broadcastjob::BroadcastJob;
+use kruise_frame::caches::PODS_BY_OWNER;
 use kruise_plan_kit::{Memory, Plan, fit::Placement, ledger};
 use kruise_plan_workloads::broadcastjob::{Explain, Options, Placed, Snapshot, placement, plan};
 use kruise_views::{NodeView, PodView};
@@ -13,7 +14,6 @@ use crate::{
     budgets::Budgets,
     placing::{Placing, fitted, has_node},
 };
-use kruise_frame::caches::PODS_BY_OWNER;
 
 /// The objects of one BroadcastJob. Each kind is from one snapshot of its cache.
 pub struct Inputs {

@@ -14,6 +14,14 @@ use std::sync::Arc;
 use go_compat::flags::Kind as Type;
 use jiff::Timestamp;
 use kruise_api::broadcastjob::{BroadcastJob, KIND};
+use kruise_frame::{
+    caches::{BUDGETS, NODES, PODS, owners},
+    flags::flag,
+    gates::Gates,
+    invalid_spec,
+    parsed::Parsed,
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+};
 use kruise_plan_kit::{Memory, ResourceId, events};
 use kruise_plan_workloads::broadcastjob::{Explain, Options};
 use kruise_runtime::{
@@ -29,16 +37,6 @@ use super::{
     budgets::{self, CachedBudgets, PODS_BY_BUDGET},
     fits::Fits,
     placing::Placing,
-};
-use kruise_frame::{
-    caches::{BUDGETS, NODES, PODS, owners},
-    invalid_spec,
-    parsed::Parsed,
-};
-use kruise_frame::{
-    flags::flag,
-    gates::Gates,
-    registration::{Controls, Grant, Registration, Setup, Wiring},
 };
 
 pub use inputs::Inputs;

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use kruise_api::broadcastjob::BroadcastJob;
+use kruise_frame::parsed::Parsed;
 use kruise_views::{NodeView, PodView};
 use kube_cache::{Delta, ObjectKey};
 use serde::de::DeserializeOwned;
@@ -8,7 +9,6 @@ use serde_json::{Value, json};
 
 use super::{cached::PODS_BY_NODE, keys};
 use crate::placing::Placing;
-use kruise_frame::parsed::Parsed;
 
 fn decode<T: DeserializeOwned>(object: &Value) -> Arc<T> {
     Arc::new(serde_json::from_str(&object.to_string()).unwrap())

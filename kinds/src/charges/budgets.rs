@@ -7,12 +7,12 @@ use kruise_admission::{
     protocol::Write,
 };
 use kruise_api::{meta::ObjectMeta, podunavailablebudget::PodUnavailableBudget};
+use kruise_frame::{caches::BUDGETS, parsed::Parsed};
 use kruise_plan_kit::{ResourceId, ledger::status_patch};
 use kruise_runtime::caches::CacheId;
 use serde_json::Value;
 
 use super::{Change, Charged, Read};
-use kruise_frame::{caches::BUDGETS, parsed::Parsed};
 
 impl Charged for PodUnavailableBudget {
     type Cached = Parsed<Self>;

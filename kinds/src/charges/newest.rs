@@ -6,11 +6,11 @@ use std::{
 };
 
 use kruise_admission::lookup::{LookupResult, ObjectName};
+use kruise_frame::lookup::Cached;
 use kruise_runtime::{Served, caches::Caches};
 use kube_cache::{ObjectKey, SharedInformer, Version};
 
 use super::{Charged, Read};
-use kruise_frame::lookup::Cached;
 
 /// The objects as this replica knows them: those of the cache, or newer ones that it has written. Cloning shares them.
 #[derive(Clone)]

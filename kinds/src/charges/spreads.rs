@@ -7,12 +7,12 @@ use kruise_admission::{
     protocol::Write,
 };
 use kruise_api::{meta::ObjectMeta, workloadspread::WorkloadSpread};
+use kruise_frame::{caches::SPREADS, parsed::Parsed};
 use kruise_plan_kit::{ResourceId, spread::status_patch};
 use kruise_runtime::caches::CacheId;
 use serde_json::Value;
 
 use super::{Change, Charged, Read};
-use kruise_frame::{caches::SPREADS, parsed::Parsed};
 
 impl Charged for WorkloadSpread {
     type Cached = Parsed<Arc<Self>>;

@@ -1,3 +1,4 @@
+use kruise_frame::{lookup::Cached, parsed::Parsed};
 use kruise_runtime::caches::Caches;
 use kube_cache::Event;
 use serde_json::{Value, json};
@@ -5,7 +6,6 @@ use serde_json::{Value, json};
 use kube_cache::Version;
 
 use super::*;
-use kruise_frame::{lookup::Cached, parsed::Parsed};
 
 type Budgets = Newest<PodUnavailableBudget>;
 

@@ -7,15 +7,17 @@ use kruise_api::{
     cloneset::{CloneSet, crd::KIND},
     names::conditions,
 };
+use kruise_frame::explain::{
+    Request,
+    workload::{Cluster, is_controlled_by, memory_of},
+};
 use kruise_plan_kit::ResourceId;
 use kruise_plan_workloads::cloneset::{Claims, Explain};
 use kruise_views::{ClaimView, PodView};
 
-use crate::budgets;
-use crate::cloneset::{self as controller, Inputs};
-use kruise_frame::explain::{
-    Request,
-    workload::{Cluster, is_controlled_by, memory_of},
+use crate::{
+    budgets,
+    cloneset::{self as controller, Inputs},
 };
 
 /// Explains a CloneSet, or one pod of it.

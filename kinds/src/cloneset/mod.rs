@@ -11,6 +11,14 @@ use std::sync::Arc;
 use go_compat::flags::Kind as Type;
 use jiff::Timestamp;
 use kruise_api::cloneset::{CloneSet, crd::KIND};
+use kruise_frame::{
+    caches::{BUDGETS, CLAIMS, CLONESETS, NODES, PODS, PULL_JOBS, REVISIONS, owners},
+    flags::flag,
+    invalid_spec,
+    leader::{EXCLUDE_PREPARING_DELETE, LeaderSettings},
+    parsed::Parsed,
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+};
 use kruise_plan_kit::{Memory, ResourceId, events};
 use kruise_plan_workloads::cloneset::{Explain, Options};
 use kruise_runtime::{
@@ -23,18 +31,9 @@ use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
 use kube_cache::{ObjectKey, SharedInformer};
 
 use super::budgets::{self, CachedBudgets, PODS_BY_BUDGET};
-use kruise_frame::{
-    caches::{BUDGETS, CLAIMS, CLONESETS, NODES, PODS, PULL_JOBS, REVISIONS, owners},
-    invalid_spec,
-    parsed::Parsed,
-};
-use kruise_frame::{
-    flags::flag,
-    leader::{EXCLUDE_PREPARING_DELETE, LeaderSettings},
-    registration::{Controls, Grant, Registration, Setup, Wiring},
-};
 
 pub use inputs::Inputs;
+use options::IMAGES_AHEAD;
 pub use options::options;
 
 /// The controller.
@@ -68,9 +67,6 @@ pub static REGISTRATION: Registration = Registration::of::<CloneSets>("cloneset-
     ])
     .measured(&OVERDUE, &[])
     .explained(explain::explain);
-/// Feature gate: jobs pull the images of an update before pods are updated.
-const IMAGES_AHEAD: &str = "PreDownloadImageForInPlaceUpdate";
-
 const OVERDUE: Spec = Spec::overdue_writes("cloneset_scale_expectation_leakage");
 
 /// Reconciles one CloneSet from the caches.

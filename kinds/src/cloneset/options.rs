@@ -1,11 +1,12 @@
 //! Options of a plan, from feature gates, flags and facts about the API server.
 
+use kruise_frame::{leader::LeaderSettings, registration::ServerFacts};
 use kruise_plan_kit::ResourceId;
 use kruise_plan_workloads::cloneset::Options;
 use kruise_runtime::Served;
 
-use super::IMAGES_AHEAD;
-use kruise_frame::{leader::LeaderSettings, registration::ServerFacts};
+/// Feature gate: jobs pull the images of an update before pods are updated.
+pub(super) const IMAGES_AHEAD: &str = "PreDownloadImageForInPlaceUpdate";
 
 /// The options.
 pub fn options(settings: &LeaderSettings, server: &ServerFacts, served: &Served) -> Options {

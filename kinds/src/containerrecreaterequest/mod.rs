@@ -15,6 +15,11 @@ use kruise_api::{
     containerrecreaterequest::KIND,
     names::containerrecreaterequest::{POD_UID, UNREADY_FINALIZER},
 };
+use kruise_frame::{
+    caches::{CachedRequest, PODS, REQUESTS},
+    invalid_spec,
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+};
 use kruise_plan_kit::{Explain, Memory, ResourceId};
 use kruise_runtime::{
     Served,
@@ -24,12 +29,6 @@ use kruise_runtime::{
 };
 use kruise_views::PodView;
 use kube_cache::{Index, ObjectKey, SharedInformer};
-
-use kruise_frame::registration::{Controls, Grant, Registration, Setup, Wiring};
-use kruise_frame::{
-    caches::{CachedRequest, PODS, REQUESTS},
-    invalid_spec,
-};
 
 pub use inputs::Inputs;
 

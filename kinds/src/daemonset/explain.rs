@@ -6,14 +6,16 @@ use kruise_api::{
     meta::LabelSelector,
     names::conditions,
 };
-use kruise_plan_kit::{ResourceId, Why};
-use kruise_plan_workloads::daemonset::Explain;
-
-use crate::budgets;
-use crate::daemonset::{self as controller, Inputs};
 use kruise_frame::explain::{
     Request, nodes,
     workload::{Cluster, memory_of},
+};
+use kruise_plan_kit::{ResourceId, Why};
+use kruise_plan_workloads::daemonset::Explain;
+
+use crate::{
+    budgets,
+    daemonset::{self as controller, Inputs},
 };
 
 /// Explains a DaemonSet, or one node or pod of it.

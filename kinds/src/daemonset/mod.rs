@@ -17,6 +17,14 @@ use std::sync::Arc;
 use go_compat::flags::Kind as Type;
 use jiff::Timestamp;
 use kruise_api::daemonset::{DaemonSet, KIND};
+use kruise_frame::{
+    caches::{BUDGETS, NODES, PODS, PULL_JOBS, REVISIONS, owners},
+    flags::flag,
+    invalid_spec,
+    leader::LeaderSettings,
+    parsed::Parsed,
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+};
 use kruise_plan_kit::{Memory, ResourceId, events};
 use kruise_plan_workloads::daemonset::{Explain, Options};
 use kruise_runtime::{
@@ -33,18 +41,9 @@ use super::{
     fits::Fits,
     placing::Placing,
 };
-use kruise_frame::{
-    caches::{BUDGETS, NODES, PODS, PULL_JOBS, REVISIONS, owners},
-    invalid_spec,
-    parsed::Parsed,
-};
-use kruise_frame::{
-    flags::flag,
-    leader::LeaderSettings,
-    registration::{Controls, Grant, Registration, Setup, Wiring},
-};
 
 pub use inputs::Inputs;
+use options::IMAGES_AHEAD;
 pub use options::options;
 
 use cached::{DAEMONSETS, ORPHANS};
@@ -79,9 +78,6 @@ pub static REGISTRATION: Registration = Registration::of::<DaemonSets>("daemonse
 
 /// Flag: the scheduler binds pods.
 const BY_SCHEDULER: &str = "assign-pods-by-scheduler";
-/// Feature gate: jobs pull the images of an update before pods are updated.
-const IMAGES_AHEAD: &str = "PreDownloadImageForDaemonSetUpdate";
-
 const OVERDUE: Spec = Spec::overdue_writes("daemonset_expectation_leakage");
 
 /// Reconciles one DaemonSet from the caches.

@@ -2,10 +2,10 @@
 
 use futures::future::{BoxFuture, FutureExt};
 use kruise_api::ephemeraljob::{EphemeralJob, KIND};
+use kruise_frame::explain::{Request, workload::Cluster};
 use kruise_plan_kit::{Explain, Memory, ResourceId};
 
 use crate::ephemeraljob::Inputs;
-use kruise_frame::explain::{Request, workload::Cluster};
 
 /// Explains an EphemeralJob, or one pod of it.
 pub fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use kruise_api::ephemeraljob::EphemeralJob;
+use kruise_frame::parsed::Parsed;
 use kruise_views::PodView;
 use kube_cache::{Delta, ObjectKey};
-
-use kruise_frame::parsed::Parsed;
 
 /// The jobs that select the pod, before or after a change that they count, and have not ended.
 pub(super) fn of_pod(

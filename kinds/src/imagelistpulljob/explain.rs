@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt};
 use kruise_api::imagelistpulljob::{ImageListPullJob, KIND};
+use kruise_frame::explain::{Request, workload::Cluster};
 use kruise_plan_kit::{Explain, Memory, ResourceId};
 
 use crate::{imagelistpulljob::Inputs, images::CachedPullJob};
-use kruise_frame::explain::{Request, workload::Cluster};
 
 /// Explains a list of images.
 pub fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {

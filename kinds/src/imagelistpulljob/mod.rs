@@ -9,6 +9,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::imagelistpulljob::{ImageListPullJob, KIND};
+use kruise_frame::{
+    invalid_spec,
+    parsed::Parsed,
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+};
 use kruise_plan_kit::{Explain, Memory, ResourceId, events};
 use kruise_runtime::{
     Served,
@@ -20,8 +25,6 @@ use kruise_runtime::{
 use kube_cache::{Delta, Index, ObjectKey, SharedInformer};
 
 use super::images::{CachedPullJob, IMAGE_PULL_JOBS};
-use kruise_frame::registration::{Controls, Grant, Registration, Setup, Wiring};
-use kruise_frame::{invalid_spec, parsed::Parsed};
 
 pub use inputs::Inputs;
 

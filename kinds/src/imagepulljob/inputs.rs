@@ -11,6 +11,11 @@ use kruise_api::{
     nodeimage::NodeImage,
     statefulset::{self, StatefulSet},
 };
+use kruise_frame::{
+    caches::{CLONESETS, STATEFULSETS},
+    parsed::Parsed,
+    registration::Setup,
+};
 use kruise_plan_kit::{Explain, Memory, Plan};
 use kruise_plan_nodes::imagepulljob::{
     Copies, Nodes, Options, Snapshot, Workload, in_update_order, of_pods, plan, targets,
@@ -20,11 +25,6 @@ use kube_cache::{ObjectKey, SharedInformer};
 
 use super::ImagePullJobs;
 use crate::images::{CopiesOf, NodesOf};
-use kruise_frame::{
-    caches::{CLONESETS, STATEFULSETS},
-    parsed::Parsed,
-    registration::Setup,
-};
 
 /// The nodes of one ImagePullJob, and the secrets of the cluster.
 pub struct Inputs<'a> {

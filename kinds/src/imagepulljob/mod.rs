@@ -16,6 +16,12 @@ use std::{
 use go_compat::flags::Kind as Type;
 use jiff::Timestamp;
 use kruise_api::imagepulljob::KIND;
+use kruise_frame::{
+    caches::PODS,
+    flags::{Limit, flag},
+    invalid_spec,
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+};
 use kruise_plan_kit::{Explain, Memory, ResourceId, events};
 use kruise_runtime::{
     Served,
@@ -27,11 +33,6 @@ use kruise_views::{PodView, SecretView};
 use kube_cache::{Delta, ObjectKey, SharedInformer};
 
 use super::images::{CachedNodeImage, CachedPullJob, IMAGE_PULL_JOBS, JOBS_BY_WAIT, NODE_IMAGES, SECRETS};
-use kruise_frame::{caches::PODS, invalid_spec};
-use kruise_frame::{
-    flags::flag,
-    registration::{Controls, Grant, Limit, Registration, Setup, Wiring},
-};
 
 pub use inputs::{Inputs, Orders};
 

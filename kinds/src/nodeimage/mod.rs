@@ -12,6 +12,12 @@ use kruise_api::{
     imagepulljob,
     nodeimage::{KIND, ObjectReference, SecretReference},
 };
+use kruise_frame::{
+    caches::NODES,
+    flags::flag,
+    invalid_spec,
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+};
 use kruise_plan_kit::{Memory, ResourceId, events};
 use kruise_plan_nodes::nodeimage::{Jobs, Options, Owner, Secrets, Snapshot, plan};
 use kruise_runtime::{
@@ -25,11 +31,6 @@ use kube_cache::{ObjectKey, SharedInformer};
 
 use super::images::{
     CachedNodeImage, CachedPullJob, IMAGE_PULL_JOBS, NODE_IMAGES, NODE_IMAGES_BY_OWNER, SECRETS,
-};
-use kruise_frame::{caches::NODES, invalid_spec};
-use kruise_frame::{
-    flags::flag,
-    registration::{Controls, Grant, Registration, Setup, Wiring},
 };
 
 /// The controller.

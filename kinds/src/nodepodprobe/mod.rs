@@ -8,6 +8,11 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use kruise_api::{nodepodprobe::KIND, podprobemarker::PodProbeMarker};
+use kruise_frame::{
+    caches::{NODES, PODS},
+    invalid_spec,
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+};
 use kruise_plan_kit::{Memory, ResourceId};
 use kruise_plan_nodes::nodepodprobe::{Cluster, Known, Snapshot, plan};
 use kruise_runtime::{
@@ -20,11 +25,6 @@ use kruise_views::{NodeView, PodView};
 use kube_cache::{ObjectKey, SharedInformer};
 
 use super::probes::{CachedMarker, CachedProbes, NODE_POD_PROBES, POD_PROBE_MARKERS, PROBES_BY_MARKER, key};
-use kruise_frame::registration::{Controls, Grant, Registration, Setup, Wiring};
-use kruise_frame::{
-    caches::{NODES, PODS},
-    invalid_spec,
-};
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<NodePodProbes>("NodePodProbe-controller", 3)

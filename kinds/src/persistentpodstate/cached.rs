@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use kruise_api::persistentpodstate::PersistentPodState;
+use kruise_frame::parsed::Parsed;
 use kruise_plan_kit::workloads::Workload;
 use kube_cache::Index;
-
-use kruise_frame::parsed::Parsed;
 
 /// A PersistentPodState in a cache.
 pub type CachedPodState = Parsed<Arc<PersistentPodState>>;

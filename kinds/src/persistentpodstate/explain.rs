@@ -8,6 +8,11 @@ use kruise_api::{
     path::segment,
     persistentpodstate::{KIND, PersistentPodState},
 };
+use kruise_frame::{
+    explain::{Request, read_needs, workload::Cluster},
+    parsed::Parsed,
+    workloads::Reader,
+};
 use kruise_plan_kit::{
     Explain, Memory, ResourceId,
     workloads::{Aspect, Known, Workload},
@@ -18,8 +23,6 @@ use kruise_views::{NodeView, PodView, WorkloadView};
 use kube_cache::ObjectKey;
 
 use crate::persistentpodstate::Inputs;
-use kruise_frame::explain::{Request, read_needs, workload::Cluster};
-use kruise_frame::{parsed::Parsed, workloads::Reader};
 
 /// Explains a PersistentPodState, or one pod of it.
 pub fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {

@@ -16,6 +16,14 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use futures::FutureExt;
 use jiff::Timestamp;
 use kruise_api::{names::APPS_GROUP, persistentpodstate::KIND};
+use kruise_frame::{
+    caches::{APPS_STATEFULSETS, NODES, POD_STATES, PODS, PODS_BY_OWNER, STATEFULSETS},
+    invalid_spec,
+    listed::Listed,
+    parsed::Parsed,
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+    workloads::{self, Workloads},
+};
 use kruise_plan_kit::{
     Explain, Memory, ResourceId, events,
     workloads::{AllowedKind, Workload},
@@ -31,16 +39,6 @@ use kube_cache::{Delta, ObjectKey, SharedInformer};
 
 use cached::{CachedPodState, POD_STATES_BY_TARGET, target_key};
 use inputs::CachedNodes;
-use kruise_frame::{
-    caches::{APPS_STATEFULSETS, NODES, POD_STATES, PODS, PODS_BY_OWNER, STATEFULSETS},
-    invalid_spec,
-    listed::Listed,
-    parsed::Parsed,
-};
-use kruise_frame::{
-    registration::{Controls, Grant, Registration, Setup, Wiring},
-    workloads::{self, Workloads},
-};
 
 pub use inputs::Inputs;
 

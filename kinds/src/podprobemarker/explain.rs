@@ -7,6 +7,7 @@ use kruise_api::{
     nodepodprobe::NodePodProbe,
     podprobemarker::{KIND, PodProbeMarker},
 };
+use kruise_frame::explain::{Request, workload::Cluster};
 use kruise_plan_kit::{Explain, ResourceId};
 use kruise_plan_nodes::podprobemarker::Options;
 use kruise_views::NodeView;
@@ -15,7 +16,6 @@ use crate::{
     podprobemarker::{Inputs, ListedNodes, SERVERLESS},
     probes::CachedProbes,
 };
-use kruise_frame::explain::{Request, workload::Cluster};
 
 /// Explains a PodProbeMarker, or one pod of it.
 pub fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {

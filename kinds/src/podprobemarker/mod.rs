@@ -10,6 +10,11 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use kruise_api::podprobemarker::KIND;
+use kruise_frame::{
+    caches::{NODES, PODS},
+    invalid_spec,
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+};
 use kruise_plan_kit::{Explain, Memory, ResourceId};
 use kruise_plan_nodes::podprobemarker::Options;
 use kruise_runtime::{
@@ -22,11 +27,6 @@ use kruise_views::{NodeView, PodView};
 use kube_cache::{ObjectKey, SharedInformer};
 
 use super::probes::{CachedMarker, CachedProbes, NODE_POD_PROBES, POD_PROBE_MARKERS};
-use kruise_frame::registration::{Controls, Grant, Registration, Setup, Wiring};
-use kruise_frame::{
-    caches::{NODES, PODS},
-    invalid_spec,
-};
 
 pub use inputs::{Inputs, ListedNodes};
 

@@ -5,14 +5,17 @@ use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt};
 use kruise_api::podunavailablebudget::{KIND, PodUnavailableBudget};
+use kruise_frame::{
+    explain::{Request, workload::Cluster},
+    parsed::Parsed,
+    workloads::Reader,
+};
 use kruise_plan_kit::{
     Explain, ResourceId,
     workloads::{Aspect, Known, Workload},
 };
 
 use crate::podunavailablebudget::Inputs;
-use kruise_frame::explain::{Request, workload::Cluster};
-use kruise_frame::{parsed::Parsed, workloads::Reader};
 
 /// Explains a budget, or one pod of it.
 pub fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {

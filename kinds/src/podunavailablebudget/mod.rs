@@ -18,6 +18,13 @@ use kruise_api::{
     names::APPS_GROUP,
     podunavailablebudget::{KIND, PodUnavailableBudget},
 };
+use kruise_frame::{
+    caches::{APPS_STATEFULSETS, BUDGETS, CLONESETS, DEPLOYMENTS, PODS, REPLICA_SETS, STATEFULSETS},
+    invalid_spec,
+    parsed::Parsed,
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+    workloads::{self, Workloads},
+};
 use kruise_plan_kit::{
     Explain, Memory, Need, Plan, ResourceId, Why,
     workloads::{Aspect, Workload},
@@ -30,16 +37,6 @@ use kruise_runtime::{
 };
 use kruise_views::{PodView, WorkloadView};
 use kube_cache::{Delta, ObjectKey, SharedInformer, Version};
-
-use kruise_frame::{
-    caches::{APPS_STATEFULSETS, BUDGETS, CLONESETS, DEPLOYMENTS, PODS, REPLICA_SETS, STATEFULSETS},
-    invalid_spec,
-    parsed::Parsed,
-};
-use kruise_frame::{
-    registration::{Controls, Grant, Registration, Setup, Wiring},
-    workloads::{self, Workloads},
-};
 
 pub use inputs::Inputs;
 use reads::Reads;

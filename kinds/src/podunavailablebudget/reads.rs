@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use kruise_frame::workloads::workload_of;
 use kruise_plan_kit::{
     Memory, Need,
     workloads::{Known, Workload},
@@ -9,8 +10,6 @@ use kruise_plan_kit::{
 use kruise_views::WorkloadView;
 use serde::Deserialize as _;
 use serde_json::Value;
-
-use kruise_frame::workloads::workload_of;
 
 /// What the plans before this one asked to read of workloads.
 pub(super) struct Reads(BTreeMap<Workload, Known>);

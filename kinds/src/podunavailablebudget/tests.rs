@@ -1,5 +1,10 @@
 //! Which changes enqueue which budgets, and what a plan reads of the caches.
 
+use kruise_frame::{
+    gates::Gates,
+    workloads::testing::{GAME, games, scale},
+};
+use kruise_install::manifests::rules_of_controllers;
 use kruise_plan_kit::{
     Need,
     workloads::{Aspect, Known, Workload},
@@ -10,11 +15,6 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::*;
-use kruise_frame::{
-    gates::Gates,
-    workloads::testing::{GAME, games, scale},
-};
-use kruise_install::manifests::rules_of_controllers;
 
 /// Fills a cache.
 fn fill<T: Held>(caches: &mut Caches, id: &CacheId<T>, objects: &[Value]) -> SharedInformer<T> {

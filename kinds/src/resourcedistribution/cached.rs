@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use kruise_api::resourcedistribution::ResourceDistribution;
+use kruise_frame::{caches::NAMESPACES, parsed::Parsed};
 use kruise_plan_distribution::resourcedistribution::Source;
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::caches::{CacheId, Reach};
 use kruise_views::MetadataView;
 use kube_cache::Index;
-
-use kruise_frame::{caches::NAMESPACES, parsed::Parsed};
 
 /// A ResourceDistribution in a cache.
 pub type CachedDistribution = Parsed<Arc<ResourceDistribution>>;

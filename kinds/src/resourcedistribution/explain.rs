@@ -8,6 +8,10 @@ use kruise_api::{
     path::segment,
     resourcedistribution::{KIND, ResourceDistribution},
 };
+use kruise_frame::{
+    explain::{Request, list, pods::Facts, read_needs, render},
+    parsed::Parsed,
+};
 use kruise_plan_distribution::resourcedistribution::{Copies, Source};
 use kruise_plan_kit::{Explain, Memory, ResourceId};
 use kruise_runtime::{Client, Served, discovery};
@@ -16,8 +20,6 @@ use kube_cache::ObjectKey;
 use serde::Deserialize;
 
 use crate::resourcedistribution::Inputs;
-use kruise_frame::explain::{Request, list, pods::Facts, read_needs, render};
-use kruise_frame::parsed::Parsed;
 
 /// Explains a ResourceDistribution, or what it does in one namespace.
 pub fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {

@@ -14,6 +14,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::resourcedistribution::KIND;
+use kruise_frame::{
+    caches::NAMESPACES,
+    invalid_spec,
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+};
 use kruise_plan_kit::{Explain, Memory, ResourceId};
 use kruise_runtime::{
     Served,
@@ -28,8 +33,6 @@ use cached::{
     CONFIG_MAPS, CachedDistribution, DISTRIBUTIONS_BY_COPY, RESOURCE_DISTRIBUTIONS, SECRETS, copy_key,
 };
 use inputs::CachedCopies;
-use kruise_frame::registration::{Controls, Grant, Registration, Setup, Wiring};
-use kruise_frame::{caches::NAMESPACES, invalid_spec};
 
 pub use inputs::Inputs;
 

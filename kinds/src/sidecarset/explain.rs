@@ -6,6 +6,16 @@ use anyhow::{Context, anyhow, bail};
 use futures::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
 use kruise_api::{path::segment, sidecarset::SidecarSet};
+use kruise_frame::{
+    explain::{
+        Request,
+        events::Warnings,
+        list, list_pods, metadata,
+        pods::{Facts, needs_help},
+        render,
+    },
+    gates::Gates,
+};
 use kruise_plan_kit::{Memory, ResourceId};
 use kruise_plan_sidecars::{Explain, Repairs, plan};
 use kruise_runtime::{Client, Served, discovery};
@@ -16,14 +26,6 @@ use crate::{
     budgets::{self, Budgets},
     sidecarset::{Inputs, Parameters, injected},
 };
-use kruise_frame::explain::{
-    Request,
-    events::Warnings,
-    list, list_pods, metadata,
-    pods::{Facts, needs_help},
-    render,
-};
-use kruise_frame::gates::Gates;
 
 /// Explains a SidecarSet, or one pod of it, which is given as NAME or NAMESPACE/NAME. Revisions are in the manager's
 /// namespace.

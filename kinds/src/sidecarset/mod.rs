@@ -16,6 +16,10 @@ use std::{
 };
 
 use kruise_api::sidecarset::KIND;
+use kruise_frame::{
+    caches::{BUDGETS, NAMESPACES, PODS},
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+};
 use kruise_plan_kit::ResourceId;
 use kruise_plan_kit::events;
 use kruise_plan_sidecars::{Repairs, WriteLocks};
@@ -27,8 +31,6 @@ use kruise_views::{NamespaceView, PodView};
 use kube_cache::{ObjectKey, SharedInformer};
 
 use super::budgets::{self, CachedBudgets, PODS_BY_BUDGET};
-use kruise_frame::caches::{BUDGETS, NAMESPACES, PODS};
-use kruise_frame::registration::{Controls, Grant, Registration, Setup, Wiring};
 
 pub use cached::{CachedRevision, CachedSidecarSet, SET_REVISIONS, SIDECARSETS};
 pub use inputs::{Inputs, Parameters};

@@ -7,6 +7,7 @@ use std::{
 
 use jiff::Timestamp;
 use kruise_api::sidecarset::{KIND, SidecarSet};
+use kruise_frame::invalid_spec;
 use kruise_plan_kit::{Memory, ResourceId};
 use kruise_plan_sidecars::{Explain, Repairs, WriteLocks, learn, plan, uninjected};
 use kruise_runtime::{
@@ -16,7 +17,6 @@ use kruise_runtime::{
 use kube_cache::ObjectKey;
 
 use super::{Parameters, SidecarSets};
-use kruise_frame::invalid_spec;
 
 impl Reconciler for SidecarSets {
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {

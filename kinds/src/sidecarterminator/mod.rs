@@ -9,6 +9,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::containerrecreaterequest::ContainerRecreateRequest;
+use kruise_frame::{
+    caches::{BUDGETS, CachedRequest, NODES, PODS, REQUESTS},
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+};
 use kruise_plan_kit::{Memory, ResourceId, ledger};
 use kruise_plan_nodes::sidecarterminator::{Snapshot, concerns, plan};
 use kruise_runtime::{
@@ -19,8 +23,6 @@ use kruise_views::{NodeView, PodView};
 use kube_cache::{Cached, Delta, Index, ObjectKey, SharedInformer};
 
 use super::budgets::{self, CachedBudgets, PODS_BY_BUDGET};
-use kruise_frame::caches::{BUDGETS, CachedRequest, NODES, PODS, REQUESTS};
-use kruise_frame::registration::{Controls, Grant, Registration, Setup, Wiring};
 
 /// The controller.
 pub static REGISTRATION: Registration =

@@ -8,14 +8,16 @@ use kruise_api::{
     },
     statefulset::{KIND, StatefulSet},
 };
-use kruise_plan_kit::ResourceId;
-use kruise_plan_workloads::statefulset::Explain;
-
-use crate::budgets;
-use crate::statefulset::{self as controller, Inputs};
 use kruise_frame::explain::{
     Request,
     workload::{Cluster, memory_of},
+};
+use kruise_plan_kit::ResourceId;
+use kruise_plan_workloads::statefulset::Explain;
+
+use crate::{
+    budgets,
+    statefulset::{self as controller, Inputs},
 };
 
 /// Explains a StatefulSet, or one pod of it.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::statefulset::StatefulSet;
+use kruise_frame::caches::{PODS_BY_OWNER, PULL_JOBS_BY_OWNER, revisions_of};
 use kruise_plan_kit::{Memory, Plan, ledger};
 use kruise_plan_workloads::statefulset::{Explain, Options, Snapshot, plan};
 use kruise_views::{ClaimView, ImageJobView, PodView, RevisionView, StorageClassView};
@@ -14,7 +15,6 @@ use super::{
     cached::{CLAIMS_BY_SET_NAME, PODS_BY_SET_NAME, in_namespace},
 };
 use crate::budgets::Budgets;
-use kruise_frame::caches::{PODS_BY_OWNER, PULL_JOBS_BY_OWNER, revisions_of};
 
 /// The objects of one StatefulSet. Each kind is from one snapshot of its cache.
 pub struct Inputs {

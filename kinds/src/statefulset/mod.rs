@@ -15,6 +15,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::statefulset::{KIND, StatefulSet};
+use kruise_frame::{
+    caches::{BUDGETS, CLAIMS, PODS, PULL_JOBS, REVISIONS, STATEFULSETS, owners},
+    invalid_spec,
+    leader::LeaderSettings,
+    parsed::Parsed,
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+};
 use kruise_plan_kit::{Memory, ResourceId, events};
 use kruise_plan_workloads::statefulset::{Explain, Options};
 use kruise_runtime::{
@@ -27,18 +34,10 @@ use kruise_views::{ClaimView, ImageJobView, PodView, RevisionView, StorageClassV
 use kube_cache::{ObjectKey, SharedInformer};
 
 use super::budgets::{self, CachedBudgets, PODS_BY_BUDGET};
-use kruise_frame::{
-    caches::{BUDGETS, CLAIMS, PODS, PULL_JOBS, REVISIONS, STATEFULSETS, owners},
-    invalid_spec,
-    parsed::Parsed,
-};
-use kruise_frame::{
-    leader::LeaderSettings,
-    registration::{Controls, Grant, Registration, Setup, Wiring},
-};
 
 pub use inputs::Inputs;
 pub use options::options;
+use options::{IMAGES_AHEAD, RESIZE_CLAIMS};
 
 use cached::{CLAIMS_BY_SET_NAME, CLASSES, PODS_BY_SET_NAME};
 
@@ -68,11 +67,6 @@ pub static REGISTRATION: Registration = Registration::of::<StatefulSets>("statef
     ])
     .measured(&OVERDUE, &[])
     .explained(explain::explain);
-
-/// Feature gate: claims grow with their templates.
-const RESIZE_CLAIMS: &str = "StatefulSetAutoResizePVCGate";
-/// Feature gate: jobs pull the images of an update before pods are updated.
-const IMAGES_AHEAD: &str = "PreDownloadImageForInPlaceUpdate";
 
 const OVERDUE: Spec = Spec::overdue_writes("statefulset_expectation_leakage");
 

@@ -1,11 +1,15 @@
 //! Options of a plan, from feature gates and facts about the API server.
 
+use kruise_frame::{leader::LeaderSettings, registration::ServerFacts};
 use kruise_plan_kit::ResourceId;
 use kruise_plan_workloads::statefulset::Options;
 use kruise_runtime::Served;
 
-use super::{IMAGES_AHEAD, RESIZE_CLAIMS};
-use kruise_frame::{leader::LeaderSettings, registration::ServerFacts};
+/// Feature gate: claims grow with their templates.
+pub(super) const RESIZE_CLAIMS: &str = "StatefulSetAutoResizePVCGate";
+
+/// Feature gate: jobs pull the images of an update before pods are updated.
+pub(super) const IMAGES_AHEAD: &str = "PreDownloadImageForInPlaceUpdate";
 
 /// The options.
 pub fn options(settings: &LeaderSettings, server: &ServerFacts, served: &Served) -> Options {

@@ -1,14 +1,14 @@
 //! Which changes enqueue which StatefulSets, and what a plan reads of the caches.
 
-use kube_cache::{Cached, Delta, Event, Index, Version};
-use serde_json::{Value, json};
-
-use super::*;
 use kruise_frame::{
     caches::{PODS_BY_OWNER, PULL_JOBS_BY_OWNER},
     gates::Gates,
 };
 use kruise_install::manifests::rules_of_controllers;
+use kube_cache::{Cached, Delta, Event, Index, Version};
+use serde_json::{Value, json};
+
+use super::*;
 
 fn cache<T: Cached>(
     indexes: impl IntoIterator<Item = Index<T>>,

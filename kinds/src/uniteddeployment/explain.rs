@@ -7,12 +7,12 @@ use kruise_api::{
     names::uniteddeployment::SUBSET_NAME,
     uniteddeployment::{Child, KIND, UnitedDeployment},
 };
+use kruise_frame::explain::{Request, workload::Cluster};
 use kruise_plan_kit::{Explain, Memory, ResourceId};
 use kruise_plan_united::resource;
 use kruise_views::{MetadataView, OwnerView, PodView, SubsetView};
 
 use crate::uniteddeployment::{Inputs, Pods};
-use kruise_frame::explain::{Request, workload::Cluster};
 
 /// Explains a UnitedDeployment.
 pub fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {

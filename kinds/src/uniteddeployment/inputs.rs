@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::uniteddeployment::{Child, UnitedDeployment};
+use kruise_frame::caches::revisions_of;
 use kruise_plan_kit::{Explain, Memory, Plan, injected::is_injected};
 use kruise_plan_united::{Snapshot, Workload, plan, resource};
 use kruise_runtime::Served;
 use kruise_views::{MetadataView, PodView, RevisionView, SubsetView};
-
-use kruise_frame::caches::revisions_of;
 
 /// The objects of one UnitedDeployment, and what the cluster serves.
 pub struct Inputs {

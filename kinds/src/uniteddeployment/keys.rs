@@ -9,10 +9,9 @@ use kruise_api::{
     },
     uniteddeployment::{KIND, UnitedDeployment},
 };
+use kruise_frame::{caches::owners, parsed::Parsed};
 use kruise_views::{OwnerView, PodView, SubsetView};
 use kube_cache::{Delta, ObjectKey};
-
-use kruise_frame::{caches::owners, parsed::Parsed};
 
 /// The UnitedDeployments that control a workload, before or after the change, and those that may adopt it.
 pub(super) fn of_workload(

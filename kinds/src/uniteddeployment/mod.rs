@@ -17,6 +17,12 @@ use kruise_api::{
     names::APPS_GROUP,
     uniteddeployment::{Child, KIND, UnitedDeployment},
 };
+use kruise_frame::{
+    caches::{PODS, PODS_BY_OWNER, REVISIONS, owners},
+    invalid_spec,
+    parsed::Parsed,
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+};
 use kruise_plan_kit::{Explain, Memory, ResourceId};
 use kruise_runtime::{
     Served,
@@ -28,12 +34,6 @@ use kruise_views::{MetadataView, OwnerView, PodView, RevisionView, SubsetView};
 use kube_cache::{ObjectKey, SharedInformer};
 
 use cached::{REPLICA_SETS, REPLICA_SETS_BY_OWNER, UNITED_DEPLOYMENTS, cache};
-use kruise_frame::registration::{Controls, Grant, Registration, Setup, Wiring};
-use kruise_frame::{
-    caches::{PODS, PODS_BY_OWNER, REVISIONS, owners},
-    invalid_spec,
-    parsed::Parsed,
-};
 
 pub use inputs::{Inputs, Pods};
 

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use kruise_api::workloadspread::WorkloadSpread;
+use kruise_frame::{caches::PODS, parsed::Parsed};
 use kruise_plan_kit::{ResourceId, workloads::Workload};
 use kruise_runtime::caches::CacheId;
 use kruise_views::WorkloadView;
 use kube_cache::Index;
-
-use kruise_frame::{caches::PODS, parsed::Parsed};
 
 /// A WorkloadSpread in a cache.
 pub type CachedSpread = Parsed<Arc<WorkloadSpread>>;

@@ -8,6 +8,10 @@ use kruise_api::{
     path::segment,
     workloadspread::{KIND, WorkloadSpread},
 };
+use kruise_frame::{
+    explain::{Request, read_needs, workload::Cluster},
+    workloads::Reader,
+};
 use kruise_plan_kit::{
     Explain, Memory, ResourceId,
     workloads::{Aspect, Known, Workload, chain},
@@ -17,8 +21,6 @@ use kruise_runtime::ApiError;
 use kruise_views::{NodeView, OwnerView, PodView, WorkloadView};
 
 use crate::workloadspread::{Inputs, before};
-use kruise_frame::explain::{Request, read_needs, workload::Cluster};
-use kruise_frame::workloads::Reader;
 
 /// Explains a WorkloadSpread, or one pod of its target.
 pub fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {

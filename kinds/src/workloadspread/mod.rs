@@ -14,6 +14,16 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use futures::FutureExt;
 use jiff::Timestamp;
 use kruise_api::{names::APPS_GROUP, workloadspread::KIND};
+use kruise_frame::{
+    caches::{
+        APPS_STATEFULSETS, CLONESETS, DEPLOYMENTS, NODES, PODS, PODS_BY_OWNER, REPLICA_SETS, SPREADS,
+        STATEFULSETS,
+    },
+    invalid_spec,
+    listed::Listed,
+    registration::{Controls, Grant, Registration, Setup, Wiring},
+    workloads::{self, Workloads},
+};
 use kruise_plan_kit::{
     Explain, Memory, Plan, ResourceId, events,
     spread::ListedKind,
@@ -30,18 +40,6 @@ use kube_cache::{Delta, ObjectKey, SharedInformer};
 
 use cached::{CachedSpread, JOBS, REPLICA_SETS_BY_OWNER, SPREADS_BY_TARGET, target_key};
 use inputs::CachedNodes;
-use kruise_frame::{
-    caches::{
-        APPS_STATEFULSETS, CLONESETS, DEPLOYMENTS, NODES, PODS, PODS_BY_OWNER, REPLICA_SETS, SPREADS,
-        STATEFULSETS,
-    },
-    invalid_spec,
-    listed::Listed,
-};
-use kruise_frame::{
-    registration::{Controls, Grant, Registration, Setup, Wiring},
-    workloads::{self, Workloads},
-};
 
 pub use inputs::Inputs;
 pub use inputs::before;

@@ -110,7 +110,7 @@ impl Process {
             // There is no other manager, and a busy machine renews its lease too late.
             let line = ["--enable-leader-election=false"];
             let values = FlagSet::new(&FLAGS).parse(line).unwrap();
-            let config = Config::new(&values, &kruise_kinds::ALL, &|_| None).unwrap();
+            let config = Config::new(&values, kruise_kinds::limits(), &|_| None).unwrap();
             let open = |routes, _, mut closing: watch::Receiver<bool>| {
                 assert!(opened.send(routes).is_ok(), "the receiver is alive");
                 let mut tasks = JoinSet::new();

@@ -5,16 +5,16 @@ use kruise_api::{
     kinds,
     path::{DEFINITIONS, segment},
 };
-use kruise_runtime::client::Form;
-use serde_json::{Map, Value, json};
-
-use super::{archive::Archive, reader::Reader, redact};
 use kruise_frame::{
     json::text,
     leader::LEASE,
     settings::{self, CONFIGURATION},
 };
 use kruise_install::manifests::{DEPLOYMENT, agent};
+use kruise_runtime::client::Form;
+use serde_json::{Map, Value, json};
+
+use super::{archive::Archive, reader::Reader, redact};
 
 /// What the summary and the logs need of it.
 #[derive(Default)]

@@ -1,13 +1,13 @@
 //! The last lines of the logs of managers and node agents, and the metrics of managers.
 
 use kruise_api::path::segment;
+use kruise_frame::json::{condition, text};
 use serde_json::Value;
 
 use super::{
     archive::{Archive, file_name},
     reader::Reader,
 };
-use kruise_frame::json::{condition, text};
 
 /// Label of the pods of an installation.
 const LABEL: &str = "/metadata/labels/control-plane";

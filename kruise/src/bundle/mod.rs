@@ -24,16 +24,17 @@ use std::{
 
 use anyhow::Context;
 use clap::Args;
+use kruise_frame::{command, json::text, output};
+use kruise_install::manifests;
 use kruise_runtime::{Client, client::Source};
 use serde_json::{Value, json};
 
-use crate::version::Facts;
 use archive::Archive;
 use installation::Installation;
-use kruise_frame::{command, json::text, output};
-use kruise_install::manifests;
 use objects::Objects;
 use reader::Reader;
+
+use crate::version::Facts;
 
 /// What to collect.
 #[derive(Args, Debug)]

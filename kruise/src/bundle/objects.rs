@@ -12,8 +12,15 @@ use kruise_api::{
     names::conditions::{FAILED_SCALE, FAILED_UPDATE, STALLED},
     path::segment,
 };
+use kruise_frame::{
+    explain::{self, SettingsSource, events::last_seen, pods::without_reports},
+    json::{condition, text},
+    leader::LEASE,
+};
+use kruise_kinds as controllers;
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::{client::Form, discovery};
+use kruise_swap::preflight::is_moving;
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -22,13 +29,6 @@ use super::{
     reader::Reader,
     redact,
 };
-use kruise_frame::{
-    explain::{self, SettingsSource, events::last_seen, pods::without_reports},
-    json::{condition, text},
-    leader::LEASE,
-};
-use kruise_kinds as controllers;
-use kruise_swap::preflight::is_moving;
 
 /// Most objects of each kind that are explained: some explanations read all pods of a namespace, or of the cluster.
 const MOST_EXPLANATIONS: usize = 3;

@@ -1,9 +1,8 @@
 //! Reads of the cluster that go on whatever is refused: what could not be read is listed.
 
+use kruise_frame::pages::{self, Page};
 use kruise_runtime::{ApiError, Client, client::Form};
 use serde_json::Value;
-
-use kruise_frame::pages::{self, Page};
 
 /// Pages of one list, at most.
 const MOST_PAGES: usize = 200;

@@ -14,9 +14,8 @@ use kruise_api::names::{
     LIFECYCLE_TIMESTAMP, RUNTIME_CONTAINERS_META, TEMPLATE_HASH, conditions, podunavailablebudget,
     resourcedistribution, sidecarset, workloadspread,
 };
-use serde_json::{Map, Value, json};
-
 use kruise_kinds as controllers;
+use serde_json::{Map, Value, json};
 
 /// In the place of what is left out.
 pub(super) const REDACTED: &str = "<redacted>";

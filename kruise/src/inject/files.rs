@@ -9,12 +9,11 @@ use kruise_admission::{
     sidecarset, wrong_types,
 };
 use kruise_api::meta::StringMap;
+use kruise_frame::lookup::{Cache, Cached, newest};
 use kruise_plan_kit::sidecars::names;
 use kube_schema::{TypeMismatch, table::Table, typed::inspect};
 use serde::Deserialize as _;
 use serde_json::Value;
-
-use kruise_frame::lookup::{Cache, Cached, newest};
 
 /// The objects in the files.
 #[derive(Default)]

@@ -15,14 +15,14 @@ use kruise_admission::{
     Lookups, Options as Gates, Request, Response,
     pod::{review, sidecars},
 };
-use kruise_runtime::{Client, client::Source};
-use serde_json::{Value, json};
-
-use self::files::Files;
 use kruise_frame::{
     command,
     lookup::{Cache, LookupSource, NoCache, Server},
 };
+use kruise_runtime::{Client, client::Source};
+use serde_json::{Value, json};
+
+use self::files::Files;
 
 /// What to inject into, and what is known.
 #[derive(Args, Debug)]

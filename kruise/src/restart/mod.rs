@@ -20,6 +20,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::bail;
 use clap::Args;
+use kruise_frame::{command, output};
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::{Client, client::Source, discovery};
 use kruise_views::PodView;
@@ -32,7 +33,6 @@ use self::{
     rollout::{Next, Pod, Rollout, States},
     target::{Limits, Target},
 };
-use kruise_frame::{command, output};
 
 /// How often the cluster is looked at.
 const PERIOD: Duration = Duration::from_secs(1);

@@ -12,6 +12,7 @@ use kruise_api::{
     names::containerrecreaterequest::{ACTIVE, POD_UID},
     path::segment,
 };
+use kruise_frame::explain::list;
 use kruise_runtime::Client;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
@@ -21,7 +22,6 @@ use super::{
     passing::is_worth_repeating,
     rollout::{Request, Rollout, States},
 };
-use kruise_frame::explain::list;
 
 /// The requests of one run.
 pub(super) struct Requests<'r> {

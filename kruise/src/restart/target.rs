@@ -12,6 +12,7 @@ use kruise_api::{
     path::segment,
     statefulset::{self, StatefulSet},
 };
+use kruise_frame::explain::{has_name, list};
 use kruise_plan_kit::ResourceId;
 use kruise_plan_workloads::{
     cloneset::Limits as OfCloneSet, daemonset::Limits as OfDaemonSet, statefulset::Limits as OfStatefulSet,
@@ -19,9 +20,6 @@ use kruise_plan_workloads::{
 use kruise_runtime::{Client, Served};
 use kruise_views::PodView;
 use serde_json::Value;
-
-use kruise_frame::explain::has_name;
-use kruise_frame::explain::list;
 
 /// Reads what the specification of a workload says.
 type Reader = fn(Value) -> Result<Facts, String>;

@@ -4,6 +4,8 @@ use bytes::Bytes;
 use go_compat::flags::FlagSet;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
+use kruise_frame::gates::Gates;
+use kruise_kinds::ALL;
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::{Clock, client};
 use kube_client::client::Body;
@@ -11,8 +13,6 @@ use prometheus_client::registry::Registry;
 
 use super::*;
 use crate::FLAGS;
-use kruise_frame::gates::Gates;
-use kruise_kinds::ALL;
 
 fn client(server: kube_client::Client) -> Client {
     let settings = client::Settings {
@@ -61,7 +61,12 @@ async fn stopped_early(opens: bool) {
         Ok(tasks)
     };
     let line = ["--enable-leader-election=false"];
-    let config = Config::new(&FlagSet::new(&FLAGS).parse(line).unwrap(), &ALL, &|_| None).unwrap();
+    let config = Config::new(
+        &FlagSet::new(&FLAGS).parse(line).unwrap(),
+        kruise_kinds::limits(),
+        &|_| None,
+    )
+    .unwrap();
     let running = tokio::spawn(async move { process(&config, host(stopping), open).await });
     (&mut is_opened).await.unwrap();
     // All that can happen before the stop has happened when virtual time passes.
@@ -121,7 +126,12 @@ async fn kinds_are_listed_once_the_conversion_webhook_is_served_and_all_else_whi
         Ok(tasks)
     };
     let line = ["--enable-leader-election=false"];
-    let config = Config::new(&FlagSet::new(&FLAGS).parse(line).unwrap(), &ALL, &|_| None).unwrap();
+    let config = Config::new(
+        &FlagSet::new(&FLAGS).parse(line).unwrap(),
+        kruise_kinds::limits(),
+        &|_| None,
+    )
+    .unwrap();
     let running = tokio::spawn(async move { process(&config, host, open).await });
     tokio::time::sleep(Duration::from_secs(1)).await;
     let has = |path: &str| requested.lock().unwrap().iter().any(|one| one == path);
@@ -143,7 +153,12 @@ async fn a_first_list_that_fails_while_the_listeners_open_ends_the_process_in_or
         Ok(JoinSet::new())
     };
     let line = ["--enable-leader-election=false"];
-    let config = Config::new(&FlagSet::new(&FLAGS).parse(line).unwrap(), &ALL, &|_| None).unwrap();
+    let config = Config::new(
+        &FlagSet::new(&FLAGS).parse(line).unwrap(),
+        kruise_kinds::limits(),
+        &|_| None,
+    )
+    .unwrap();
     let ended = process(&config, host(stopping), open).await.unwrap_err();
     assert!(ended.to_string().contains("did not arrive within"), "{ended}");
 }

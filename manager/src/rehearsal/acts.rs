@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use kruise_api::names::{IN_PLACE_UPDATE_READY, KRUISE_POD_READY, LIFECYCLE_STATE, REVISION_HASH};
+use kruise_kinds::pod_marks::{OWN_NAME, injectors, upgraded_by};
 use kruise_plan_kit::{Body, Intent, Patch, Plan, PodChange, ResourceId, Step, Write};
 use kruise_views::PodView;
 use kube_cache::Version;
 use serde_json::Value;
-
-use kruise_kinds::pod_marks::{OWN_NAME, injectors, upgraded_by};
 
 /// The condition of a pod that is deleted by an eviction, a taint, a preemption or for want of its node.
 const DISRUPTION_TARGET: &str = "DisruptionTarget";

@@ -38,6 +38,11 @@ use std::{
     time::Duration,
 };
 
+use kruise_frame::{
+    caches::{NAMESPACES, PODS},
+    registration::{Built, Registration, Runnable},
+};
+use kruise_kinds::pod_marks::{INJECTOR, injectors};
 use kruise_plan_kit::Plan;
 use kruise_runtime::{
     caches::Caches,
@@ -50,9 +55,6 @@ use tokio::time::Instant;
 
 use super::printed::Printed;
 use acts::{Fate, Seen, Traits, Wish, is_first_step, seen, wishes};
-use kruise_frame::caches::{NAMESPACES, PODS};
-use kruise_frame::registration::{Built, Registration, Runnable};
-use kruise_kinds::pod_marks::{INJECTOR, injectors};
 use matcher::{Before, FirstStep, Matcher, Namespace};
 use owner::Owner;
 

@@ -4,6 +4,12 @@ use bytes::Bytes;
 use http::{Request as HttpRequest, Response as HttpResponse, StatusCode};
 use http_body_util::Full;
 use kruise_admission::table::webhooks;
+use kruise_frame::played;
+use kruise_kinds::{
+    self as controllers,
+    charges::Writer,
+    webhook_caches::testing::{empty, fill_with, filled},
+};
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::{Served, metrics::Metrics};
 use kruise_server::review::Response;
@@ -15,12 +21,6 @@ use tokio::time::{Instant, sleep};
 
 use super::*;
 use kruise::inject::{Options as InjectOptions, of_cluster};
-use kruise_frame::played;
-use kruise_kinds::charges::Writer;
-use kruise_kinds::{
-    self as controllers,
-    webhook_caches::testing::{empty, fill_with, filled},
-};
 
 mod deletion;
 mod disruptions;

@@ -5,6 +5,12 @@ use std::{
 
 use http::Method;
 use kruise_admission::{Options, Request, table::webhooks};
+use kruise_frame::played;
+use kruise_kinds::{
+    charges::{Charges, Writer},
+    refusals::Refusals,
+    webhook_caches::{ReviewCache, conditional_webhook, testing::filled, webhook_of_evictions},
+};
 use kruise_runtime::metrics::Metrics;
 use kruise_server::{review::Response, webhook::Decision};
 use kube_cache::SharedInformer;
@@ -14,12 +20,6 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::reviews::{Effects, Reviews};
-use kruise_frame::played;
-use kruise_kinds::{
-    charges::{Charges, Writer},
-    refusals::Refusals,
-    webhook_caches::{ReviewCache, conditional_webhook, testing::filled, webhook_of_evictions},
-};
 
 /// An API server with a configuration. It answers writes with these codes, and then with 200.
 #[derive(Clone, Default)]

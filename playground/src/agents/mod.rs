@@ -19,6 +19,7 @@ use futures::future::BoxFuture;
 use kruise_agent::{Host, PodNetwork, Settings};
 use kruise_agent_sim::{Caller, PACE, SimulatedNode, settings};
 use kruise_api::names::nodeimage::AGENT;
+use kruise_frame::{gates::Gates, jitter::jitter};
 use kruise_runtime::client::{self, Source};
 use kruise_runtime::follow::{Scope, follow};
 use kruise_runtime::shutdown::stopped;
@@ -30,8 +31,6 @@ use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use self::node::Node;
-use kruise_frame::gates::Gates;
-use kruise_frame::jitter::jitter;
 
 /// Time limit of requests other than watches.
 const TIMEOUT: Duration = Duration::from_secs(30);

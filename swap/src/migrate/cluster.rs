@@ -14,13 +14,13 @@ use std::{
 
 use anyhow::{Context, bail};
 use kruise_api::path::segment;
+use kruise_frame::{json, output};
 use kruise_runtime::{ApiError, Client};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::definition::Definition;
-use kruise_frame::{json, output};
 
 const GROUP: &str = "storagemigration.k8s.io";
 const KIND: &str = "StorageVersionMigration";

@@ -14,9 +14,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use kruise_runtime::{Client, client::Source};
-
 use kruise_frame::command;
+use kruise_runtime::{Client, client::Source};
 
 /// What to migrate.
 #[derive(Args, Debug)]

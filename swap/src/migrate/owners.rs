@@ -10,12 +10,12 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::Args;
 use kruise_api::path::segment;
+use kruise_frame::pages::{self, Page};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::definition::{self, Definition};
 use super::paced::Paced;
-use kruise_frame::pages::{self, Page};
 
 /// Resources of Kubernetes whose objects our kinds own: path of their version, plural name, and the only kind that owns such;
 /// empty if several do. What no named kind owns is not listed: a list of Secrets is a matter of trust.

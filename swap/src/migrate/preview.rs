@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Context;
+use kruise_frame::pages::{self, Page};
 use kruise_runtime::Client;
 
 use super::{
@@ -11,7 +12,6 @@ use super::{
     place::Places,
     rewrite::{Item, is_done},
 };
-use kruise_frame::pages::{self, Page};
 
 /// Times that a list is begun, if the server does not keep it long enough to be read to its end.
 const ROUNDS: usize = 5;

@@ -4,14 +4,13 @@
 //! stored in that version, the server writes nothing.
 
 use anyhow::{Context, bail};
-use kruise_runtime::Client;
-use serde::{Deserialize, de::IgnoredAny};
-use serde_json::{Value, json};
-
 use kruise_frame::{
     output,
     pages::{self, Page},
 };
+use kruise_runtime::Client;
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::{Value, json};
 
 use super::{
     definition::{self, Definition},

@@ -7,6 +7,7 @@ use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use kruise_frame::output;
 use kruise_runtime::Client;
 
 use super::{
@@ -17,7 +18,6 @@ use super::{
     preview,
     rewrite::Rewriter,
 };
-use kruise_frame::output;
 
 /// Time until all replicas of the API server use another storage version.
 const SETTLING: Duration = Duration::from_secs(5);

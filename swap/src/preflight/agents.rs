@@ -1,13 +1,15 @@
 //! The agents of nodes: whether the policy that limits each to its node works on this server, and is about those that run.
 
 use kruise_api::path::segment;
+use kruise_frame::json::text;
+use kruise_install::manifests::{
+    agent::NAME,
+    policy::{self, KubeVersion, OF_AGENTS},
+};
 use kruise_runtime::ApiError;
 use serde_json::Value;
 
 use super::{Check, Finding, cluster::Cluster};
-use kruise_frame::json::text;
-use kruise_install::manifests::agent::NAME;
-use kruise_install::manifests::policy::{self, KubeVersion, OF_AGENTS};
 
 const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
 

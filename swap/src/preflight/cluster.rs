@@ -1,13 +1,12 @@
 //! What is read of the cluster beside caches.
 
+use kruise_frame::{json::text, pages};
 use kruise_runtime::client::Form;
 use kruise_runtime::{ApiError, Client};
 use kube_cache::Input;
 use kube_cache::wire::{TooDeep, decode_page};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-
-use kruise_frame::{json::text, pages};
 
 /// The cluster, read only.
 pub(super) struct Cluster {

@@ -5,12 +5,12 @@ use kruise_api::{
     drift::{self, Advice},
     kinds,
 };
+use kruise_frame::json::text;
+use kruise_install::{crds, manifests};
 use kruise_runtime::ApiError;
 use serde_json::Value;
 
 use super::{Check, Finding, cluster::Cluster};
-use kruise_frame::json::text;
-use kruise_install::{crds, manifests};
 
 const SHOW: &str = "kruise crds --check";
 

@@ -11,6 +11,8 @@ use kruise_api::{
     definition::{Kind, Scope},
     kinds,
 };
+use kruise_frame::{json::text, pages::Page};
+use kruise_install::{manifests::DEPLOYMENT, uninstall};
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::{ApiError, Served, discovery};
 use serde_json::Value;
@@ -20,8 +22,6 @@ use super::{
     cluster::{Cluster, named},
     objects::Counted,
 };
-use kruise_frame::{json::text, pages::Page};
-use kruise_install::{manifests::DEPLOYMENT, uninstall};
 
 /// Deployments of a name, in all namespaces.
 const NAMED: &str = "/apis/apps/v1/deployments?fieldSelector=metadata.name%3D";

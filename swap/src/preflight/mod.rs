@@ -28,11 +28,11 @@ mod webhooks;
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
+use kruise_frame::{command, profile::Profile};
+use kruise_install::manifests;
 use kruise_runtime::client::Source;
 
 use cluster::Cluster;
-use kruise_frame::{command, profile::Profile};
-use kruise_install::manifests;
 pub use report::{Check, Finding, Report};
 pub use rest::is_moving;
 

@@ -7,6 +7,9 @@ use kruise_api::{
     kinds,
     names::{MANAGER, ephemeraljob},
 };
+use kruise_frame::{config::Config, json::text};
+use kruise_install::uninstall;
+use kruise_kinds as controllers;
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::{ApiError, Served, discovery};
 use kube_cache::wire::TooDeep;
@@ -18,9 +21,6 @@ use super::{
     rest::is_moving,
     reviewer::Reviewer,
 };
-use kruise_frame::{config::Config, json::text};
-use kruise_install::uninstall;
-use kruise_kinds as controllers;
 
 /// Finalizers of Kubernetes itself.
 const OF_KUBERNETES: [&str; 2] = ["foregroundDeletion", "orphan"];

@@ -6,6 +6,8 @@ use std::{
     time::Duration,
 };
 
+use kruise_frame::{config::Config, jitter::jitter};
+use kruise_manager::{Host, process};
 use kruise_plan_kit::{Plan, PodChange, ResourceId, Write, rollout::Course};
 use kruise_runtime::{events::ObjectRef, metrics::Metrics, worker::DryRun};
 use kube_cache::ObjectKey;
@@ -16,8 +18,6 @@ use tokio::{
 };
 
 use super::{Check, Finding, cluster::Cluster};
-use kruise_frame::{config::Config, jitter::jitter};
-use kruise_manager::{Host, process};
 
 /// Most pods that are named for one object.
 const NAMED: usize = 3;

@@ -1,8 +1,7 @@
 //! Whether a stored object is at rest: its controller has nothing left to do.
 
-use serde_json::Value;
-
 use kruise_frame::json::text;
+use serde_json::Value;
 
 /// Pairs of fields that are equal at rest, if an object has both.
 const EQUAL: [(&str, &str); 6] = [

@@ -8,18 +8,18 @@ use kruise_admission::{
     table::{Phase, Subject, Webhook, webhooks},
 };
 use kruise_api::definition::Kind;
-use serde_json::{Value, json};
-
-use super::{
-    Finding,
-    cluster::{Cluster, named},
-};
 use kruise_frame::{
     config::Config,
     json::text,
     lookup::{Cache, Cached, LookupSource, Server},
 };
 use kruise_kinds as controllers;
+use serde_json::{Value, json};
+
+use super::{
+    Finding,
+    cluster::{Cluster, named},
+};
 
 /// Nothing is cached, and no pod template is tried: that is a request to create something, if only as a dry run.
 struct Untried;

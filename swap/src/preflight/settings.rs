@@ -3,9 +3,6 @@
 use anyhow::Context;
 use go_compat::flags::FlagSet;
 use kruise_api::path::segment;
-use serde_json::Value;
-
-use super::{Check, Finding, Options, cluster::Cluster, older};
 use kruise_frame::{
     config::Config,
     gates::{self, Gates},
@@ -15,6 +12,9 @@ use kruise_frame::{
 use kruise_install::manifests::DEPLOYMENT;
 use kruise_kinds as controllers;
 use kruise_manager::FLAGS;
+use serde_json::Value;
+
+use super::{Check, Finding, Options, cluster::Cluster, older};
 
 /// Flags that a process on another machine does not take over: it reads with its own credentials and holds no lease.
 const NOT_HERE: [&str; 2] = ["kubeconfig", "enable-leader-election"];
@@ -186,7 +186,7 @@ fn configuration(line: &[String], custom_resources: &str, namespace: &str) -> Re
         "POD_NAMESPACE" => Some(namespace.to_owned()),
         _ => None,
     };
-    let config = Config::new(&values, &controllers::ALL, &variable).context("flags");
+    let config = Config::new(&values, controllers::limits(), &variable).context("flags");
     config.map_err(|error| format!("{error:#}"))
 }
 

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use kruise_admission::{manifests, table};
 use kruise_api::meta::{LabelSelector, StringMap};
+use kruise_frame::{config::Config, json::text};
 use kruise_runtime::ApiError;
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{Check, Finding, cluster::Cluster};
-use kruise_frame::{config::Config, json::text};
 
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 const RESOURCES: [&str; 2] = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];

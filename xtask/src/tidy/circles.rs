@@ -1,10 +1,9 @@
-//! No circle of imports across the files of a crate.
+//! No large circle of imports across the files of a crate.
 //!
 //! A file imports another one where it names a path into it, by `use` or in place. `mod child;` is no import, so a parent
 //! may use its children as long as these do not use the parent. A path through a file that takes the name from another
 //! one by `use` (a `mod.rs` or `lib.rs` that re-exports its children) leads into that other one: the address of a name is
-//! no dependency. Circles of more than [`LARGEST`] files are known by `xtask/assets/circles.txt`, which may only get
-//! shorter.
+//! no dependency. Up to [`LARGEST`] files may name each other in a circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +12,7 @@ use proc_macro2::{Delimiter, Group, Spacing, TokenStream, TokenTree, token_strea
 /// Folders whose files do not import each other in any circle.
 const FREE: &[&str] = &["dst/src/", "manager/src/"];
 
-/// Most files in a circle that is not known.
+/// Most files in a circle.
 const LARGEST: usize = 3;
 
 /// Most `use` that a path is followed through.
@@ -22,16 +21,8 @@ const FOLLOWED: usize = 8;
 /// The files of a crate by their module paths.
 type Modules<'a> = BTreeMap<Vec<&'a str>, &'a str>;
 
-/// The known circles: paths of files, one a line.
-pub(super) const KNOWN: &str = "xtask/assets/circles.txt";
-
-/// What is wrong with the circles of a crate, given its folder of sources, and path and text of each file there. `known`
-/// loses the files that are in a circle of more than [`LARGEST`].
-pub(super) fn wrong(
-    source: &str,
-    files: &BTreeMap<&str, String>,
-    known: &mut BTreeSet<String>,
-) -> Vec<String> {
+/// The circles of a crate that are too large, given its folder of sources, and path and text of each file there.
+pub(super) fn wrong(source: &str, files: &BTreeMap<&str, String>) -> Vec<String> {
     let text = |circle: Vec<&str>| format!("{}: imports in a circle", circle.join(", "));
     let mut wrong = Vec::new();
     for folder in FREE.iter().filter(|folder| folder.starts_with(source)) {
@@ -39,12 +30,8 @@ pub(super) fn wrong(
         let inside = inside.map(|(path, text)| (*path, text.clone())).collect();
         wrong.extend(circles(source, &inside).into_iter().map(text));
     }
-    for circle in circles(source, files) {
-        if circle.len() > LARGEST {
-            let news: Vec<&str> = circle.into_iter().filter(|path| !known.remove(*path)).collect();
-            wrong.extend((!news.is_empty()).then(|| text(news)));
-        }
-    }
+    let all = circles(source, files).into_iter();
+    wrong.extend(all.filter(|circle| circle.len() > LARGEST).map(text));
     wrong
 }
 
@@ -414,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn large_circles_are_known_or_wrong_and_small_ones_are_neither() {
+    fn large_circles_are_wrong_and_small_ones_only_where_there_may_be_none() {
         let names = ["a", "b", "c", "d"];
         let ring = |length: usize| -> BTreeMap<&'static str, String> {
             let paths = ["x/src/a.rs", "x/src/b.rs", "x/src/c.rs", "x/src/d.rs"];
@@ -424,21 +411,16 @@ mod tests {
             });
             files.collect()
         };
-        let mut known = BTreeSet::new();
-        assert_eq!(wrong("x/src/", &ring(3), &mut known).len(), 0);
+        assert_eq!(wrong("x/src/", &ring(3)).len(), 0);
         assert_eq!(
-            wrong("x/src/", &ring(4), &mut known),
+            wrong("x/src/", &ring(4)),
             ["x/src/a.rs, x/src/b.rs, x/src/c.rs, x/src/d.rs: imports in a circle"]
         );
-        known.extend(names.map(|name| format!("x/src/{name}.rs")));
-        known.insert("x/src/gone.rs".to_owned());
-        assert_eq!(wrong("x/src/", &ring(4), &mut known).len(), 0);
-        assert_eq!(known.into_iter().collect::<Vec<_>>(), ["x/src/gone.rs"]);
         let in_place = [
             ("dst/src/a.rs", "use crate::b;"),
             ("dst/src/b.rs", "use crate::a;"),
         ];
         let files = in_place.map(|(path, text)| (path, text.to_owned()));
-        assert_eq!(wrong("dst/src/", &files.into(), &mut BTreeSet::new()).len(), 1);
+        assert_eq!(wrong("dst/src/", &files.into()).len(), 1);
     }
 }

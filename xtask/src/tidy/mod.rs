@@ -124,10 +124,9 @@ pub(crate) fn run() -> Result<()> {
     bail!("{} violations:\n{}", violations.len(), violations.join("\n"))
 }
 
-/// Circles of imports that are not known, and known ones that are none any more.
+/// Circles of imports.
 fn circles(root: &Path, tracked: &str) -> Vec<String> {
     let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
-    let mut known: BTreeSet<String> = read(circles::KNOWN).lines().map(str::to_owned).collect();
     let sources: BTreeSet<&str> = tracked
         .lines()
         .filter(|path| has_extension(path, "rs"))
@@ -143,12 +142,8 @@ fn circles(root: &Path, tracked: &str) -> Vec<String> {
             .lines()
             .filter(|path| path.starts_with(source) && has_extension(path, "rs"));
         let files = of.map(|path| (path, read(path))).collect();
-        found.extend(circles::wrong(source, &files, &mut known));
+        found.extend(circles::wrong(source, &files));
     }
-    let gone = known
-        .into_iter()
-        .map(|path| format!("{}: {path} is in no circle any more", circles::KNOWN));
-    found.extend(gone);
     found
 }
 

@@ -1,6 +1,6 @@
 //! Bugs that scenarios of this subject show, each with the seed of its first one and the oracles that may find it first.
 
-use crate::engine::injected::{Bug, bug};
+use crate::engine::bug::{Bug, bug};
 
 /// The bugs.
 pub const BUGS: &[Bug] = &[

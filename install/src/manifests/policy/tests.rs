@@ -2,6 +2,7 @@
 //! embedded API says what each write would store.
 
 use jiff::Timestamp;
+use kruise_frame::gates::Gates;
 use kruise_sim::policy::{Policy, Write};
 use kruise_sim::{Api, Config, Method, Request};
 use kube_schema::patch;
@@ -9,7 +10,6 @@ use serde_json::{Value, json};
 
 use super::{NODE_CLAIM, of_agents, of_priority};
 use crate::manifests::agent;
-use kruise_frame::gates::Gates;
 
 const NAMESPACE: &str = "shop";
 

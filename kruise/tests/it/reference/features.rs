@@ -6,8 +6,10 @@ use std::fmt::Write as _;
 use kruise_admission::kinds::KindWebhooks;
 use kruise_admission::table::{Subject, webhooks};
 use kruise_api::definition::{Kind, Scope};
-use kruise_frame::gates;
-use kruise_frame::registration::{Grant, Registration};
+use kruise_frame::{
+    gates,
+    registration::{Grant, Registration},
+};
 use kruise_kinds as controllers;
 use kruise_plan_kit::ResourceId;
 

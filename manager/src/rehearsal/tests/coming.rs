@@ -2,9 +2,9 @@
 
 use futures::future::{BoxFuture, FutureExt};
 use kruise_api::names::sidecarset::{HASH, INJECTED_LIST};
+use kruise_kinds::sidecarset::REGISTRATION;
 
 use super::*;
-use kruise_kinds::sidecarset::REGISTRATION;
 
 /// A controller whose plan upgrades these pods.
 struct Planning(Vec<String>);

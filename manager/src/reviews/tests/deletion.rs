@@ -3,11 +3,11 @@
 use std::sync::Mutex;
 
 use http::header;
+use kruise_kinds::refusals::METRICS;
 use kruise_views::PodView;
 use prometheus_client::encoding::text::encode;
 
 use super::*;
-use kruise_kinds::refusals::METRICS;
 
 const ON: Options = Options {
     deletion_protection: true,

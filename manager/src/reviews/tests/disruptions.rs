@@ -8,14 +8,14 @@ use std::{
 use futures::future::join_all;
 use http::Method;
 use kruise_admission::lookup::ObjectName;
+use kruise_frame::played;
+use kruise_kinds::{refusals::METRICS, webhook_caches::testing::fill};
 use kruise_plan_kit::ledger::Gates;
 use kruise_runtime::events::EventSink;
 use kruise_views::PodView;
 use prometheus_client::encoding::text::encode;
 
 use super::*;
-use kruise_frame::played;
-use kruise_kinds::{refusals::METRICS, webhook_caches::testing::fill};
 
 const BUDGET: &str = "/apis/policy.kruise.io/v1beta1/namespaces/shop/podunavailablebudgets/web";
 const EXHAUSTED: &str =

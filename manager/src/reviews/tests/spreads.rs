@@ -7,10 +7,10 @@ use std::{
 
 use futures::future::join_all;
 use http::Method;
+use kruise_frame::played;
 
 use super::disruptions::{Fault, code, merge};
 use super::*;
-use kruise_frame::played;
 
 const SPREAD: &str = "/apis/apps.kruise.io/v1beta1/namespaces/shop/workloadspreads/web";
 const OLDER: &str = "/apis/apps.kruise.io/v1alpha1/namespaces/shop/workloadspreads/web";
