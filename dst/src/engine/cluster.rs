@@ -374,29 +374,31 @@ impl State {
 
     /// What is not yet as it must be at the end.
     pub fn unfinished(&mut self) -> Result<(), String> {
-        let paths: Vec<_> = self.judges.each().map(super::oracles::Oracles::reads).collect();
+        let paths: Vec<_> = self.judges.each().map(|one| one.subject.reads).collect();
         let mut read = |path: &str| match self.answer(&Request::new(Method::Get, path, None)) {
             Reply::Response(Response { code: 200, body, .. }) => serde_json::from_slice(&body).ok(),
             _ => None,
         };
         let read: Vec<Option<Value>> = paths.into_iter().map(|path| read(path?)).collect();
         let (now, mut each) = (self.now(), self.judges.each().zip(&read));
-        each.try_for_each(|(oracles, read)| {
-            oracles.unfinished(&self.mirror, now, read.as_ref().unwrap_or(&Value::Null))
+        each.try_for_each(|(one, read)| {
+            let read = read.as_ref().unwrap_or(&Value::Null);
+            one.oracles.unfinished(&self.mirror, now, read)
         })
     }
 
     /// Does the scenario count, if so many writes are still to come?
     pub fn counts_with(&self, writes: u32) -> bool {
-        self.counters.are_enough(WRITES.saturating_sub(writes))
-            && self.judges.each().all(|oracles| oracles.counts(&self.counters))
+        self.counters.are_enough(WRITES.saturating_sub(writes)) && self.judges.count(&self.counters)
     }
 
     /// About how many writes are under way; `usually` where some subject cannot estimate its own.
     pub fn writes_to_come(&self, usually: u32) -> u32 {
-        let each = self.judges.each();
-        let estimates: Option<Vec<u32>> = each.map(|oracles| oracles.writes_to_come(&self.mirror)).collect();
-        estimates.map_or(usually, |estimates| estimates.iter().sum())
+        let mut each = self.judges.each();
+        let sum: Option<usize> = each.try_fold(0, |sum, one| {
+            Some(sum + one.oracles.writes_to_come(&self.mirror)?)
+        });
+        sum.map_or(usually, |sum| u32::try_from(sum).unwrap_or(u32::MAX))
     }
 
     fn sync(&mut self) {

@@ -1,11 +1,12 @@
 //! What scenarios of all subjects are made of: faults, and the additional steps of brief ones.
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
 
 use super::{
     random::{Purpose, Random},
     resource::Resource,
     scenario::{Action, LastingFault, Loss, PodAction, Scenario, Step, SuddenFault, stored},
+    subject::Subject,
 };
 
 /// Longest pause between two edits, in milliseconds.
@@ -115,21 +116,46 @@ pub fn finish(
     }
 }
 
-/// As [`finish`], of a scenario in which users edit one subject: how edits are drawn, and which of them end a pause.
-pub fn finish_edits<E: Serialize + DeserializeOwned>(
-    scenario: &mut Scenario,
-    watched: &[Resource],
-    subject: &str,
-    mut edit: impl FnMut(&mut Random) -> E,
-    is_release: impl Fn(&E) -> bool,
-) {
-    let resumes = |what: &Action| what.edit_of(subject).is_some_and(|edit| is_release(&edit));
-    finish(
-        scenario,
-        watched,
-        |random| Action::edit(subject, &edit(random)),
-        resumes,
-    );
+/// How scenarios are drawn in which users edit one subject.
+pub struct Plot {
+    /// The numbers for what it starts with, its edits and the faults.
+    pub purpose: Purpose,
+    /// Resources whose watches faults hit; one that is named twice is hit twice as often.
+    pub watched: &'static [Resource],
+    /// Do users take their time? Then more faults happen.
+    pub is_slow: bool,
+    /// Do managers end between writes that belong together?
+    pub crashes: bool,
+}
+
+impl Plot {
+    /// The scenario of a seed: what it starts with, what users do and until when, and one more edit.
+    pub fn draw<S: Serialize, E: Serialize>(
+        &self,
+        subject: &Subject,
+        seed: u64,
+        start: impl FnOnce(&mut Random) -> S,
+        edits: impl FnOnce(&mut Scenario, &mut Random, &S) -> u64,
+        edit: impl Fn(&mut Random, &S) -> E,
+    ) -> Scenario {
+        let mut random = Random::new(seed, self.purpose);
+        let random = &mut random;
+        let start = start(random);
+        let mut scenario = begin(seed, subject.name, &start, random);
+        let end = edits(&mut scenario, random, &start);
+        let count = if self.is_slow {
+            faults(&scenario, random)
+        } else {
+            random.between(10, 20)
+        };
+        add_faults(&mut scenario, random, self.watched, count, end);
+        if self.crashes {
+            add_crashes(&mut scenario, random, end);
+        }
+        let draw = |random: &mut Random| Action::edit(subject.name, &edit(random, &start));
+        finish(&mut scenario, self.watched, draw, |what| subject.releases(what));
+        scenario
+    }
 }
 
 /// A pause between two edits: short with this probability in percent.

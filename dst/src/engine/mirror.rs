@@ -98,6 +98,32 @@ impl Mirror {
         found.unwrap_or(&self.nothing)
     }
 
+    /// The first object of a resource: the one of a kind of which scenarios have one at a time.
+    pub fn only(&self, of: Resource) -> Option<&Arc<Object>> {
+        self.of(of).now().next()
+    }
+
+    /// Versions of an object, whether it is there or gone.
+    pub fn versions(&self, of: Resource, uid: &str) -> &[Arc<Object>] {
+        self.of(of).objects.get(uid).map_or(&[], Vec::as_slice)
+    }
+
+    /// The newest version of an object, though it may be gone.
+    pub fn last(&self, of: Resource, uid: &str) -> Option<&Arc<Object>> {
+        self.versions(of, uid).last()
+    }
+
+    /// Objects of a resource that another object controls, as they are now.
+    pub fn owned<'m>(&'m self, of: Resource, owner: &'m Object) -> impl Iterator<Item = &'m Arc<Object>> {
+        self.of(of).now().filter(|object| object.owner() == &*owner.uid)
+    }
+
+    /// Is it controlled by the only object of a resource?
+    pub fn controls(&self, owner: Resource, object: &Object) -> bool {
+        self.only(owner)
+            .is_some_and(|owner| object.owner() == &*owner.uid)
+    }
+
     /// The watched resources, in the order in which watches are woken.
     pub fn resources(&self) -> impl Iterator<Item = Resource> {
         self.logs.iter().map(|log| log.resource)

@@ -63,16 +63,64 @@ impl Object {
         })
     }
 
+    /// Its specification.
+    pub fn spec(&self) -> &Value {
+        &self.value()["spec"]
+    }
+
+    /// Its status.
+    pub fn status(&self) -> &Value {
+        &self.value()["status"]
+    }
+
+    /// Its metadata.
+    pub fn metadata(&self) -> &Value {
+        &self.value()["metadata"]
+    }
+
+    /// Its annotations.
+    pub fn annotations(&self) -> &Value {
+        &self.metadata()["annotations"]
+    }
+
+    /// `metadata.generation`.
+    pub fn generation(&self) -> &Value {
+        &self.metadata()["generation"]
+    }
+
+    /// When it was created.
+    pub fn created(&self) -> Timestamp {
+        let text = self.metadata()["creationTimestamp"].as_str();
+        text.and_then(|text| text.parse().ok())
+            .unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+
+    /// The phase of a pod that has ended by itself: `Succeeded` or `Failed`.
+    pub fn end(&self) -> Option<&str> {
+        let phase = self.status()["phase"].as_str()?;
+        matches!(phase, "Succeeded" | "Failed").then_some(phase)
+    }
+
+    /// Has its status a time of completion?
+    pub fn is_completed(&self) -> bool {
+        !self.status()["completionTime"].is_null()
+    }
+
+    /// What the status of a pod says of a container.
+    pub fn container_status(&self, name: impl Into<Value>) -> &Value {
+        let (all, name) = (&self.status()["containerStatuses"], name.into());
+        let mut all = all.as_array().into_iter().flatten();
+        all.find(|one| one["name"] == name).unwrap_or(&Value::Null)
+    }
+
     /// A label, or `""`.
     pub fn label(&self, key: &str) -> &str {
-        self.value()["metadata"]["labels"][key]
-            .as_str()
-            .unwrap_or_default()
+        self.metadata()["labels"][key].as_str().unwrap_or_default()
     }
 
     /// Is there a label of this key?
     pub fn has_label(&self, key: &str) -> bool {
-        !self.value()["metadata"]["labels"][key].is_null()
+        !self.metadata()["labels"][key].is_null()
     }
 
     /// Being deleted, or gone?

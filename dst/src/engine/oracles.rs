@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::leader::Leader;
+use super::{leader::Leader, subject::Subject};
 
 // All that oracles read.
 pub use super::{
@@ -17,7 +17,7 @@ pub use super::{
     object::Object,
     process::{Process, ProcessId},
     report::Counters,
-    resource::{CLAIMS, CONFIGMAPS, NAMESPACES, NODES, PODS, REVISIONS, Resource},
+    resource::{CLAIMS, CONFIGMAPS, JOBS, NAMESPACES, NODES, PODS, REVISIONS, Resource},
     runtimes::RuntimeCall,
     verdict::Violation,
     write::Write,
@@ -25,37 +25,28 @@ pub use super::{
 
 /// What judges a subject in one play.
 pub trait Oracles: Send {
-    /// Judges a write that the API server accepted, of the subject's own controller or of a component that belongs to no
-    /// subject.
-    fn judge(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation>;
-
-    /// What is not yet as it must be once nobody edits or breaks anything any more. `read` is the object of
-    /// [`Oracles::reads`], or null.
-    fn unfinished(&self, mirror: &Mirror, now: Timestamp, read: &Value) -> Result<(), String>;
-
-    /// The path of an object that the end conditions need and that no manager watches.
-    fn reads(&self) -> Option<&'static str> {
+    /// Judges a write of the subject's own controller that the API server accepted.
+    fn judge(&mut self, _write: &Write<'_>, _mirror: &Mirror) -> Option<Violation> {
         None
     }
 
-    /// Is it a pod of the subject's workload? Actions on pods choose among these.
-    fn owns(&self, _pod: &Object, _mirror: &Mirror) -> bool {
-        false
+    /// Judges a write of a component that belongs to no subject.
+    fn judge_other(&mut self, _write: &Write<'_>, _mirror: &Mirror) -> Option<Violation> {
+        None
     }
 
-    /// Did enough happen for the scenario to count, as far as the subject is concerned?
+    /// What is not yet as it must be once nobody edits or breaks anything any more. `read` is the object of
+    /// [`Subject::reads`], or null.
+    fn unfinished(&self, mirror: &Mirror, now: Timestamp, read: &Value) -> Result<(), String>;
+
+    /// Did enough happen for the scenario to count, beyond what [`Subject::least`] says?
     fn counts(&self, _counters: &Counters) -> bool {
         true
     }
 
     /// How many writes are, about, under way, if that can be estimated from the objects.
-    fn writes_to_come(&self, _mirror: &Mirror) -> Option<u32> {
+    fn writes_to_come(&self, _mirror: &Mirror) -> Option<usize> {
         None
-    }
-
-    /// Must the controller take its own writes of pods into account in all that it decides later?
-    fn remembers_pods(&self) -> bool {
-        true
     }
 
     /// Judges the creation of a pod, or a change of a claim, when it is sent, whatever becomes of it.
@@ -83,16 +74,22 @@ pub trait Oracles: Send {
 /// The oracles of all subjects of a scenario, and of the lease.
 pub struct Judges {
     leader: Leader,
-    /// With the component of each subject's controller.
-    subjects: Vec<(Option<&'static str>, Box<dyn Oracles>)>,
+    subjects: Vec<Judge>,
+}
+
+/// A subject of a scenario, and what judges it.
+pub struct Judge {
+    /// The subject.
+    pub subject: &'static Subject,
+    /// Is what it starts with large enough for the scenario to count?
+    pub is_large: bool,
+    /// Its oracles.
+    pub oracles: Box<dyn Oracles>,
 }
 
 impl Judges {
-    /// Those of subjects, each with the component of its controller. Only leaders may write as one of `controllers`.
-    pub fn new(
-        controllers: Vec<&'static str>,
-        subjects: Vec<(Option<&'static str>, Box<dyn Oracles>)>,
-    ) -> Self {
+    /// Those of subjects. Only leaders may write as one of `controllers`.
+    pub fn new(controllers: Vec<&'static str>, subjects: Vec<Judge>) -> Self {
         Self {
             leader: Leader::of(controllers),
             subjects,
@@ -104,13 +101,28 @@ impl Judges {
         self.leader.holder
     }
 
-    /// The oracles of each subject.
-    pub fn each(&self) -> impl Iterator<Item = &dyn Oracles> {
-        self.subjects.iter().map(|(_, oracles)| &**oracles)
+    /// The subjects, with the oracles of each.
+    pub fn each(&self) -> impl Iterator<Item = &Judge> {
+        self.subjects.iter()
+    }
+
+    /// Is it a pod of a subject's workload?
+    pub fn own(&self, pod: &Object, mirror: &Mirror) -> bool {
+        self.each().any(|one| (one.subject.owns)(pod, mirror))
+    }
+
+    /// Did enough happen for the scenario to count, as far as the subjects are concerned?
+    pub fn count(&self, counters: &Counters) -> bool {
+        self.each().all(|one| {
+            let mut least = one.subject.least.iter();
+            one.is_large
+                && least.all(|(of, count)| counters.written(of.plural) >= *count)
+                && one.oracles.counts(counters)
+        })
     }
 
     fn each_mut(&mut self) -> impl Iterator<Item = &mut Box<dyn Oracles>> {
-        self.subjects.iter_mut().map(|(_, oracles)| oracles)
+        self.subjects.iter_mut().map(|one| &mut one.oracles)
     }
 
     /// Judges an accepted write.
@@ -128,15 +140,17 @@ impl Judges {
             }
             return None;
         }
-        let of = |component: Option<&str>| component == Some(write.component);
-        let has_owner = self.subjects.iter().any(|(component, _)| of(*component));
+        let is_of = |one: &Judge| one.subject.component == Some(write.component);
+        let has_owner = self.each().any(is_of);
         let mut verdict = self.leader.judge(write);
         let mut remembers = false;
-        for (component, oracles) in &mut self.subjects {
-            if !has_owner || of(*component) {
-                verdict = verdict.or_else(|| oracles.judge(write, mirror));
+        for one in &mut self.subjects {
+            if is_of(one) {
+                verdict = verdict.or_else(|| one.oracles.judge(write, mirror));
+                remembers |= one.subject.remembers_pods;
+            } else if !has_owner {
+                verdict = verdict.or_else(|| one.oracles.judge_other(write, mirror));
             }
-            remembers |= of(*component) && oracles.remembers_pods();
         }
         if remembers && write.resource == "pods" {
             self.learn(write, mirror, processes);

@@ -18,7 +18,7 @@ use super::{
     course::Settling,
     managers,
     network::link::PATIENCE,
-    oracles::Judges,
+    oracles::{Judge, Judges},
     panics,
     report::{Counters, Trace, WRITES},
     scenario::{Action, Edit, Scenario, Step, SuddenFault},
@@ -171,7 +171,11 @@ impl<'a> Play<'a> {
                 .map(|kind| kind.manifest("kruise-system"));
             definitions.extend(manifests);
             users.insert(subject.name, user);
-            oracles.push((subject.component, judge));
+            oracles.push(Judge {
+                subject,
+                is_large: subject.is_large(scenario),
+                oracles: judge,
+            });
         }
         let cluster = Cluster::new(Setup {
             seed: scenario.seed,

@@ -95,6 +95,29 @@ impl Resource {
         group == Some(self.group) && path.rsplit('/').next() == Some(self.plural)
     }
 
+    /// The same objects in the older version, which is converted.
+    pub const fn older(self) -> Self {
+        Self {
+            version: "v1alpha1",
+            ..self
+        }
+    }
+
+    /// Path of those in the namespace of scenarios.
+    pub fn in_default(self) -> String {
+        let root = if self.group.is_empty() { "api" } else { "apis" };
+        format!(
+            "/{root}/{}/namespaces/default/{}",
+            self.api_version(),
+            self.plural
+        )
+    }
+
+    /// Path of one in the namespace of scenarios.
+    pub fn one(self, name: &str) -> String {
+        format!("{}/{name}", self.in_default())
+    }
+
     /// Path of all its objects.
     pub fn path(self) -> String {
         let root = if self.group.is_empty() { "api" } else { "apis" };

@@ -13,11 +13,13 @@ use serde_json::Value;
 use super::{
     bug::Bug,
     cluster::Cluster,
+    mirror::Mirror,
+    object::Object,
     oracles::Oracles,
     process::ProcessId,
     registration::register,
     resource::{CONFIGMAPS, MUTATING_WEBHOOKS, Resource},
-    scenario::{Action, Edit, Scenario, Step},
+    scenario::{Action, Scenario, Step},
     verdict::Violation,
 };
 
@@ -34,7 +36,7 @@ use super::{
 ///   judges what every workload promises of its pods.
 /// - **End conditions** ([`Oracles::unfinished`]): what objects and status must be when all is calm, as `Err` with the
 ///   first difference. A write after that is a violation by itself.
-/// - **Does it count?** ([`Oracles::counts`]): a scenario in which too little happened is played on, or not counted.
+/// - **Does it count?** ([`Subject::least`]): a scenario in which too little happened is played on, or not counted.
 ///
 /// Then inject a bug (`kruise_plan_kit::injected`) for each oracle, name it in [`Subject::bugs`], see it found, and give the subject a quota in
 /// `tests/it/scenarios.rs`.
@@ -65,6 +67,16 @@ pub struct Subject {
     pub is_release: fn(&Value) -> bool,
     /// Injected bugs that its scenarios show.
     pub bugs: &'static [Bug],
+    /// Is it a pod of its workload? Actions on pods choose among these.
+    pub owns: fn(&Object, &Mirror) -> bool,
+    /// Must its controller take its own writes of pods into account in all that it decides later?
+    pub remembers_pods: bool,
+    /// The path of an object that its end conditions need and that no manager watches.
+    pub reads: Option<&'static str>,
+    /// So many writes of resources, their status included, are needed for a scenario to count.
+    pub least: &'static [(Resource, u32)],
+    /// So large must a member of its start be for that.
+    pub least_at_first: Option<(&'static str, u64)>,
     /// Users and oracles of one play.
     pub begin: fn(&Scenario) -> anyhow::Result<Begun>,
 }
@@ -87,8 +99,26 @@ impl Subject {
         clean: Vec::new,
         is_release: |_| false,
         bugs: &[],
+        owns: |_, _| false,
+        remembers_pods: true,
+        reads: None,
+        least: &[],
+        least_at_first: None,
         begin: |_| Err(anyhow::anyhow!("a subject that cannot be played")),
     };
+
+    /// Is it an edit of the subject that ends what would keep its objects from their end?
+    pub fn releases(&self, what: &Action) -> bool {
+        matches!(what, Action::Edit(edit) if edit.subject == self.name && (self.is_release)(&edit.change))
+    }
+
+    /// Is what a scenario starts with large enough for it to count?
+    pub fn is_large(&self, scenario: &Scenario) -> bool {
+        self.least_at_first.is_none_or(|(member, least)| {
+            let start = scenario.subjects.get(self.name);
+            start.is_some_and(|start| start[member].as_u64() >= Some(least))
+        })
+    }
 }
 
 /// Users and oracles of one play.
@@ -288,12 +318,7 @@ impl Subjects {
 
     /// Does a step end what would keep the scenario from its end?
     pub fn is_release(self, step: &Step) -> bool {
-        match &step.what {
-            Action::Edit(Edit { subject, change }) => {
-                self.named(subject).is_ok_and(|one| (one.is_release)(change))
-            }
-            _ => false,
-        }
+        self.0.iter().any(|one| one.releases(&step.what))
     }
 
     /// Resources that managers watch in a scenario, in the order in which watches are woken.

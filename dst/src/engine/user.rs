@@ -58,6 +58,22 @@ pub async fn create_once_free(cluster: &Arc<Cluster>, path: &str, object: &Value
     false
 }
 
+/// Creates a pod that is named after its label `app`, and after its number among all that there ever were.
+pub async fn one_more_pod(cluster: &Arc<Cluster>, app: &str) -> bool {
+    let number = cluster.look(|state| state.mirror.of(PODS).objects.len());
+    let pod = json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": format!("{app}-{number}"), "namespace": "default", "labels": {"app": app}},
+        "spec": {"terminationGracePeriodSeconds": 3, "containers": [{"name": "main", "image": format!("{app}:1")}]}});
+    create(cluster, PODS_PATH, &pod).await
+}
+
+/// Deletes an object in the namespace of scenarios, if it is there, and creates it again.
+pub async fn again(cluster: &Arc<Cluster>, of: Resource, object: &Value) -> bool {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    delete(cluster, &of.one(name)).await;
+    create_once_free(cluster, &of.in_default(), object).await
+}
+
 /// Creates an object. False if it is refused.
 pub async fn create(cluster: &Arc<Cluster>, path: &str, object: &Value) -> bool {
     insist(cluster, Request::new(Method::Post, path, Some(object))).await
@@ -262,12 +278,9 @@ impl State {
 
     /// The active pod at a place in the order of names, counted round.
     pub fn pod_at(&self, place: u8) -> Option<Arc<Object>> {
-        let is_owned = |pod: &Object| {
-            let mut each = self.judges.each();
-            each.any(|oracles| oracles.owns(pod, &self.mirror))
-        };
         let pods = self.mirror.of(PODS).now();
-        at(pods.filter(|pod| pod.is_active() && is_owned(pod)), place)
+        let own = pods.filter(|pod| pod.is_active() && self.judges.own(pod, &self.mirror));
+        at(own, place)
     }
 
     /// The object of a resource at a place in the order of names, counted round.

@@ -61,6 +61,31 @@ impl Write<'_> {
         })
     }
 
+    /// Does it report the status of an object of this resource?
+    pub fn reports(&self, of: Resource) -> bool {
+        self.resource == of.plural && self.subresource == "status" && self.method == Method::Patch
+    }
+
+    /// Does it change anything of an object of this resource beside its status?
+    pub fn changes(&self, of: Resource) -> bool {
+        self.resource == of.plural && self.subresource.is_empty() && self.method == Method::Patch
+    }
+
+    /// The object of a resource that it created.
+    pub fn created<'m>(&self, mirror: &'m Mirror, of: Resource) -> Option<&'m Object> {
+        let creates = self.resource == of.plural && self.method == Method::Post && self.name.is_empty();
+        let versions = mirror.of(of).changed_at(self.marks.of(of)).filter(|_| creates)?;
+        versions.last().map(|object| &**object)
+    }
+
+    /// The object of a resource that it deleted, as it was before anybody did.
+    pub fn deleted<'m>(&self, mirror: &'m Mirror, of: Resource) -> Option<&'m Object> {
+        let deletes = self.resource == of.plural && self.method == Method::Delete;
+        let versions = mirror.of(of).changed_at(self.marks.of(of)).filter(|_| deletes)?;
+        let alive = versions.iter().rev().find(|one| !one.is_going());
+        alive.map(|object| &**object)
+    }
+
     /// An object before the write, and after.
     pub fn both<'m>(&self, mirror: &'m Mirror, of: Resource) -> Option<[&'m Object; 2]> {
         let change = self.change(mirror, of)?;
@@ -187,7 +212,7 @@ impl Memory {
         {
             let what = (write.process, written.version);
             self.wrote.insert(written.uid.clone(), what);
-            if created(write, mirror).is_some() {
+            if write.created(mirror, PODS).is_some() {
                 self.created.insert(written.uid.clone(), what);
             }
         }
@@ -205,15 +230,6 @@ pub fn pods<'a>(write: &Write<'_>, mirror: &'a Mirror, wrote: &Wrote) -> impl It
             .max(write.sent.floors.of(PODS));
         Seen::of(log, uid, floor).until(newest)
     })
-}
-
-/// The pod that a write created.
-pub fn created<'m>(write: &Write<'_>, mirror: &'m Mirror) -> Option<&'m Object> {
-    if write.resource != "pods" || write.method != Method::Post || !write.name.is_empty() {
-        return None;
-    }
-    let versions = mirror.of(PODS).changed_at(write.marks.of(PODS))?;
-    versions.last().map(|object| &**object)
 }
 
 /// What the sender of a write may have believed of a workload. `S` is what its specification demands.
@@ -236,7 +252,7 @@ impl<'a, S: PartialEq> Knowledge<'a, S> {
         resource: Resource,
         read: impl Fn(&'a Object) -> S,
     ) -> Option<Self> {
-        let workload = mirror.of(resource).now().next()?;
+        let workload = mirror.only(resource)?;
         let is_ours = |object: &Object| !object.gone && object.owner() == &*workload.uid;
         let wrote = Wrote::new();
         let pods = pods(write, mirror, &wrote).filter(|pod| pod.may_be(is_ours));
@@ -244,7 +260,7 @@ impl<'a, S: PartialEq> Knowledge<'a, S> {
             owner: workload.uid.clone(),
             specs: specs(write.sees(mirror, resource, &workload.uid).versions, read),
             pods: pods.collect(),
-            selector: &workload.value()["spec"]["selector"],
+            selector: &workload.spec()["selector"],
         })
     }
 

@@ -11,7 +11,7 @@ const CORDON: &str = "node.kubernetes.io/unschedulable";
 /// May a pod of the template be created on the node?
 pub fn runs(template: &Value, node: &Object, always: Tolerated) -> bool {
     let cordon = serde_json::json!({"key": CORDON, "effect": "NoSchedule"});
-    let is_cordoned = node.value()["spec"]["unschedulable"] == true && !tolerates(template, &cordon, always);
+    let is_cordoned = node.spec()["unschedulable"] == true && !tolerates(template, &cordon, always);
     continues(template, node, always)
         && !has_untolerated(template, node, "NoSchedule", always)
         && !is_cordoned
@@ -26,7 +26,7 @@ pub fn continues(template: &Value, node: &Object, always: Tolerated) -> bool {
 }
 
 fn has_untolerated(template: &Value, node: &Object, effect: &str, always: Tolerated) -> bool {
-    let mut taints = items(&node.value()["spec"]["taints"]).filter(|taint| taint["effect"] == effect);
+    let mut taints = items(&node.spec()["taints"]).filter(|taint| taint["effect"] == effect);
     taints.any(|taint| !tolerates(template, taint, always))
 }
 

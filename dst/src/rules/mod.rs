@@ -83,7 +83,30 @@ macro_rules! wrong {
     };
 }
 
-pub(crate) use {never, wrong};
+/// Returns what a rule that is judged under several specifications says: the oracle that is broken, and why.
+macro_rules! breaks {
+    ($oracle:expr, some $one:pat_param in $found:expr => $($why:tt)+) => {
+        if let Some($one) = $found {
+            return Some(($oracle, std::fmt::format(format_args!($($why)+))));
+        }
+    };
+    ($oracle:expr, $is:expr => $($why:tt)+) => {
+        breaks!($oracle, some () in ($is).then_some(()) => $($why)+)
+    };
+}
+
+/// The first of some oracles that no specification keeps together with those before it: what may be believed, a name for a
+/// specification, and what each oracle demands.
+macro_rules! kept_by {
+    ($specs:expr, |$spec:pat_param| $($oracle:literal: $rule:expr;)+) => {
+        $crate::rules::belief::broken($specs, &[$(($oracle, &|$spec| $rule)),+])
+    };
+}
+
+pub(crate) use {breaks, kept_by, never, wrong};
+
+/// An oracle that is broken, and why.
+pub type Broken = Option<(&'static str, String)>;
 
 /// Both are equal.
 pub fn expect<T: PartialEq + std::fmt::Debug>(

@@ -15,9 +15,31 @@ pub fn since(versions: &[Arc<Object>], from: Timestamp, version: u64) -> &[Arc<O
     versions.get(first..until).unwrap_or_default()
 }
 
-/// When an object was created.
-pub fn created(object: &Object) -> Timestamp {
-    let text = object.value()["metadata"]["creationTimestamp"].as_str();
-    text.and_then(|text| text.parse().ok())
-        .unwrap_or(Timestamp::UNIX_EPOCH)
+/// A time so long before another one.
+pub fn before(at: Timestamp, lag: SignedDuration) -> Timestamp {
+    at.checked_sub(lag).unwrap_or(at)
+}
+
+/// Pods as they come to be, whoever creates them.
+#[derive(Debug, Default)]
+pub struct Births {
+    /// Changes of pods that were looked at.
+    seen: usize,
+}
+
+impl Births {
+    /// Judges pods that were not there before, as they were created.
+    pub fn judge(
+        &mut self,
+        mirror: &Mirror,
+        mut judge: impl FnMut(&Object) -> Option<Violation>,
+    ) -> Option<Violation> {
+        let pods = mirror.of(PODS);
+        let from = std::mem::replace(&mut self.seen, pods.changes.len());
+        (from..self.seen).find_map(|place| {
+            let version = pods.changes.get(place)?.version;
+            let pod = pods.changed_at(place)?.first()?;
+            (pod.version == version).then(|| judge(pod)).flatten()
+        })
+    }
 }

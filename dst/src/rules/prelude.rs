@@ -14,18 +14,20 @@ pub use tokio::time::{Instant, sleep};
 
 pub use super::{
     Accused, expect,
-    json::{after, items, list, matches, named, number, pairs, rounded_up, text, time},
+    json::{
+        after, items, kept, list, matches, named, number, pairs, rounded_down, rounded_up, text, texts, time,
+    },
     labels::{GATE, REVISION, SPECIFIED, STATE},
 };
-pub(crate) use super::{never, wrong};
+pub(crate) use super::{breaks, kept_by, never, wrong};
 pub use crate::engine::{
     cluster::{Cluster, State},
     generate::{
-        PAUSE, add_crashes, add_faults, add_steps, begin, condense, fault, faults, finish, finish_edits,
-        pause, removal,
+        PAUSE, Plot, add_crashes, add_faults, add_steps, begin, condense, fault, faults, finish, pause,
+        removal,
     },
     oracles::{
-        CLAIMS, CONFIGMAPS, Counters, Log, Mirror, NAMESPACES, NODES, Object, Oracles, PODS, ProcessId,
+        CLAIMS, CONFIGMAPS, Counters, JOBS, Log, Mirror, NAMESPACES, NODES, Object, Oracles, PODS, ProcessId,
         REVISIONS, Resource, RuntimeCall, Violation, Write,
     },
     random::{Purpose, Random},

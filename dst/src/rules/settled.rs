@@ -6,14 +6,13 @@ use crate::rules::prelude::*;
 pub fn settled(pod: &Object, min_ready_seconds: i64, mirror: &Mirror, now: Timestamp) -> Result<(), String> {
     let name = &pod.name;
     wrong!(!pod.is_available(min_ready_seconds, now)
-        => "pod {name} is not available: {}", pod.value()["status"]["conditions"]);
+        => "pod {name} is not available: {}", pod.status()["conditions"]);
     for gate in ["InPlaceUpdateReady", "KruisePodReady"] {
         expect(format_args!("pod {name}: {gate}"), pod.state(gate), "True")?;
     }
     wrong!(pod.has_label(SPECIFIED) => "pod {name} is marked for deletion");
     // Containers that start in order have a barrier, and once all have started an annotation records it.
-    let started =
-        &pod.value()["metadata"]["annotations"]["apps.kruise.io/container-launch-priority-completed"];
+    let started = &pod.annotations()["apps.kruise.io/container-launch-priority-completed"];
     let barrier = mirror.of(CONFIGMAPS).named(&format!("{name}-barrier"));
     wrong!(barrier.is_some() && started != "true"
         => "pod {name} does not record yet that its containers have started");
@@ -36,23 +35,79 @@ pub fn settled_on(pod: &Object, revision: &Object) -> Result<(), String> {
             Some(image),
             wanted.and_then(|one| one["image"].as_str()),
         )?;
-        let running = named(&pod.value()["status"]["containerStatuses"], container);
+        let running = named(&pod.status()["containerStatuses"], container);
         expect(
             format_args!("pod {name}: running image of {container}"),
             running.and_then(|one| one["image"].as_str()),
             Some(image),
         )?;
     }
-    for (key, value) in template["metadata"]["annotations"]
-        .as_object()
-        .into_iter()
-        .flatten()
-    {
+    for (key, value) in pairs(&template["metadata"]["annotations"]) {
         expect(
             format_args!("pod {name}: annotation {key}"),
-            &pod.value()["metadata"]["annotations"][key],
+            &pod.annotations()[key],
             value,
         )?;
     }
     Ok(())
+}
+
+/// The pods of a workload, none of which is being deleted or has left the selector.
+pub fn pods_of<'m>(set: &'m Object, mirror: &'m Mirror) -> Result<Vec<&'m Arc<Object>>, String> {
+    let pods: Vec<&Arc<Object>> = mirror.owned(PODS, set).collect();
+    wrong!(some pod in pods.iter().find(|pod| pod.is_going()) => "pod {} is still being deleted", pod.name);
+    let selector = &set.spec()["selector"];
+    wrong!(some pod in pods.iter().find(|pod| pod.is_active() && !matches(selector, pod))
+        => "pod {} left the selector and is still owned", pod.name);
+    Ok(pods)
+}
+
+/// A status is of the newest specification.
+pub fn observed(object: &Object) -> Result<(), String> {
+    let what = format_args!("observedGeneration of {}", object.name);
+    expect(what, &object.status()["observedGeneration"], object.generation())
+}
+
+/// What a status counts is what is there.
+pub fn counts(status: &Value, wanted: &[(&str, i64)]) -> Result<(), String> {
+    let mut wanted = wanted.iter();
+    wanted
+        .try_for_each(|(name, wanted)| expect(format_args!("status.{name}"), number(&status[*name]), *wanted))
+}
+
+/// A status names what it must.
+pub fn names(status: &Value, member: &str, wanted: &str) -> Result<(), String> {
+    expect(
+        format_args!("status.{member}"),
+        status[member].as_str(),
+        Some(wanted),
+    )
+}
+
+/// No condition whose type is that of a failure is true.
+pub fn no_failure(status: &Value, is_failure: impl Fn(&str) -> bool) -> Result<(), String> {
+    let mut conditions = items(&status["conditions"]);
+    let failed = conditions.find(|one| one["status"] == "True" && is_failure(text(&one["type"])));
+    wrong!(some condition in failed => "status reports a failure that is over: {condition}");
+    Ok(())
+}
+
+/// Not more revisions that nothing uses than the history may have.
+pub fn history(
+    set: &Object,
+    limit: i64,
+    mirror: &Mirror,
+    is_used: impl Fn(&Object) -> bool,
+) -> Result<(), String> {
+    let unused = mirror.owned(REVISIONS, set).filter(|one| !is_used(one)).count() as i64;
+    wrong!(unused > limit => "{unused} revisions that nothing uses, {limit} are kept");
+    Ok(())
+}
+
+/// Writes, about, until so many pods are updated, of which so many are already: each takes as many, and each rollout a few once.
+pub fn rollout(wanted: i64, updated: usize, each: usize) -> usize {
+    match usize::try_from(wanted).unwrap_or(0).saturating_sub(updated) {
+        0 => 0,
+        pods => 5 + pods * each,
+    }
 }

@@ -134,7 +134,7 @@ fn has(pod: &Object, mark: Mark, [label, finalizer]: [&str; 2]) -> bool {
 }
 
 fn finalizers(pod: &Object) -> impl Iterator<Item = &str> {
-    items(&pod.value()["metadata"]["finalizers"]).filter_map(Value::as_str)
+    items(&pod.metadata()["finalizers"]).filter_map(Value::as_str)
 }
 
 /// The patch that puts a mark on a pod, or removes it.
@@ -157,7 +157,7 @@ fn handlers<'a>(pod: &'a Object, hook: &'a Value) -> impl Iterator<Item = bool> 
     let labels = hook["labelsHandler"].as_object().into_iter().flatten();
     let labels = labels.map(|(key, value)| pod.label(key) == value);
     let finalizers = items(&hook["finalizersHandler"]);
-    let on_pod = &pod.value()["metadata"]["finalizers"];
+    let on_pod = &pod.metadata()["finalizers"];
     let finalizers =
         finalizers.map(move |wanted| on_pod.as_array().is_some_and(|list| list.contains(wanted)));
     labels.chain(finalizers)

@@ -1,26 +1,27 @@
 //! What is simulated: a folder for each kind, and what several of them share.
 
-pub mod advancedcronjob;
-pub mod broadcastjob;
-pub mod cloneset;
-pub mod containerrecreaterequest;
-pub mod daemonset;
-pub mod deployment;
-pub mod ephemeraljob;
-pub mod hooks;
-pub mod imagepulljob;
-pub mod node_agents;
-pub mod nodes;
-pub mod persistentpodstate;
-pub mod podprobemarker;
-pub mod podunavailablebudget;
-pub mod resourcedistribution;
-pub mod restart;
-pub mod sidecarset;
-pub mod sidecarterminator;
-pub mod statefulset;
-pub mod uniteddeployment;
-pub mod workloadspread;
+mod advancedcronjob;
+mod broadcastjob;
+pub(crate) mod cloneset;
+mod containerrecreaterequest;
+mod daemonset;
+mod deployment;
+mod ephemeraljob;
+pub(crate) mod hooks;
+mod imagepulljob;
+mod node_agents;
+mod nodes;
+mod persistentpodstate;
+mod podprobemarker;
+mod podunavailablebudget;
+mod resourcedistribution;
+mod restart;
+mod sidecarset;
+mod sidecarterminator;
+mod statefulset;
+mod templates;
+mod uniteddeployment;
+mod workloadspread;
 
 use crate::engine::subject::Subjects;
 

@@ -42,6 +42,14 @@ impl AgentEdit {
     }
 }
 
+/// Nodes with agents.
+pub const NODES: u64 = 3;
+
+/// What puts all agents right, by the number of their nodes.
+pub fn releases() -> impl Iterator<Item = (u8, AgentEdit)> {
+    (1..=NODES as u8).flat_map(|node| AgentEdit::RELEASES.map(|release| (node, release)))
+}
+
 /// How many numbers [`drawn`] tells apart.
 pub const NUMBERS: u64 = 24;
 
@@ -62,23 +70,15 @@ pub fn drawn(number: u64, random: &mut Random) -> AgentEdit {
 /// Does that to the agent of the node with this number. False if it means nothing now.
 pub fn perform(cluster: &Arc<Cluster>, number: u8, edit: AgentEdit) -> bool {
     let node = node_name(number);
-    match edit {
-        AgentEdit::Silent(true) => {
-            agents::leave(cluster, &node);
-            true
+    let fault = match edit {
+        AgentEdit::Silent(is_away) => {
+            agents::set_away(cluster, &node, is_away);
+            return true;
         }
-        AgentEdit::Silent(false) => {
-            agents::come_back(cluster, &node);
-            true
-        }
-        AgentEdit::Dies => agents::die(cluster, &node),
-        AgentEdit::Runtime(fault) => {
-            let fault = match fault {
-                RuntimeFault::Away => Fault::Away,
-                RuntimeFault::Back => Fault::Back,
-                RuntimeFault::Slow(more) => Fault::Slow(Duration::from_millis(more)),
-            };
-            agents::break_runtime(cluster, &node, fault)
-        }
-    }
+        AgentEdit::Dies => return agents::die(cluster, &node),
+        AgentEdit::Runtime(RuntimeFault::Away) => Fault::Away,
+        AgentEdit::Runtime(RuntimeFault::Back) => Fault::Back,
+        AgentEdit::Runtime(RuntimeFault::Slow(more)) => Fault::Slow(Duration::from_millis(more)),
+    };
+    agents::break_runtime(cluster, &node, fault)
 }

@@ -49,15 +49,12 @@ pub fn attend(cluster: &Arc<Cluster>, nodes: impl IntoIterator<Item = String>, s
     }
 }
 
-/// The agent of a node dies, and none starts until [`come_back`].
-pub fn leave(cluster: &Arc<Cluster>, node: &str) {
-    cluster.look(|state| state.agents.set_away(node, true));
-    die(cluster, node);
-}
-
-/// An agent starts again on a node.
-pub fn come_back(cluster: &Arc<Cluster>, node: &str) {
-    cluster.look(|state| state.agents.set_away(node, false));
+/// The agent of a node dies, and none starts until it is not away any more.
+pub fn set_away(cluster: &Arc<Cluster>, node: &str, is_away: bool) {
+    cluster.look(|state| state.agents.set_away(node, is_away));
+    if is_away {
+        die(cluster, node);
+    }
 }
 
 /// The agent of a node dies, if one runs. Another one starts.

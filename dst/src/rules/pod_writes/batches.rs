@@ -8,7 +8,7 @@ const PROGRESS: &str = "apps.kruise.io/inplace-update-state";
 /// Judges changes of images, and writes that report the last of them.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let [before, after] = write.pod(mirror)?;
-    let changed = |name: &str| image(&before.value()["spec"], name) != image(&after.value()["spec"], name);
+    let changed = |name: &str| image(before.spec(), name) != image(after.spec(), name);
     let arrives = before.label(STATE) == "Updating" && matches!(after.label(STATE), "Normal" | "Updated");
     let comes_back = before.state(GATE) == "False" && after.state(GATE) == "True";
     let follows = changed("side");
@@ -17,7 +17,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     }
     let revision = mirror.of(REVISIONS).named(after.label(REVISION))?;
     let template = &revision.value()["data"]["spec"]["template"]["spec"];
-    let differs = |name: &str| image(&after.value()["spec"], name) != image(template, name);
+    let differs = |name: &str| image(after.spec(), name) != image(template, name);
     let order = "one batch after the other";
     never!(write, order, follows && changed("main") => "both containers change at once");
     never!(write, order,
@@ -36,7 +36,7 @@ fn image<'a>(spec: &'a Value, name: &str) -> Option<&'a str> {
 
 /// Did `main` change in an earlier batch of this update?
 fn was_before(pod: &Object) -> bool {
-    let progress = text(&pod.value()["metadata"]["annotations"][PROGRESS]);
+    let progress = text(&pod.annotations()[PROGRESS]);
     let progress: Value = serde_json::from_str(progress).unwrap_or_default();
     let mut batches = items(&progress["containerBatchesRecord"]);
     batches.any(|batch| items(&batch["containers"]).any(|name| name == "main"))
@@ -44,8 +44,6 @@ fn was_before(pod: &Object) -> bool {
 
 /// Is `main` ready with its image?
 fn is_ready(pod: &Object) -> bool {
-    let found = named(&pod.value()["status"]["containerStatuses"], "main");
-    found.is_some_and(|one| {
-        one["ready"] == true && one["image"].as_str() == image(&pod.value()["spec"], "main")
-    })
+    let found = named(&pod.status()["containerStatuses"], "main");
+    found.is_some_and(|one| one["ready"] == true && one["image"].as_str() == image(pod.spec(), "main"))
 }

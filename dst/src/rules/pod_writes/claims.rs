@@ -23,7 +23,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
 
 /// Names of the claims that a pod mounts.
 pub fn mounts(pod: &Object) -> impl Iterator<Item = &str> {
-    let names = items(&pod.value()["spec"]["volumes"]);
+    let names = items(&pod.spec()["volumes"]);
     names.filter_map(|volume: &Value| volume["persistentVolumeClaim"]["claimName"].as_str())
 }
 
@@ -39,7 +39,7 @@ pub fn unfinished(set: &Object, pods: &[&&std::sync::Arc<Object>], mirror: &Mirr
             wrong!(!mounted.insert(name.to_owned()) => "claim {name} is mounted twice");
         }
     }
-    if set.value()["spec"]["scaleStrategy"]["enablePVCReuse"] == true {
+    if set.spec()["scaleStrategy"]["enablePVCReuse"] == true {
         return Ok(());
     }
     let all_pods = mirror.of(PODS);

@@ -24,13 +24,13 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
 
 /// Did the container that runs begin while the annotation had the value that it has? Times of runs are in seconds.
 pub fn read(pod: &Object, mirror: &Mirror) -> Result<(), String> {
-    let value = |object: &Object| object.value()["metadata"]["annotations"][KEY].clone();
+    let value = |object: &Object| object.annotations()[KEY].clone();
     let wanted = value(pod);
-    let variables = items(&pod.value()["spec"]["containers"]).filter_map(|one| one["env"].as_array());
+    let variables = items(&pod.spec()["containers"]).filter_map(|one| one["env"].as_array());
     if !variables.flatten().any(|one| one["name"] == VARIABLE) {
         return Ok(());
     }
-    let main = named(&pod.value()["status"]["containerStatuses"], "main");
+    let main = named(&pod.status()["containerStatuses"], "main");
     let began = main.and_then(|one| one["state"]["running"]["startedAt"].as_str()?.parse().ok());
     // What begins later reads what is there then.
     let Some(began): Option<Timestamp> = began else {

@@ -24,7 +24,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror, workload: Resource) -> Option<V
 
 /// A container that was given another share of a processor, for which it restarts.
 fn restarts<'a>(before: &Object, after: &'a Object) -> Option<&'a str> {
-    let containers = |pod: &'a Object| items(&pod.value()["spec"]["containers"]);
+    let containers = |pod: &'a Object| items(&pod.spec()["containers"]);
     let requested = resources::requested(before);
     let restarts = |one: &&Value| {
         let mut policies = items(&one["resizePolicy"]);
@@ -42,7 +42,7 @@ fn restarts<'a>(before: &Object, after: &'a Object) -> Option<&'a str> {
 /// How many seconds the grace period of an unavailable pod still lasts. Scenarios do not change it.
 fn early(pod: &Object, workloads: &Log, now: Timestamp) -> Option<i64> {
     let set = workloads.now().next()?;
-    let strategy = &set.value()["spec"]["updateStrategy"]["rollingUpdate"]["inPlaceUpdateStrategy"];
+    let strategy = &set.spec()["updateStrategy"]["rollingUpdate"]["inPlaceUpdateStrategy"];
     let grace = strategy["gracePeriodSeconds"].as_i64()?;
     let since = time(&pod.condition(GATE)?["lastTransitionTime"])?;
     let left = since.as_second() + grace - now.as_second();
@@ -51,9 +51,8 @@ fn early(pod: &Object, workloads: &Log, now: Timestamp) -> Option<i64> {
 
 /// A container that does not run what the specification says.
 fn unfinished(pod: &Object) -> Option<&str> {
-    let runs = |name: &str| {
-        named(&pod.value()["status"]["containerStatuses"], name).and_then(|one| one["image"].as_str())
-    };
+    let runs =
+        |name: &str| named(&pod.status()["containerStatuses"], name).and_then(|one| one["image"].as_str());
     let mut images = pod.images().into_iter();
     images
         .find(|(name, image)| runs(name) != Some(*image))

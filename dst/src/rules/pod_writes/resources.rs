@@ -45,12 +45,12 @@ fn demands(revision: &Object) -> BTreeMap<&str, Value> {
 
 /// Is a pod in its grace period?
 fn waits(pod: &Object) -> bool {
-    pod.value()["metadata"]["annotations"][GRACE].is_string()
+    pod.annotations()[GRACE].is_string()
 }
 
 /// What a pod's containers request; injected ones do not count.
 pub fn requested(pod: &Object) -> BTreeMap<&str, Value> {
-    amounts(&pod.value()["spec"])
+    amounts(pod.spec())
 }
 
 /// What the containers of a specification request, by name.
@@ -71,7 +71,7 @@ fn members(resources: &Value) -> Value {
 /// Does each container have what it requests?
 pub fn given(pod: &Object) -> Result<(), String> {
     let requested = requested(pod);
-    let given: BTreeMap<&str, Value> = items(&pod.value()["status"]["containerStatuses"])
+    let given: BTreeMap<&str, Value> = items(&pod.status()["containerStatuses"])
         .map(|one| (text(&one["name"]), members(&one["resources"])))
         .filter(|(name, _)| requested.contains_key(name))
         .collect();
@@ -84,6 +84,6 @@ pub fn given(pod: &Object) -> Result<(), String> {
 
 /// Has the node reported a container of the pod? Before that the pod is not available, whatever its labels and its readiness gate say.
 pub fn has_begun(pod: &Object) -> bool {
-    let statuses = pod.value()["status"]["containerStatuses"].as_array();
+    let statuses = pod.status()["containerStatuses"].as_array();
     statuses.is_some_and(|statuses| !statuses.is_empty())
 }

@@ -1,42 +1,30 @@
 //! Scenarios with an AdvancedCronJob.
 
-use super::edit::Edit;
-use super::start::{CRON_JOBS, JOBS, NAME, Start};
+use super::SUBJECT;
+use super::start::{CRON_JOBS, Edit, NAME, Start};
 use crate::rules::prelude::*;
 
-/// Resources whose watches faults hit.
-const WATCHED: &[Resource] = &[CRON_JOBS, CRON_JOBS, JOBS, JOBS, JOBS, PODS];
-
-/// The AdvancedCronJob, its edits and the faults.
-const SCENARIO: Purpose = Purpose(700);
-
-/// What users do begins after this many milliseconds.
-const FIRST: u64 = 1_000;
+/// A manager may end between a job and its record.
+const PLOT: Plot = Plot {
+    purpose: Purpose(700),
+    watched: &[CRON_JOBS, CRON_JOBS, JOBS, JOBS, JOBS, PODS],
+    is_slow: true,
+    crashes: true,
+};
 
 /// The scenario of a seed.
 pub fn generate(seed: u64) -> Scenario {
-    let mut random = Random::new(seed, SCENARIO);
-    let random = &mut random;
-    let start = start(random);
-    let mut scenario = begin(seed, NAME, &start, random);
-    let end = edits(&mut scenario, random);
-    let count = faults(&scenario, random);
-    add_faults(&mut scenario, random, WATCHED, count, end);
-    // A manager that ends between a job and its record.
-    add_crashes(&mut scenario, random, end);
-    finish_edits(&mut scenario, WATCHED, NAME, edit, Edit::is_release);
-    scenario
+    PLOT.draw(&SUBJECT, seed, start, edits, |random, _| edit(random))
 }
 
 /// Adds what users do; when the last of it happens.
-fn edits(scenario: &mut Scenario, random: &mut Random) -> u64 {
-    let mut at = FIRST;
+fn edits(scenario: &mut Scenario, random: &mut Random, _: &Start) -> u64 {
+    let mut at = 1_000;
     let mut add = |at, edit: &Edit| scenario.edit(at, NAME, edit);
     for _ in 0..random.between(10, 14) {
         at += pause(random, 35);
         add(at, &edit(random));
     }
-    // A schedule that goes on has no end.
     at += random.between(5_000, 30_000);
     add(at, &Edit::Paused(true));
     at

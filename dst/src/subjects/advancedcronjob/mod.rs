@@ -1,43 +1,39 @@
 //! AdvancedCronJobs whose jobs end, fail and are deleted, under managers whose clocks differ.
 
 mod bugs;
-mod edit;
 mod generate;
 mod oracles;
 mod start;
 mod user;
 
 use crate::rules::prelude::*;
-use edit::Edit;
 use oracles::CronOracles;
-use start::{CONTROLLER, CRON_JOBS, JOBS, NAME, Start};
+use start::{CRON_JOBS, Edit, NAME, Start};
 use user::CronUser;
 
 /// AdvancedCronJobs.
 pub static SUBJECT: Subject = Subject {
     bugs: bugs::BUGS,
     name: NAME,
-    component: Some(CONTROLLER),
+    component: Some("advancedcronjob-controller"),
     definitions: &[&kruise_api::advancedcronjob::KIND],
     resources: &[CRON_JOBS, JOBS, PODS],
     scenario: Some(generate::generate),
     clean: || vec![("AdvancedCronJob", clean())],
-    is_release: |change| says(change, Edit::is_release),
+    // A schedule that goes on has no end.
+    is_release: |change| says(change, |edit: &Edit| matches!(edit, Edit::Paused(true))),
+    owns: |pod, mirror| mirror.of(JOBS).now().any(|job| *job.uid == *pod.owner()),
+    remembers_pods: false,
+    least: &[(JOBS, 10)],
     begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
-        let skews = scenario
-            .steps
-            .iter()
-            .filter_map(|step| match step.what.edit_of(NAME) {
-                Some(Edit::Skew(seconds)) => Some(seconds),
-                _ => None,
-            });
+        let edits = scenario.steps.iter().filter_map(|step| step.what.edit_of(NAME));
+        let skews = edits.filter_map(|edit| match edit {
+            Edit::Skew(seconds) => Some(seconds),
+            _ => None,
+        });
         let ahead = skews.max().unwrap_or(0).max(0);
-        let user = CronUser {
-            start: start.clone(),
-            ahead,
-        };
-        begun(user, CronOracles::new(ahead))
+        begun(CronUser { start, ahead }, CronOracles::new(ahead))
     },
     ..Subject::PLAIN
 };
@@ -48,7 +44,10 @@ fn clean() -> Scenario {
         schedule: "@every 10s".into(),
         policy: "Forbid".into(),
         seconds: 3,
-        ..Start::default()
+        fails: false,
+        limits: (3, 1),
+        deadline: None,
+        ttl: None,
     };
     let edits = [
         (40_000, Edit::Limits(0, 1)),

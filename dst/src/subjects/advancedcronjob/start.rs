@@ -1,20 +1,14 @@
-//! An AdvancedCronJob as users create it.
+//! An AdvancedCronJob as users create it, what they do to it and its jobs, and what becomes of clocks.
 
-pub use crate::engine::resource::JOBS;
 use crate::rules::prelude::*;
 
-/// Name of the subject.
 pub const NAME: &str = "advancedcronjob";
-/// The component of their controller.
-pub const CONTROLLER: &str = "advancedcronjob-controller";
-/// AdvancedCronJobs.
 pub const CRON_JOBS: Resource = Resource::kruise("advancedcronjobs", "AdvancedCronJob");
 
 /// An AdvancedCronJob when it is created.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Start {
-    /// `schedule`.
     pub schedule: String,
     /// `concurrencyPolicy`.
     pub policy: String,
@@ -30,24 +24,26 @@ pub struct Start {
     pub ttl: Option<u32>,
 }
 
-impl Default for Start {
-    fn default() -> Self {
-        Self {
-            schedule: "* * * * *".into(),
-            policy: "Allow".into(),
-            seconds: 1,
-            fails: false,
-            limits: (3, 1),
-            deadline: None,
-            ttl: None,
-        }
-    }
+/// Something that a user does.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Edit {
+    Schedule(String),
+    /// Another `concurrencyPolicy`.
+    Policy(String),
+    Paused(bool),
+    /// Other limits of the history.
+    Limits(u8, u8),
+    /// Another `startingDeadlineSeconds`, or none.
+    Deadline(Option<u32>),
+    /// Deletes the job at this place in the order of names.
+    Delete(u8),
+    /// Managers that start from now on are on machines whose clocks are so many seconds fast, or slow.
+    Skew(i64),
 }
 
 /// The object of a start.
 pub fn manifest(start: &Start) -> Value {
-    let code = u8::from(start.fails);
-    let command = format!("sleep {}; exit {code}", start.seconds);
+    let command = format!("sleep {}; exit {}", start.seconds, u8::from(start.fails));
     let mut job = json!({
         "backoffLimit": 0,
         "template": {"metadata": {"labels": {"app": "tick"}}, "spec": {

@@ -1,57 +1,37 @@
 //! Scenarios with a BroadcastJob.
 
+use super::SUBJECT;
 use super::start::{Edit, JOBS, NAME, Start};
 use crate::rules::prelude::*;
-use crate::subjects::nodes::{self, NodeEdit};
+use crate::subjects::nodes;
 
-/// Resources whose watches faults hit.
-const WATCHED: &[Resource] = &[PODS, PODS, JOBS, JOBS, NODES];
+const PLOT: Plot = Plot {
+    purpose: Purpose(500),
+    watched: &[PODS, PODS, JOBS, JOBS, NODES],
+    is_slow: false,
+    crashes: false,
+};
 
-/// The job, its edits and the faults.
-const SCENARIO: Purpose = Purpose(500);
-
-/// What users do begins after this many milliseconds.
-const FIRST: u64 = 1_000;
 /// Most nodes that there ever are.
 const NUMBERS: u64 = 11;
-/// Longest pause between two edits, in milliseconds.
-const PAUSE: u64 = 20_000;
 
 /// The scenario of a seed.
 pub fn generate(seed: u64) -> Scenario {
-    let mut random = Random::new(seed, SCENARIO);
-    let random = &mut random;
-    let start = start(random);
-    let mut scenario = begin(seed, NAME, &start, random);
-    let end = edits(&mut scenario, random);
-    let count = random.between(10, 20);
-    add_faults(&mut scenario, random, WATCHED, count, end);
-    finish_edits(&mut scenario, WATCHED, NAME, edit, Edit::is_release);
-    scenario
+    PLOT.draw(&SUBJECT, seed, start, edits, |random, _| edit(random))
 }
 
 /// Adds what users do; when the last of it happens.
-fn edits(scenario: &mut Scenario, random: &mut Random) -> u64 {
-    let mut at = FIRST;
+fn edits(scenario: &mut Scenario, random: &mut Random, _: &Start) -> u64 {
+    let mut at = 1_000;
     let mut add = |at, edit: &Edit| scenario.edit(at, NAME, edit);
     for number in 0..random.between(12, 18) {
-        at += random.between(300, PAUSE);
+        at += random.between(300, 20_000);
         // A job that has ended does little more.
-        let what = if number % 4 == 3 {
-            Edit::Again
-        } else {
-            edit(random)
-        };
-        add(at, &what);
+        let is_time = number % 4 == 3;
+        add(at, &if is_time { Edit::Again } else { edit(random) });
     }
-    // Nodes that lose their readiness have it again later.
-    for _ in 0..random.between(0, 2) {
-        let node = random.small(1, NUMBERS);
-        let from = random.between(2_000, at);
-        let status = random.text(&["False", "Unknown"]);
-        add(from, &Edit::Node(node, NodeEdit::Ready(status)));
-        let until = from + random.between(2_000, 30_000);
-        add(until, &Edit::Node(node, NodeEdit::Ready("True".into())));
+    for (at, edit) in nodes::lost_for_a_while(random, NUMBERS, at, &["False", "Unknown"], 30_000) {
+        add(at, &Edit::Node(edit.0, edit.1));
     }
     add(at + 1, &Edit::Again);
     add(at + 2_000, &Edit::Paused(false));
@@ -66,18 +46,16 @@ fn start(random: &mut Random) -> Start {
         never,
         policy: policy(random),
         deadline: random.maybe(25, |random| random.between(5, 60) as u32),
-        ttl: if random.percent(25) {
-            random.between(0, 20) as i32
-        } else {
-            -1
-        },
+        ttl: number(random, 25, 20),
         pool: random.maybe(15, nodes::any_pool),
-        restarts: if random.percent(35) {
-            random.between(0, 2) as i32
-        } else {
-            -1
-        },
+        restarts: number(random, 35, 2),
     }
+}
+
+/// A number up to this one with this probability in percent, or -1.
+fn number(random: &mut Random, percent: u8, most: u64) -> i32 {
+    let drawn = random.percent(percent).then(|| random.between(0, most));
+    drawn.map_or(-1, |number| number as i32)
 }
 
 fn parallelism(random: &mut Random) -> String {

@@ -8,23 +8,28 @@ mod user;
 
 use crate::rules::prelude::*;
 use crate::subjects::nodes::NodeEdit;
-use start::{CONTROLLER, Edit, JOBS, NAME, Start};
+use oracles::BroadcastJobOracles;
+use start::{Edit, JOBS, NAME, Start};
 
 /// BroadcastJobs.
 pub static SUBJECT: Subject = Subject {
     bugs: bugs::BUGS,
     name: NAME,
-    component: Some(CONTROLLER),
+    component: Some("broadcastjob-controller"),
     definitions: &[&kruise_api::broadcastjob::KIND],
     resources: &[JOBS, PODS, NODES],
     scenario: Some(generate::generate),
     clean: || vec![("BroadcastJob", clean())],
-    is_release: |change| says(change, Edit::is_release),
-    begin: |scenario| {
-        let start: Start = scenario.start(NAME)?;
-        let user = user::BroadcastJobUser { start: start.clone() };
-        begun(user, oracles::BroadcastJobOracles::new(start))
+    is_release: |change| {
+        says(change, |edit: &Edit| match edit {
+            Edit::Paused(paused) => !paused,
+            Edit::Node(_, edit) => edit.is_release(),
+            _ => false,
+        })
     },
+    owns: |pod, mirror| mirror.controls(JOBS, pod),
+    least_at_first: Some(("nodes", 5)),
+    begin: |scenario| begun(scenario.start::<Start>(NAME)?, BroadcastJobOracles::default()),
     ..Subject::PLAIN
 };
 
@@ -34,8 +39,12 @@ fn clean() -> Scenario {
     let start = Start {
         nodes: 10,
         parallelism: "2".into(),
+        never: false,
         policy: "Pause".into(),
-        ..Start::default()
+        deadline: 0,
+        ttl: -1,
+        pool: String::new(),
+        restarts: -1,
     };
     let edits = [
         (3_000, Edit::Succeeds(false)),

@@ -1,18 +1,14 @@
 //! A BroadcastJob as users create it, and the nodes below it.
 
 use crate::rules::prelude::*;
-use crate::subjects::nodes::{NodeEdit, POOL};
+use crate::subjects::nodes::{NodeEdit, pool};
 
-/// Name of the subject.
 pub const NAME: &str = "broadcastjob";
-/// The component of their controller.
-pub const CONTROLLER: &str = "broadcastjob-controller";
-/// BroadcastJobs.
 pub const JOBS: Resource = Resource::kruise("broadcastjobs", "BroadcastJob");
 
 /// A BroadcastJob when it is created, and the cluster below it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Start {
     /// Nodes at first, three at least.
     pub nodes: u8,
@@ -30,21 +26,6 @@ pub struct Start {
     pub pool: String,
     /// `restartPolicy` is `OnFailure`, with this `restartLimit`; -1 for `Never`.
     pub restarts: i32,
-}
-
-impl Default for Start {
-    fn default() -> Self {
-        Self {
-            nodes: 5,
-            parallelism: String::new(),
-            never: false,
-            policy: "Continue".into(),
-            deadline: 0,
-            ttl: -1,
-            pool: String::new(),
-            restarts: -1,
-        }
-    }
 }
 
 impl Start {
@@ -80,7 +61,7 @@ impl Start {
             job["spec"]["parallelism"] = int_or_string(&self.parallelism);
         }
         if !self.pool.is_empty() {
-            job["spec"]["template"]["spec"]["nodeSelector"] = json!({POOL: self.pool});
+            job["spec"]["template"]["spec"]["nodeSelector"] = pool(&self.pool);
         }
         job
     }
@@ -93,7 +74,6 @@ pub enum Edit {
     Again,
     /// `parallelism`, as text.
     Parallelism(String),
-    /// `paused`.
     Paused(bool),
     /// `failurePolicy.type`.
     Policy(String),
@@ -103,15 +83,4 @@ pub enum Edit {
     Node(u8, NodeEdit),
     /// Managers that start from now on are on machines whose clocks are so many seconds fast, or slow.
     Skew(i64),
-}
-
-impl Edit {
-    /// Does it end what would keep the job from its end?
-    pub fn is_release(&self) -> bool {
-        match self {
-            Self::Paused(paused) => !paused,
-            Self::Node(_, NodeEdit::Ready(ready)) => ready == "True",
-            _ => false,
-        }
-    }
 }

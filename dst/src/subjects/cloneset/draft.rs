@@ -4,10 +4,10 @@ use super::edit::Edit;
 use super::start::Start;
 use crate::rules::prelude::*;
 
-/// Name of the subject.
 pub const NAME: &str = "cloneset";
-/// CloneSets.
+pub const CONTROLLER: &str = "cloneset-controller";
 pub const CLONESETS: Resource = Resource::kruise("clonesets", "CloneSet");
+
 /// A scenario that is still being drawn.
 pub struct Draft {
     /// All but the CloneSet.
@@ -19,8 +19,7 @@ pub struct Draft {
 impl Draft {
     /// Adds an edit of the CloneSet.
     pub fn edit(&mut self, at: u64, edit: &Edit) {
-        let what = Action::edit(NAME, edit);
-        self.scenario.steps.push(Step { at, what });
+        self.scenario.edit(at, NAME, edit);
     }
 
     /// The edit of the CloneSet that a step is, if it is one.
@@ -30,8 +29,7 @@ impl Draft {
 
     /// The scenario.
     pub fn finish(mut self) -> Scenario {
-        let start = serde_json::to_value(&self.start).unwrap_or_default();
-        self.scenario.subjects.insert(NAME.to_owned(), start);
+        self.scenario.add(NAME, &self.start);
         self.scenario
     }
 }

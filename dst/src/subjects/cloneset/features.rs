@@ -86,9 +86,8 @@ fn resources(draft: &mut Draft) {
     }
     if random.percent(40) {
         let at = random.between(2_000, 60_000);
-        draft
-            .scenario
-            .push(at, Action::NodeCrowded(random.between(5_000, 40_000)));
+        let what = Action::NodeCrowded(random.between(5_000, 40_000));
+        draft.scenario.push(at, what);
     }
 }
 
@@ -119,14 +118,7 @@ fn config(draft: &mut Draft) {
         if random.percent(30) {
             let at = at + random.between(1, 22_000);
             let changed = Edit::Config(random.between(1, 4) as u32);
-            draft.edit(
-                at,
-                if gone.percent(25) {
-                    &Edit::ConfigGone
-                } else {
-                    &changed
-                },
-            );
+            draft.edit(at, &gone.either(25, Edit::ConfigGone, changed));
         }
     }
 }
@@ -198,9 +190,8 @@ fn releases(draft: &mut Draft) {
 fn marks(draft: &mut Draft, random: &mut Random) {
     for _ in 0..4 {
         let at = random.between(1_000, 60_000);
-        draft
-            .scenario
-            .push(at, Action::Pod(PodAction::Annotate(random.small(0, 9))));
+        let what = Action::Pod(PodAction::Annotate(random.small(0, 9)));
+        draft.scenario.push(at, what);
     }
 }
 
@@ -209,9 +200,8 @@ fn strips(draft: &mut Draft) {
     let mut random = Random::new(draft.scenario.seed, STRIPS);
     if draft.start.grace > 0 && random.percent(40) {
         let at = random.between(2_000, 40_000);
-        draft
-            .scenario
-            .push(at, Action::Pod(PodAction::Strip(random.between(5_000, 40_000))));
+        let what = Action::Pod(PodAction::Strip(random.between(5_000, 40_000)));
+        draft.scenario.push(at, what);
     }
 }
 
@@ -226,11 +216,8 @@ fn times(draft: &mut Draft) {
     }
     if random.percent(15) {
         draft.start.deadline = random.between(15, 60) as u32;
-        let seconds = if random.percent(30) {
-            0
-        } else {
-            random.between(15, 90) as u32
-        };
+        let none = random.percent(30);
+        let seconds = if none { 0 } else { random.between(15, 90) as u32 };
         let at = random.between(2_000, 90_000);
         draft.edit(at, &Edit::Deadline(seconds));
     }

@@ -37,13 +37,11 @@ pub fn generate(seed: u64) -> Scenario {
 
 /// The newest image that a step names; later ones are new.
 pub fn last_image(scenario: &Scenario) -> u32 {
-    let images = scenario
-        .steps
-        .iter()
-        .filter_map(|step| match step.what.edit_of(NAME)? {
-            Edit::Image(image) => Some(image),
-            _ => None,
-        });
+    let edits = scenario.steps.iter().filter_map(|step| step.what.edit_of(NAME));
+    let images = edits.filter_map(|edit| match edit {
+        Edit::Image(image) => Some(image),
+        _ => None,
+    });
     images.max().unwrap_or(1)
 }
 
@@ -123,16 +121,11 @@ fn grace(seed: u64, policy: Policy) -> u32 {
 
 /// In-place policies allow no surge when they allow nothing else.
 fn policy(random: &mut Random, surge: &str) -> Policy {
-    let of: &[Policy] = match surge {
-        "0" => &[
-            Policy::InPlaceIfPossible,
-            Policy::InPlaceIfPossible,
-            Policy::ReCreate,
-            Policy::InPlaceOnly,
-        ],
-        _ => &[Policy::InPlaceIfPossible, Policy::ReCreate],
-    };
-    random.pick(of).copied().unwrap_or(Policy::ReCreate)
+    let if_possible = Policy::InPlaceIfPossible;
+    match surge {
+        "0" => random.one([if_possible, if_possible, Policy::ReCreate, Policy::InPlaceOnly]),
+        _ => random.one([if_possible, Policy::ReCreate]),
+    }
 }
 
 /// An edit. A new image has the next number.

@@ -1,18 +1,9 @@
 //! CloneSets as JSON.
 
-use super::start::{Claims, Policy, Start};
+use super::start::{Claims, Start};
 use crate::engine::user::OWN;
 use crate::rules::prelude::*;
 use crate::subjects::hooks;
-
-/// `podUpdatePolicy`.
-pub fn policy(policy: Policy) -> &'static str {
-    match policy {
-        Policy::ReCreate => "ReCreate",
-        Policy::InPlaceIfPossible => "InPlaceIfPossible",
-        Policy::InPlaceOnly => "InPlaceOnly",
-    }
-}
 
 /// The CloneSet.
 pub fn set(start: &Start) -> Value {
@@ -80,7 +71,7 @@ pub fn set(start: &Start) -> Value {
 /// `rollingUpdate` as it is created.
 pub fn rolling_update(start: &Start) -> Value {
     let mut rolling = json!({
-        "podUpdatePolicy": policy(start.policy),
+        "podUpdatePolicy": start.policy,
         "maxUnavailable": int_or_string(&start.max_unavailable),
         "maxSurge": int_or_string(&start.max_surge),
         "partition": int_or_string(&start.partition),

@@ -11,7 +11,7 @@ pub mod start;
 mod user;
 
 use crate::rules::prelude::*;
-use draft::{CLONESETS, NAME};
+use draft::{CLONESETS, CONTROLLER, NAME};
 use edit::Edit;
 use start::{Claims, Policy, Start};
 
@@ -19,7 +19,7 @@ use start::{Claims, Policy, Start};
 pub static SUBJECT: Subject = Subject {
     bugs: bugs::BUGS,
     name: NAME,
-    component: Some("cloneset-controller"),
+    component: Some(CONTROLLER),
     definitions: &[&kruise_api::cloneset::crd::KIND],
     resources: &[CLONESETS, PODS, REVISIONS, NODES, CLAIMS],
     is_always_watched: true,
@@ -31,13 +31,13 @@ pub static SUBJECT: Subject = Subject {
         ]
     },
     is_release: |change| says(change, Edit::is_release),
+    owns: |pod, mirror| mirror.controls(CLONESETS, pod),
+    least_at_first: Some(("replicas", 5)),
     begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
-        let user = user::CloneSetUser {
-            seed: scenario.seed,
-            start: start.clone(),
-        };
-        begun(user, oracles::CloneSetOracles::new(start))
+        let oracles = oracles::CloneSetOracles::new(&start);
+        let seed = scenario.seed;
+        begun(user::CloneSetUser { seed, start }, oracles)
     },
     ..Subject::PLAIN
 };

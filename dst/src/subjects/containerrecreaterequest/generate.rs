@@ -1,60 +1,44 @@
 //! Scenarios with ContainerRecreateRequests.
 
+use super::SUBJECT;
 use super::start::{Edit, NAME, REQUESTS, Recreate, Start};
 use crate::rules::prelude::*;
-use crate::subjects::node_agents::{self, AgentEdit};
+use crate::subjects::node_agents;
 
-/// Resources whose watches faults hit.
-const WATCHED: &[Resource] = &[PODS, PODS, REQUESTS];
-
-/// The pods, the requests and the faults.
-const SCENARIO: Purpose = Purpose(1000);
+/// A manager may end between finalizer, pod and condition.
+const PLOT: Plot = Plot {
+    purpose: Purpose(1000),
+    watched: &[PODS, PODS, REQUESTS],
+    is_slow: false,
+    crashes: true,
+};
 
 /// What users do begins after this many milliseconds: pods run then.
 const FIRST: u64 = 10_000;
-/// Longest pause between two edits, in milliseconds.
-const PAUSE: u64 = 9_000;
-/// Nodes.
-const NODES: u8 = 3;
 
 /// The scenario of a seed.
 pub fn generate(seed: u64) -> Scenario {
-    let mut random = Random::new(seed, SCENARIO);
-    let random = &mut random;
-    let start = Start {
+    PLOT.draw(&SUBJECT, seed, start, edits, edit)
+}
+
+fn start(random: &mut Random) -> Start {
+    Start {
         pods: random.small(5, 8),
         ungated: random.small(0, 2),
         dying: random.one([0, 20, 50]),
-    };
-    let pods = start.pods;
-    let mut scenario = begin(seed, NAME, &start, random);
-    let end = edits(&mut scenario, random, pods);
-    let count = random.between(10, 20);
-    add_faults(&mut scenario, random, WATCHED, count, end);
-    // A manager that ends between finalizer, pod and condition.
-    add_crashes(&mut scenario, random, end);
-    finish_edits(
-        &mut scenario,
-        WATCHED,
-        NAME,
-        |random| edit(random, pods),
-        Edit::is_release,
-    );
-    scenario
+    }
 }
 
 /// Adds what users do; when the last of it happens.
-fn edits(scenario: &mut Scenario, random: &mut Random, pods: u8) -> u64 {
+fn edits(scenario: &mut Scenario, random: &mut Random, start: &Start) -> u64 {
     let mut at = FIRST;
     let mut add = |at, edit: &Edit| scenario.edit(at, NAME, edit);
     for _ in 0..random.between(16, 26) {
-        at += random.between(200, PAUSE);
-        add(at, &edit(random, pods));
+        at += random.between(200, 9_000);
+        add(at, &edit(random, start));
     }
-    for number in 1..=NODES {
-        for release in AgentEdit::RELEASES {
-            add(at + 1, &Edit::Agent(number, release));
-        }
+    for (node, release) in node_agents::releases() {
+        add(at + 1, &Edit::Agent(node, release));
     }
     at + random.between(5_000, 20_000)
 }
@@ -72,9 +56,9 @@ fn recreate(random: &mut Random) -> Recreate {
     }
 }
 
-fn edit(random: &mut Random, pods: u8) -> Edit {
-    let pod = random.small(0, u64::from(pods) - 1);
-    let node = random.small(1, u64::from(NODES));
+fn edit(random: &mut Random, start: &Start) -> Edit {
+    let pod = random.small(0, u64::from(start.pods) - 1);
+    let node = random.small(1, node_agents::NODES);
     match random.between(0, 99) {
         0..58 => Edit::Request(pod, recreate(random)),
         58..66 => Edit::Delete(random.small(0, 20)),

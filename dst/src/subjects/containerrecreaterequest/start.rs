@@ -3,18 +3,16 @@
 use crate::rules::prelude::*;
 use crate::subjects::node_agents::AgentEdit;
 
-/// Name of the subject.
 pub const NAME: &str = "containerrecreaterequest";
-/// The component of their controller.
-pub const CONTROLLER: &str = "containerrecreaterequest-controller";
-/// ContainerRecreateRequests.
 pub const REQUESTS: Resource = Resource::kruise("containerrecreaterequests", "ContainerRecreateRequest");
+/// Label of a request: the uid of its pod.
+pub const POD_UID: &str = "crr.apps.kruise.io/pod-uid";
 /// The containers of a pod.
 pub const CONTAINERS: [&str; 2] = ["main", "log"];
 
 /// The pods of a scenario, and their agents.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Start {
     /// Pods.
     pub pods: u8,
@@ -24,19 +22,9 @@ pub struct Start {
     pub dying: u8,
 }
 
-impl Default for Start {
-    fn default() -> Self {
-        Self {
-            pods: 6,
-            ungated: 1,
-            dying: 20,
-        }
-    }
-}
-
 /// A request when it is created.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Recreate {
     /// All containers, or only the first.
     pub all: bool,
@@ -54,21 +42,6 @@ pub struct Recreate {
     pub deadline: Option<u8>,
     /// `ttlSecondsAfterFinished`.
     pub ttl: Option<u8>,
-}
-
-impl Default for Recreate {
-    fn default() -> Self {
-        Self {
-            all: true,
-            ordered: false,
-            force: false,
-            grace: None,
-            started: 0,
-            unready: Some(3),
-            deadline: None,
-            ttl: Some(10),
-        }
-    }
 }
 
 /// Name of the pod at a place.
@@ -96,14 +69,10 @@ impl Start {
 }
 
 impl Recreate {
-    /// The request of this name for the pod at a place.
-    pub fn request(&self, name: &str, place: u8) -> Value {
-        let wanted = if self.all { 2 } else { 1 };
-        let containers: Vec<Value> = CONTAINERS
-            .iter()
-            .take(wanted)
-            .map(|name| json!({"name": name}))
-            .collect();
+    /// The request of this name for a pod.
+    pub fn request(&self, name: &str, pod: &str) -> Value {
+        let containers = CONTAINERS.map(|name| json!({"name": name}));
+        let containers = &containers[..if self.all { 2 } else { 1 }];
         let mut strategy = json!({"orderedRecreate": self.ordered, "forceRecreate": self.force,
             "minStartedSeconds": self.started});
         if let Some(grace) = self.grace {
@@ -112,7 +81,7 @@ impl Recreate {
         if let Some(unready) = self.unready {
             strategy["unreadyGracePeriodSeconds"] = unready.into();
         }
-        let mut spec = json!({"podName": pod_name(place), "containers": containers, "strategy": strategy});
+        let mut spec = json!({"podName": pod, "containers": containers, "strategy": strategy});
         if let Some(deadline) = self.deadline {
             spec["activeDeadlineSeconds"] = deadline.into();
         }
@@ -135,11 +104,4 @@ pub enum Edit {
     Pod(u8),
     /// Something happens to the agent of a node.
     Agent(u8, AgentEdit),
-}
-
-impl Edit {
-    /// Does it end what would keep a request from its end?
-    pub fn is_release(&self) -> bool {
-        matches!(self, Self::Agent(_, edit) if edit.is_release())
-    }
 }

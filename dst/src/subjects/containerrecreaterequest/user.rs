@@ -5,28 +5,18 @@ use crate::engine::{agents, boot};
 use crate::rules::prelude::*;
 use crate::subjects::node_agents;
 
-const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/containerrecreaterequests";
-const PODS_PATH: &str = "/api/v1/namespaces/default/pods";
-
 /// Users of requests, and those who run pods and nodes.
-pub struct ContainerRecreateRequestUser {
-    /// The pods when they are created.
-    pub start: Start,
-}
-
-impl Users for ContainerRecreateRequestUser {
+impl Users for Start {
     type Edit = Edit;
 
     fn attend(&self, cluster: &Arc<Cluster>) {
-        let setup = agents::Setup {
-            dying: self.start.dying,
-        };
+        let setup = agents::Setup { dying: self.dying };
         agents::attend(cluster, boot::NODES.map(str::to_owned), setup);
     }
 
     async fn create(&self, cluster: &Arc<Cluster>) {
-        for place in 0..self.start.pods {
-            self.create_pod(cluster, place).await;
+        for place in 0..self.pods {
+            user::create_once_free(cluster, &PODS.in_default(), &self.pod(place)).await;
         }
     }
 
@@ -34,29 +24,17 @@ impl Users for ContainerRecreateRequestUser {
         match edit.clone() {
             Edit::Request(place, recreate) => {
                 let number = cluster.look(|state| state.mirror.of(REQUESTS).objects.len());
-                let request = recreate.request(&format!("restart-{number}"), place);
+                let request = recreate.request(&format!("restart-{number}"), &pod_name(place));
                 // A pod that does not run yet is none to restart containers of.
-                user::create(cluster, PATH, &request).await
+                user::create(cluster, &REQUESTS.in_default(), &request).await
             }
             Edit::Delete(place) => {
                 let request = cluster.look(|state| state.object_at(REQUESTS, place));
                 let Some(request) = request else { return false };
-                let path = format!("{PATH}/{}", request.name);
-                user::delete(cluster, &path).await
+                user::delete(cluster, &REQUESTS.one(&request.name)).await
             }
-            Edit::Pod(place) => {
-                let path = format!("{PODS_PATH}/{}", pod_name(place));
-                user::delete(cluster, &path).await;
-                self.create_pod(cluster, place).await
-            }
+            Edit::Pod(place) => user::again(cluster, PODS, &self.pod(place)).await,
             Edit::Agent(number, edit) => node_agents::perform(cluster, number, edit),
         }
-    }
-}
-
-impl ContainerRecreateRequestUser {
-    async fn create_pod(&self, cluster: &Arc<Cluster>, place: u8) -> bool {
-        let pod = self.start.pod(place);
-        user::create_once_free(cluster, PODS_PATH, &pod).await
     }
 }

@@ -34,15 +34,3 @@ pub enum Edit {
     /// Something happens to the node with this number.
     Node(u8, NodeEdit),
 }
-
-impl Edit {
-    /// Does it end what would keep the DaemonSet from its end?
-    pub fn is_release(&self) -> bool {
-        match self {
-            Self::Paused(paused) => !paused,
-            Self::OnDelete(on_delete) => !on_delete,
-            Self::Node(_, NodeEdit::Ready(ready)) => ready == "True",
-            _ => false,
-        }
-    }
-}

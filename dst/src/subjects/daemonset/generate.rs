@@ -1,19 +1,17 @@
 //! Scenarios with a DaemonSet.
 
+use super::SUBJECT;
 use super::edit::Edit;
 use super::start::{DAEMONSETS, NAME, Start, Strategy};
 use crate::rules::prelude::*;
 use crate::subjects::hooks::Mark;
-use crate::subjects::nodes::{NodeEdit, any_pool as pool, random as node_edit};
+use crate::subjects::nodes::{any_pool as pool, lost_for_a_while, random as node_edit};
 
 /// Resources whose watches faults hit.
 const WATCHED: &[Resource] = &[PODS, PODS, DAEMONSETS, REVISIONS, NODES, NODES];
 
 /// The DaemonSet, its edits and the faults.
 const SCENARIO: Purpose = Purpose(400);
-
-/// What users do begins after this many milliseconds.
-const FIRST: u64 = 1_000;
 /// Most nodes that there ever are.
 const NUMBERS: u64 = 11;
 
@@ -27,19 +25,14 @@ pub fn generate(seed: u64) -> Scenario {
     let end = edits(&mut scenario, random, &mut image);
     let count = faults(&scenario, random);
     add_faults(&mut scenario, random, WATCHED, count, end);
-    finish_edits(
-        &mut scenario,
-        WATCHED,
-        NAME,
-        |random| edit(random, &mut image),
-        Edit::is_release,
-    );
+    let draw = |random: &mut Random| Action::edit(NAME, &edit(random, &mut image));
+    finish(&mut scenario, WATCHED, draw, |what| SUBJECT.releases(what));
     scenario
 }
 
 /// Adds what users do; when the last of it happens.
 fn edits(scenario: &mut Scenario, random: &mut Random, image: &mut u32) -> u64 {
-    let mut at = FIRST;
+    let mut at = 1_000;
     let mut add = |at, edit: &Edit| scenario.edit(at, NAME, edit);
     let count = random.between(10, 14);
     for number in 0..count {
@@ -51,14 +44,9 @@ fn edits(scenario: &mut Scenario, random: &mut Random, image: &mut u32) -> u64 {
             add(at, &edit(random, image));
         }
     }
-    // Nodes that lose their readiness have it again later.
-    for _ in 0..random.between(0, 2) {
-        let node = random.small(1, NUMBERS);
-        let from = random.between(2_000, at);
-        let status = random.text(&["False", "Unknown", "Unknown"]);
-        add(from, &Edit::Node(node, NodeEdit::Ready(status)));
-        let until = from + random.between(2_000, 60_000);
-        add(until, &Edit::Node(node, NodeEdit::Ready("True".into())));
+    for (at, (node, edit)) in lost_for_a_while(random, NUMBERS, at, &["False", "Unknown", "Unknown"], 60_000)
+    {
+        add(at, &Edit::Node(node, edit));
     }
     if random.percent(10) {
         let from = random.between(2_000, at);
@@ -105,6 +93,15 @@ fn burst(random: &mut Random) -> String {
     random.text(&["1", "2", "3", "10%", "40%"])
 }
 
+/// A drawn text, but none with this probability in percent.
+fn unless(random: &mut Random, percent: u8, draw: impl FnOnce(&mut Random) -> String) -> String {
+    if random.percent(percent) {
+        String::new()
+    } else {
+        draw(random)
+    }
+}
+
 /// An edit. A new image has the next number.
 fn edit(random: &mut Random, image: &mut u32) -> Edit {
     match random.between(0, 99) {
@@ -116,24 +113,12 @@ fn edit(random: &mut Random, image: &mut u32) -> Edit {
         31..36 => Edit::Env(random.between(1, 9) as u32),
         36..39 => Edit::Annotation(random.between(1, 9) as u32),
         39..45 => Edit::Strategy(strategy(random)),
-        45..51 => Edit::Partition(if random.percent(40) {
-            String::new()
-        } else {
-            partition(random)
-        }),
-        51..55 => Edit::Selector(if random.percent(50) {
-            String::new()
-        } else {
-            pool(random)
-        }),
+        45..51 => Edit::Partition(unless(random, 40, partition)),
+        51..55 => Edit::Selector(unless(random, 50, pool)),
         55..58 => Edit::Paused(random.percent(50)),
         58..60 => Edit::MinReady(random.between(0, 4) as u32),
         60..62 => Edit::Burst(burst(random)),
-        62..65 => Edit::Pool(if random.percent(60) {
-            String::new()
-        } else {
-            pool(random)
-        }),
+        62..65 => Edit::Pool(unless(random, 60, pool)),
         65..68 => Edit::Tolerate(random.percent(50)),
         _ => Edit::Node(random.small(1, NUMBERS), node_edit(random)),
     }

@@ -11,13 +11,14 @@ mod user;
 use crate::rules::prelude::*;
 use crate::subjects::nodes::NodeEdit;
 use edit::Edit;
-use start::{CONTROLLER, DAEMONSETS, NAME, Start, Strategy};
+use oracles::DaemonSetOracles;
+use start::{DAEMONSETS, NAME, Start, Strategy};
 
 /// DaemonSets.
 pub static SUBJECT: Subject = Subject {
     bugs: bugs::BUGS,
     name: NAME,
-    component: Some(CONTROLLER),
+    component: Some("daemonset-controller"),
     definitions: &[&kruise_api::daemonset::KIND],
     resources: &[DAEMONSETS, PODS, REVISIONS, NODES],
     scenario: Some(generate::generate),
@@ -27,19 +28,24 @@ pub static SUBJECT: Subject = Subject {
             ("DaemonSet with surge", clean(Strategy::Surge("2".into()))),
         ]
     },
-    is_release: |change| says(change, Edit::is_release),
+    is_release: |change| {
+        says(change, |edit: &Edit| match edit {
+            Edit::Paused(paused) => !paused,
+            Edit::OnDelete(on_delete) => !on_delete,
+            Edit::Node(_, edit) => edit.is_release(),
+            _ => false,
+        })
+    },
+    owns: |pod, mirror| mirror.controls(DAEMONSETS, pod),
+    least_at_first: Some(("nodes", 5)),
     begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
-        let user = user::DaemonSetUser {
-            seed: scenario.seed,
-            start: start.clone(),
-        };
-        let surges = matches!(start.strategy, Strategy::Surge(_))
-            || scenario.steps.iter().any(|step| {
-                let edit = step.what.edit_of(NAME);
-                matches!(edit, Some(Edit::Strategy(Strategy::Surge(_))))
-            });
-        begun(user, oracles::DaemonSetOracles::new(start, surges))
+        let is_surge = |strategy: &Strategy| matches!(strategy, Strategy::Surge(_));
+        let turns_to_it = |edit: &Edit| matches!(edit, Edit::Strategy(to) if is_surge(to));
+        let mut steps = scenario.steps.iter();
+        let surges = is_surge(&start.strategy) || steps.any(|step| step.what.says(NAME, turns_to_it));
+        let seed = scenario.seed;
+        begun(user::DaemonSetUser { seed, start }, DaemonSetOracles::new(surges))
     },
     ..Subject::PLAIN
 };
@@ -49,7 +55,14 @@ fn clean(strategy: Strategy) -> Scenario {
     let start = Start {
         nodes: 6,
         strategy,
-        ..Start::default()
+        partition: String::new(),
+        selector: String::new(),
+        burst: String::new(),
+        min_ready_seconds: 0,
+        pool: String::new(),
+        pre_delete: None,
+        partitioned_scaling: false,
+        prunes: false,
     };
     let edits = [
         (20_000, Edit::Image(2)),

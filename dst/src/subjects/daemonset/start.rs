@@ -3,11 +3,7 @@
 use crate::rules::prelude::*;
 use crate::subjects::hooks::{Hooks, Mark};
 
-/// Name of the subject.
 pub const NAME: &str = "daemonset";
-/// The component of their controller.
-pub const CONTROLLER: &str = "daemonset-controller";
-/// DaemonSets.
 pub const DAEMONSETS: Resource = Resource::kruise("daemonsets", "DaemonSet");
 /// `revisionHistoryLimit`.
 pub const HISTORY: i64 = 3;
@@ -25,7 +21,7 @@ pub enum Strategy {
 
 /// A DaemonSet when it is created, and the cluster below it.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Start {
     /// Nodes at first, three at least.
     pub nodes: u8,
@@ -49,23 +45,6 @@ pub struct Start {
     pub prunes: bool,
 }
 
-impl Default for Start {
-    fn default() -> Self {
-        Self {
-            nodes: 5,
-            strategy: Strategy::Standard("1".into()),
-            partition: String::new(),
-            selector: String::new(),
-            burst: String::new(),
-            min_ready_seconds: 0,
-            pool: String::new(),
-            pre_delete: None,
-            partitioned_scaling: false,
-            prunes: false,
-        }
-    }
-}
-
 impl Start {
     /// Its hooks.
     pub fn hooks(&self) -> Hooks {
@@ -74,11 +53,5 @@ impl Start {
             pre_delete: self.pre_delete,
             pre_normal: None,
         }
-    }
-
-    /// Feature gates that are on for it.
-    pub fn gates(&self) -> Vec<&'static str> {
-        let prunes = self.prunes.then_some("DaemonSetPruneIneligibleNodes");
-        prunes.into_iter().collect()
     }
 }

@@ -6,13 +6,11 @@ use crate::rules::prelude::*;
 use crate::subjects::cloneset::draft::{CLONESETS, Draft, NAME as CLONESET};
 use crate::subjects::cloneset::edit::Edit;
 use crate::subjects::cloneset::manifest::amounts;
+use crate::subjects::templates::annotation;
 
-/// Name of the subject.
 pub const NAME: &str = "deployment";
 const PATH: &str = "/apis/apps/v1/namespaces/default/deployments";
 const OBJECT: &str = "/apis/apps/v1/namespaces/default/deployments/web";
-/// Least of replicas at first for a scenario to count.
-const REPLICAS: u32 = 5;
 
 /// A Deployment when it is created.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -35,8 +33,7 @@ pub fn instead(draft: Draft, label: &str, resources: bool) -> Scenario {
         label: label.to_owned(),
         resources,
     };
-    let start = serde_json::to_value(start).unwrap_or_default();
-    scenario.subjects.insert(NAME.to_owned(), start);
+    scenario.add(NAME, &start);
     for step in &mut scenario.steps {
         if let Action::Edit(edit) = &mut step.what
             && edit.subject == CLONESET
@@ -55,10 +52,10 @@ pub static SUBJECT: Subject = Subject {
     resources: &[PODS],
     is_always_watched: true,
     is_release: |change| says(change, Edit::is_release),
-    begin: |scenario| {
-        let start: Start = scenario.start(NAME)?;
-        begun(DeploymentUser(start.clone()), DeploymentOracles(start))
-    },
+    owns: |pod, _| pod.label("app") == "web" && !pod.owner().is_empty(),
+    reads: Some(OBJECT),
+    least_at_first: Some(("replicas", 5)),
+    begin: |scenario| begun(DeploymentUser(scenario.start(NAME)?), DeploymentOracles),
     ..Subject::PLAIN
 };
 
@@ -80,27 +77,15 @@ impl Users for DeploymentUser {
     }
 }
 
-struct DeploymentOracles(Start);
+struct DeploymentOracles;
 
 impl Oracles for DeploymentOracles {
-    fn judge(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+    fn judge_other(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         pod_writes::judge(write, mirror, CLONESETS)
     }
 
     fn unfinished(&self, mirror: &Mirror, _: Timestamp, deployment: &Value) -> Result<(), String> {
         rolled_out(deployment, mirror)
-    }
-
-    fn reads(&self) -> Option<&'static str> {
-        Some(OBJECT)
-    }
-
-    fn owns(&self, pod: &Object, _: &Mirror) -> bool {
-        pod.label("app") == "web" && !pod.owner().is_empty()
-    }
-
-    fn counts(&self, _: &Counters) -> bool {
-        self.0.replicas >= REPLICAS
     }
 }
 
@@ -127,17 +112,14 @@ fn manifest(start: &Start) -> Value {
 
 /// Changes it. False if that is refused, or means nothing to a Deployment.
 async fn edit(cluster: &Arc<Cluster>, edit: &Edit) -> bool {
-    let container = |member: Value| {
-        let mut container = member;
+    let container = |mut container: Value| {
         container["name"] = "main".into();
         json!({"spec": {"template": {"spec": {"containers": [container]}}}})
     };
     let patch = match edit {
         Edit::Image(number) => container(json!({"image": format!("web:{number}")})),
         Edit::Env(number) => container(json!({"env": [{"name": "MODE", "value": number.to_string()}]})),
-        Edit::Annotation(number) => {
-            json!({"spec": {"template": {"metadata": {"annotations": {"team": number.to_string()}}}}})
-        }
+        Edit::Annotation(number) => annotation("team", Some(*number)),
         Edit::Scale(replicas) => json!({"spec": {"replicas": replicas}}),
         Edit::MaxUnavailable(text) => {
             json!({"spec": {"strategy": {"rollingUpdate": {"maxUnavailable": int_or_string(text)}}}})
@@ -152,22 +134,15 @@ async fn edit(cluster: &Arc<Cluster>, edit: &Edit) -> bool {
 
 /// The pods of a Deployment are there and ready.
 fn rolled_out(deployment: &Value, mirror: &Mirror) -> Result<(), String> {
-    let wanted = deployment["spec"]["replicas"].as_u64().unwrap_or(0) as usize;
-    let pods = mirror.of(PODS);
+    let wanted = number(&deployment["spec"]["replicas"]);
     // A pod that was relabelled has no owner any more. Others may be beside it.
-    let is_ours =
-        |pod: &&Arc<Object>| pod.label("app") == "web" && !pod.owner().is_empty() && pod.is_active();
-    let pods: Vec<_> = pods.now().filter(is_ours).collect();
-    wrong!(pods.len() != wanted => "{} pods of the deployment, not {wanted}", pods.len());
-    let updated = deployment["status"]["updatedReplicas"].as_u64().unwrap_or(0) as usize;
+    let is_ours = |pod: &&Arc<Object>| pod.is_active() && (SUBJECT.owns)(pod, mirror);
+    let pods: Vec<_> = mirror.of(PODS).now().filter(is_ours).collect();
+    expect("pods of the deployment", pods.len() as i64, wanted)?;
+    let updated = number(&deployment["status"]["updatedReplicas"]);
     wrong!(updated != wanted && deployment["spec"]["paused"] != true
         => "{updated} of {wanted} pods have the template of the deployment");
-    let late = pods.iter().find(|pod| pod.state("Ready") != "True");
-    late.map_or(Ok(()), |pod| {
-        Err(format!(
-            "pod {} is not ready: {}",
-            pod.name,
-            pod.value()["status"]
-        ))
-    })
+    wrong!(some pod in pods.iter().find(|pod| pod.state("Ready") != "True")
+        => "pod {} is not ready: {}", pod.name, pod.status());
+    Ok(())
 }

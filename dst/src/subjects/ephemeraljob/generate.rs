@@ -1,47 +1,31 @@
 //! Scenarios with an EphemeralJob.
 
+use super::SUBJECT;
 use super::start::{Edit, JOBS, NAME, Start};
 use crate::rules::prelude::*;
 
-/// Resources whose watches faults hit.
-const WATCHED: &[Resource] = &[PODS, PODS, JOBS];
-
-/// The job, its edits and the faults.
-const SCENARIO: Purpose = Purpose(800);
-
-/// What users do begins after this many milliseconds.
-const FIRST: u64 = 1_000;
-/// Longest pause between two edits, in milliseconds.
-const PAUSE: u64 = 20_000;
+/// A manager may end between containers and the status.
+const PLOT: Plot = Plot {
+    purpose: Purpose(800),
+    watched: &[PODS, PODS, JOBS],
+    is_slow: false,
+    crashes: true,
+};
 
 /// The scenario of a seed.
 pub fn generate(seed: u64) -> Scenario {
-    let mut random = Random::new(seed, SCENARIO);
-    let random = &mut random;
-    let start = start(random);
-    let mut scenario = begin(seed, NAME, &start, random);
-    let end = edits(&mut scenario, random);
-    let count = random.between(10, 20);
-    add_faults(&mut scenario, random, WATCHED, count, end);
-    // A manager that ends between containers and the status.
-    add_crashes(&mut scenario, random, end);
-    finish_edits(&mut scenario, WATCHED, NAME, edit, Edit::is_release);
-    scenario
+    PLOT.draw(&SUBJECT, seed, start, edits, |random, _| edit(random))
 }
 
 /// Adds what users do; when the last of it happens.
-fn edits(scenario: &mut Scenario, random: &mut Random) -> u64 {
-    let mut at = FIRST;
+fn edits(scenario: &mut Scenario, random: &mut Random, _: &Start) -> u64 {
+    let mut at = 1_000;
     let mut add = |at, edit: &Edit| scenario.edit(at, NAME, edit);
     for number in 0..random.between(12, 18) {
-        at += random.between(300, PAUSE);
+        at += random.between(300, 20_000);
         // A job that has ended does nothing more.
-        let what = if number % 3 == 2 {
-            Edit::Again
-        } else {
-            edit(random)
-        };
-        add(at, &what);
+        let is_time = number % 3 == 2;
+        add(at, &if is_time { Edit::Again } else { edit(random) });
     }
     add(at + 1, &Edit::Again);
     add(at + 2_000, &Edit::Paused(false));

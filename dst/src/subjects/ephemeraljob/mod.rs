@@ -7,23 +7,21 @@ mod start;
 mod user;
 
 use crate::rules::prelude::*;
-use start::{CONTROLLER, Edit, JOBS, NAME, Start};
+use start::{Edit, JOBS, NAME, Start};
 
 /// EphemeralJobs.
 pub static SUBJECT: Subject = Subject {
     bugs: bugs::BUGS,
     name: NAME,
-    component: Some(CONTROLLER),
+    component: Some("ephemeraljob-controller"),
     definitions: &[&kruise_api::ephemeraljob::KIND],
     resources: &[JOBS, PODS],
     scenario: Some(generate::generate),
     clean: || vec![("EphemeralJob", clean())],
-    is_release: |change| says(change, Edit::is_release),
-    begin: |scenario| {
-        let start: Start = scenario.start(NAME)?;
-        let user = user::EphemeralJobUser { start };
-        begun(user, oracles::EphemeralJobOracles)
-    },
+    is_release: |change| says(change, |edit: &Edit| matches!(edit, Edit::Paused(false))),
+    owns: |pod, _| oracles::is_selected(pod),
+    least: &[(JOBS, 10)],
+    begin: |scenario| begun(scenario.start::<Start>(NAME)?, oracles::EphemeralJobOracles),
     ..Subject::PLAIN
 };
 
@@ -31,9 +29,12 @@ pub static SUBJECT: Subject = Subject {
 fn clean() -> Scenario {
     let start = Start {
         pods: 9,
+        replicas: None,
+        parallelism: 2,
         seconds: 3,
+        deadline: None,
+        ttl: None,
         held: true,
-        ..Start::default()
     };
     let edits = [
         (8_000, Edit::Fails(true)),

@@ -2,25 +2,18 @@
 
 use crate::rules::prelude::*;
 
-/// Name of the subject.
 pub const NAME: &str = "ephemeraljob";
-/// The component of their controller.
-pub const CONTROLLER: &str = "ephemeraljob-controller";
-/// EphemeralJobs.
-pub const JOBS: Resource = Resource {
-    version: "v1alpha1",
-    ..Resource::kruise("ephemeraljobs", "EphemeralJob")
-};
+pub const JOBS: Resource = Resource::kruise("ephemeraljobs", "EphemeralJob").older();
+/// Time to live of a job that stays.
+const STAYS: u32 = 10_000_000;
 
 /// An EphemeralJob when it is created, and the pods that there are then.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Start {
     /// Pods at first.
     pub pods: u8,
-    /// `replicas`.
     pub replicas: Option<u8>,
-    /// `parallelism`.
     pub parallelism: u8,
     /// How long the containers run.
     pub seconds: u32,
@@ -31,23 +24,6 @@ pub struct Start {
     /// It has the finalizer that OpenKruise sets.
     pub held: bool,
 }
-
-impl Default for Start {
-    fn default() -> Self {
-        Self {
-            pods: 6,
-            replicas: None,
-            parallelism: 2,
-            seconds: 5,
-            deadline: None,
-            ttl: None,
-            held: false,
-        }
-    }
-}
-
-/// Time to live of a job that stays.
-const STAYS: u32 = 10_000_000;
 
 impl Start {
     /// The job that is the `number`-th of its name. Each has a name of its own for its container, which stays in the pods.
@@ -79,33 +55,16 @@ pub fn command(seconds: u32, fails: bool) -> Value {
     json!(["sh", "-c", format!("sleep {seconds}; exit {code}")])
 }
 
-/// The pod of this number.
-pub fn pod(number: usize) -> Value {
-    json!({"apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": format!("cart-{number}"), "namespace": "default", "labels": {"app": "cart"}},
-        "spec": {"terminationGracePeriodSeconds": 3, "containers": [{"name": "main", "image": "cart:1"}]}})
-}
-
 /// Something that a user does.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Edit {
     /// The job is deleted, and created again as at first with another container.
     Again,
-    /// `parallelism`.
     Parallelism(u8),
-    /// `replicas`.
     Replicas(Option<u8>),
-    /// `paused`.
     Paused(bool),
     /// Whether containers that are added from now on fail.
     Fails(bool),
     /// There is one pod more.
     Pod,
-}
-
-impl Edit {
-    /// Does it end what would keep the job from its end?
-    pub fn is_release(&self) -> bool {
-        matches!(self, Self::Paused(false))
-    }
 }

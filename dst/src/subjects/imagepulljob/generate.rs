@@ -1,57 +1,41 @@
 //! Scenarios with ImagePullJobs.
 
+use super::SUBJECT;
 use super::start::{Edit, JOBS, Job, MISSING, MOST_NODES, NAME, NODE_IMAGES, SECRETS, Start};
 use crate::rules::prelude::*;
 use crate::subjects::nodes::NodeEdit;
 
-/// Resources whose watches faults hit.
-const WATCHED: &[Resource] = &[NODE_IMAGES, NODE_IMAGES, JOBS, SECRETS, NODES];
-
-/// The jobs, their edits and the faults.
-const SCENARIO: Purpose = Purpose(900);
+/// A manager may end between the copy of a secret and the nodes, and between two nodes.
+const PLOT: Plot = Plot {
+    purpose: Purpose(900),
+    watched: &[NODE_IMAGES, NODE_IMAGES, JOBS, SECRETS, NODES],
+    is_slow: false,
+    crashes: true,
+};
 
 /// What users do begins after this many milliseconds: nodes have their NodeImages then.
 const FIRST: u64 = 32_000;
-/// Longest pause between two edits, in milliseconds.
-const PAUSE: u64 = 15_000;
 
 /// The scenario of a seed.
 pub fn generate(seed: u64) -> Scenario {
-    let mut random = Random::new(seed, SCENARIO);
-    let random = &mut random;
-    let start = start(random);
-    let nodes = start.nodes;
-    let mut scenario = begin(seed, NAME, &start, random);
-    let end = edits(&mut scenario, random, nodes);
-    let count = random.between(10, 20);
-    add_faults(&mut scenario, random, WATCHED, count, end);
-    // A manager that ends between the copy of a secret and the nodes, and between two nodes.
-    add_crashes(&mut scenario, random, end);
-    finish_edits(
-        &mut scenario,
-        WATCHED,
-        NAME,
-        |random| edit(random, nodes),
-        Edit::is_release,
-    );
-    scenario
+    PLOT.draw(&SUBJECT, seed, start, edits, edit)
 }
 
 /// Adds what users do; when the last of it happens.
-fn edits(scenario: &mut Scenario, random: &mut Random, nodes: u8) -> u64 {
+fn edits(scenario: &mut Scenario, random: &mut Random, start: &Start) -> u64 {
     let mut at = FIRST;
     let mut add = |at, edit: &Edit| scenario.edit(at, NAME, edit);
     for number in 0..random.between(12, 18) {
-        at += random.between(300, PAUSE);
+        at += random.between(300, 15_000);
         // A job that has ended does nothing more.
         let what = if number % 3 == 2 {
             Edit::Again(random.small(0, 1))
         } else {
-            edit(random, nodes)
+            edit(random, start)
         };
         add(at, &what);
     }
-    for number in 1..=nodes {
+    for number in 1..=start.nodes {
         add(at + 1, &Edit::Node(number, NodeEdit::Join));
         add(at + 2, &Edit::Silent(number, false));
         add(at + 2, &Edit::Disk(number, false));
@@ -83,9 +67,9 @@ fn job(random: &mut Random) -> Job {
     }
 }
 
-fn edit(random: &mut Random, nodes: u8) -> Edit {
+fn edit(random: &mut Random, start: &Start) -> Edit {
     let place = random.small(0, 1);
-    let node = random.small(1, u64::from(nodes));
+    let node = random.small(1, u64::from(start.nodes));
     match random.between(0, 99) {
         0..20 => Edit::Again(place),
         20..28 => Edit::Delete(place),

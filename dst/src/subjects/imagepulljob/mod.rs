@@ -8,31 +8,47 @@ mod start;
 mod user;
 
 use crate::rules::prelude::*;
-use start::{CONTROLLER, Edit, JOBS, NAME, NODE_IMAGES, SECRETS, Start};
+use start::{Edit, JOBS, Job, NAME, NODE_IMAGES, SECRETS, Start};
 
 /// ImagePullJobs, with the NodeImages that they fill.
 pub static SUBJECT: Subject = Subject {
     bugs: bugs::BUGS,
     name: NAME,
-    component: Some(CONTROLLER),
+    component: Some("imagepulljob-controller"),
     definitions: &[&kruise_api::imagepulljob::KIND, &kruise_api::nodeimage::KIND],
     resources: &[NODE_IMAGES, JOBS, SECRETS, NODES, PODS],
     scenario: Some(generate::generate),
     clean: || vec![("ImagePullJob", clean())],
-    is_release: |change| says(change, Edit::is_release),
+    is_release: |change| {
+        says(change, |edit: &Edit| match edit {
+            Edit::Silent(_, false) | Edit::Disk(_, false) | Edit::RegistryBack => true,
+            Edit::Parallelism(_, parallelism) => *parallelism > 0,
+            _ => false,
+        })
+    },
+    remembers_pods: false,
+    least: &[(NODE_IMAGES, 20)],
     begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
-        let user = user::ImagePullJobUser { start };
-        begun(user, oracles::ImagePullJobOracles::default())
+        begun(start, oracles::ImagePullJobOracles::default())
     },
     ..Subject::PLAIN
 };
 
 /// Jobs for the same image one beside the other, with a secret, a pause and a silent agent, while nothing fails.
 fn clean() -> Scenario {
+    let job = |never| Job {
+        image: 0,
+        parallelism: 2,
+        never,
+        secret: true,
+        deadline: None,
+        ttl: 20,
+    };
     let start = Start {
         nodes: 5,
-        ..Start::default()
+        jobs: [job(false), job(true)],
+        seconds: 3,
     };
     let edits = [
         (40_000, Edit::Again(0)),

@@ -7,17 +7,9 @@ use kruise_sim::runtime::{Options, Registries, RemoteImage};
 use crate::rules::prelude::*;
 use crate::subjects::nodes::NodeEdit;
 
-/// Name of the subject.
 pub const NAME: &str = "imagepulljob";
-/// The component of their controller.
-pub const CONTROLLER: &str = "imagepulljob-controller";
-/// The component of the controller of NodeImages.
-pub const TIDIER: &str = "nodeimage-controller";
-/// ImagePullJobs.
 pub const JOBS: Resource = Resource::kruise("imagepulljobs", "ImagePullJob");
-/// NodeImages.
 pub const NODE_IMAGES: Resource = Resource::kruise("nodeimages", "NodeImage");
-/// Secrets.
 pub const SECRETS: Resource = Resource::core("secrets", "Secret");
 
 /// Nodes that a scenario has at most.
@@ -31,7 +23,7 @@ pub const FOREIGN: &str = "foreign";
 
 /// The jobs of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Start {
     /// Nodes.
     pub nodes: u8,
@@ -43,7 +35,7 @@ pub struct Start {
 
 /// A job when it is created.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Job {
     /// `image`: one of two that exist, or one that does not.
     pub image: u8,
@@ -59,33 +51,6 @@ pub struct Job {
     pub ttl: u32,
 }
 
-impl Default for Job {
-    fn default() -> Self {
-        Self {
-            image: 0,
-            parallelism: 2,
-            never: false,
-            secret: true,
-            deadline: None,
-            ttl: 20,
-        }
-    }
-}
-
-impl Default for Start {
-    fn default() -> Self {
-        let second = Job {
-            never: true,
-            ..Job::default()
-        };
-        Self {
-            nodes: 4,
-            jobs: [Job::default(), second],
-            seconds: 3,
-        }
-    }
-}
-
 /// The name of a job.
 pub fn name(place: u8) -> &'static str {
     if place == 0 { "warm" } else { "cold" }
@@ -94,7 +59,7 @@ pub fn name(place: u8) -> &'static str {
 impl Start {
     /// The job of this place.
     pub fn job(&self, place: u8) -> Value {
-        let job = self.jobs.get(usize::from(place)).cloned().unwrap_or_default();
+        let job = &self.jobs[usize::from(place)];
         let mut completion = json!({"type": if job.never { "Never" } else { "Always" }});
         if !job.never {
             if let Some(deadline) = job.deadline {
@@ -129,13 +94,12 @@ pub fn credentials(number: usize) -> String {
 
 /// What registries have: two of the images, of which each takes so many seconds, and not the third.
 pub fn fill(registries: &mut Registries, seconds: u32) {
+    let known = RemoteImage {
+        bytes: Some(u64::from(seconds) * Options::default().bandwidth),
+        ..RemoteImage::default()
+    };
     for image in 0..MISSING {
-        let bytes = Some(u64::from(seconds) * Options::default().bandwidth);
-        let known = RemoteImage {
-            bytes,
-            ..RemoteImage::default()
-        };
-        registries.add(&reference(image), known);
+        registries.add(&reference(image), known.clone());
     }
     registries.remove(&reference(MISSING));
 }
@@ -173,15 +137,4 @@ pub enum Edit {
     Secret,
     /// What happens to a node.
     Node(u8, NodeEdit),
-}
-
-impl Edit {
-    /// Does it end what would keep a job from its end?
-    pub fn is_release(&self) -> bool {
-        match self {
-            Self::Silent(_, false) | Self::Disk(_, false) | Self::RegistryBack => true,
-            Self::Parallelism(_, parallelism) => *parallelism > 0,
-            _ => false,
-        }
-    }
 }

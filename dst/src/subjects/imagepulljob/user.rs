@@ -1,16 +1,15 @@
 //! What users do to ImagePullJobs, their secret and nodes.
 
-use kruise_sim::runtime::{Fault, Trouble};
+use kruise_sim::runtime::{Fault, Registries, Trouble};
 
 use super::start::{
-    AGENTS, Edit, FOREIGN, MOST_NODES, NODE_IMAGES, SECRET, SECRETS, Start, credentials, fill, name, secret,
+    AGENTS, Edit, FOREIGN, JOBS, MOST_NODES, NODE_IMAGES, SECRET, SECRETS, Start, credentials, fill, name,
+    secret,
 };
 use crate::engine::agents;
 use crate::rules::prelude::*;
 use crate::subjects::nodes;
 
-const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/imagepulljobs";
-const SECRETS_PATH: &str = "/api/v1/namespaces/default/secrets";
 /// How often it is looked whether the node is there.
 const TRIES: u32 = 600;
 const PAUSE: Duration = Duration::from_secs(1);
@@ -20,12 +19,7 @@ const SILENT: &str = "dst/silent";
 const REGISTRY: &str = "docker.io";
 
 /// Users of two ImagePullJobs, and those who run the nodes.
-pub struct ImagePullJobUser {
-    /// The jobs when they are created.
-    pub start: Start,
-}
-
-impl Users for ImagePullJobUser {
+impl Users for Start {
     type Edit = Edit;
 
     fn gates(&self) -> Vec<&'static str> {
@@ -39,50 +33,36 @@ impl Users for ImagePullJobUser {
     }
 
     async fn prepare(&self, cluster: &Arc<Cluster>) {
-        let seconds = self.start.seconds;
-        cluster.with(|state| {
-            state
-                .world
-                .change_registries(|registries| fill(registries, seconds));
-        });
+        let fill = |registries: &mut Registries| fill(registries, self.seconds);
+        cluster.with(|state| state.world.change_registries(fill));
         let namespace = json!({"metadata": {"name": AGENTS}});
         user::create(cluster, "/api/v1/namespaces", &namespace).await;
-        user::create(cluster, SECRETS_PATH, &secret(0)).await;
-        nodes::prepare(cluster, self.start.nodes).await;
+        user::create(cluster, &SECRETS.in_default(), &secret(0)).await;
+        nodes::prepare(cluster, self.nodes).await;
     }
 
     async fn create(&self, cluster: &Arc<Cluster>) {
         for place in [0, 1] {
-            // Until a manager answers for it.
-            self.create_job(cluster, place).await;
+            user::create_once_free(cluster, &JOBS.in_default(), &self.job(place)).await;
         }
     }
 
     async fn edit(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
-        let path = |place: u8| format!("{PATH}/{}", name(place));
+        let path = |place: u8| JOBS.one(name(place));
         match edit.clone() {
             Edit::Node(number, edit) => nodes::edit(cluster, number, &edit).await,
             Edit::Delete(place) => user::delete(cluster, &path(place)).await,
-            Edit::Again(place) => {
-                // It may be gone already.
-                user::delete(cluster, &path(place)).await;
-                self.create_job(cluster, place).await
-            }
+            Edit::Again(place) => user::again(cluster, JOBS, &self.job(place)).await,
             Edit::Parallelism(place, parallelism) => {
                 let patch = json!({"spec": {"parallelism": parallelism}});
                 user::patch(cluster, &path(place), &patch).await
             }
             Edit::Silent(number, silent) => {
                 let name = nodes::node_name(number);
-                if silent {
-                    agents::leave(cluster, &name);
-                } else {
-                    agents::come_back(cluster, &name);
-                }
+                agents::set_away(cluster, &name, silent);
                 let value = if silent { json!("yes") } else { Value::Null };
                 let patch = json!({"metadata": {"labels": {(SILENT): value}}});
-                let node = format!("/api/v1/nodes/{name}");
-                user::patch(cluster, &node, &patch).await
+                user::patch(cluster, &format!("{}/{name}", NODES.path()), &patch).await
             }
             Edit::Dies(number) => agents::die(cluster, &nodes::node_name(number)),
             Edit::Disk(number, is_full) => {
@@ -95,26 +75,16 @@ impl Users for ImagePullJobUser {
             Edit::Secret => {
                 let number = cluster.look(|state| state.mirror.of(SECRETS).changes.len());
                 let patch = json!({"data": {".dockerconfigjson": credentials(number)}});
-                user::patch(cluster, &format!("{SECRETS_PATH}/{SECRET}"), &patch).await
+                user::patch(cluster, &SECRETS.one(SECRET), &patch).await
             }
         }
     }
 }
 
-impl ImagePullJobUser {
-    async fn create_job(&self, cluster: &Arc<Cluster>, place: u8) -> bool {
-        let job = self.start.job(place);
-        user::create_once_free(cluster, PATH, &job).await
-    }
-}
-
 /// Something is wrong with the registry of all images, or nothing.
 fn trouble(cluster: &Arc<Cluster>, trouble: Option<Trouble>) -> bool {
-    cluster.with(|state| {
-        state
-            .world
-            .change_registries(|registries| registries.registry(REGISTRY).trouble = trouble);
-    });
+    let set = |registries: &mut Registries| registries.registry(REGISTRY).trouble = trouble;
+    cluster.with(|state| state.world.change_registries(set));
     true
 }
 

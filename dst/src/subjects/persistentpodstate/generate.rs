@@ -1,5 +1,6 @@
 //! Scenarios with a PersistentPodState: those of a StatefulSet, and more that makes pods and nodes come and go.
 
+use super::SUBJECT;
 use super::start::{Edit, Keys, NAME, STATES, Start};
 use crate::rules::prelude::*;
 use crate::subjects::statefulset;
@@ -86,7 +87,7 @@ fn add(scenario: &mut Scenario, random: &mut Random, start: &Start) {
         scenario,
         WATCHED,
         |random| step(random, start),
-        |what| what.says(NAME, Edit::is_release),
+        |what| SUBJECT.releases(what),
     );
 }
 

@@ -7,17 +7,20 @@ mod oracles;
 mod start;
 mod user;
 
+use crate::rules::moments::Births;
 use crate::rules::prelude::*;
 use crate::subjects::podunavailablebudget::start::{APPS_STATEFULSETS, DEPLOYMENTS, REPLICASETS};
 use crate::subjects::statefulset::edit::Edit as WorkloadEdit;
+use crate::subjects::statefulset::oracles::spec::Gates;
 use crate::subjects::statefulset::start::{NAME as STATEFULSET, Start as Below};
-use start::{CONTROLLER, Edit, Keys, NAME, STATES, Start};
+use oracles::StateOracles;
+use start::{Edit, Keys, NAME, STATES, Start};
 
 /// PersistentPodStates.
 pub static SUBJECT: Subject = Subject {
     bugs: bugs::BUGS,
     name: NAME,
-    component: Some(CONTROLLER),
+    component: Some("persistentpodstate-controller"),
     definitions: &[&kruise_api::persistentpodstate::KIND],
     resources: &[
         STATES,
@@ -31,12 +34,18 @@ pub static SUBJECT: Subject = Subject {
     uses_all_webhooks: true,
     scenario: Some(generate::generate),
     clean: || vec![("PersistentPodState", clean())],
-    is_release: |change| says(change, Edit::is_release),
+    // What is to be there in the end.
+    is_release: |change| says(change, |edit: &Edit| matches!(edit, Edit::Create | Edit::Ask(..))),
+    remembers_pods: false,
+    least: &[(STATES, 8)],
     begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
         let below: Below = scenario.start(STATEFULSET)?;
-        let user = user::StateUser { start };
-        begun(user, oracles::StateOracles::new(&below))
+        let oracles = StateOracles {
+            gates: Gates::of(&below),
+            births: Births::default(),
+        };
+        begun(start, oracles)
     },
     ..Subject::PLAIN
 };

@@ -3,11 +3,7 @@
 use crate::rules::prelude::*;
 use crate::subjects::statefulset::start::STATEFULSETS;
 
-/// Name of the subject.
 pub const NAME: &str = "persistentpodstate";
-/// The component of their controller.
-pub const CONTROLLER: &str = "persistentpodstate-controller";
-/// PersistentPodStates.
 pub const STATES: Resource = Resource::kruise("persistentpodstates", "PersistentPodState");
 /// Name of the one that users create.
 pub const OBJECT: &str = "places";
@@ -62,27 +58,17 @@ impl Keys {
         }
     }
 
-    /// As annotations have them; null for none.
-    fn joined(self) -> Value {
-        match self {
-            Self::None => Value::Null,
-            some => some.list().join(",").into(),
-        }
+    /// As annotations have them; none for none.
+    fn joined(self) -> Option<String> {
+        (self != Self::None).then(|| self.list().join(","))
     }
 }
 
 /// `requiredPersistentTopology` and `preferredPersistentTopology`.
 pub fn topology(required: Keys, preferred: Keys) -> Value {
-    let keys = |keys: Keys| json!({"keys": keys.list()});
-    let preferred = match preferred {
-        Keys::None => Value::Null,
-        some => json!([{"weight": 10, "preference": keys(some)}]),
-    };
-    let required = match required {
-        Keys::None => Value::Null,
-        some => keys(some),
-    };
-    json!({"requiredPersistentTopology": required, "preferredPersistentTopology": preferred})
+    let keys = |keys: Keys| (keys != Keys::None).then(|| json!({"keys": keys.list()}));
+    let preferred = keys(preferred).map(|keys| json!([{"weight": 10, "preference": keys}]));
+    json!({"requiredPersistentTopology": keys(required), "preferredPersistentTopology": preferred})
 }
 
 /// The PersistentPodState that users create.
@@ -154,11 +140,4 @@ pub enum Edit {
     Foreign,
     /// Takes the label of its zone from a node, until somebody gives it back.
     Unlabel(u8),
-}
-
-impl Edit {
-    /// Does it bring back what is to be there in the end?
-    pub fn is_release(&self) -> bool {
-        matches!(self, Self::Create | Self::Ask(..))
-    }
 }

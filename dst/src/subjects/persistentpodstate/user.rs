@@ -1,23 +1,17 @@
 //! What users do to PersistentPodStates, to the annotations of the workload and to the labels of nodes.
 
 use super::start::{
-    Edit, Keys, OBJECT, Start, WORKLOAD, ZONE, asking, foreign, manifest, topology, withdrawn, zone,
+    Edit, Keys, OBJECT, STATES, Start, WORKLOAD, ZONE, asking, foreign, manifest, topology, withdrawn, zone,
 };
 use crate::engine::boot::NODES as NAMES;
 use crate::rules::prelude::*;
+use crate::subjects::statefulset::start::STATEFULSETS;
 
-const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/persistentpodstates";
-const SETS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/statefulsets";
 /// How long a node that registered has no zone, at most.
 const LABELLED: Duration = Duration::from_secs(3);
 
 /// Users of the PersistentPodState of one scenario, and who gives nodes their zones.
-pub struct StateUser {
-    /// The PersistentPodState when it is created.
-    pub start: Start,
-}
-
-impl Users for StateUser {
+impl Users for Start {
     type Edit = Edit;
     const REGISTERS: bool = true;
 
@@ -27,50 +21,37 @@ impl Users for StateUser {
 
     async fn prepare(&self, cluster: &Arc<Cluster>) {
         give_zones(cluster).await;
-        if self.start.at_first && !self.start.asked {
-            create(cluster, &manifest(&self.start)).await;
+        if self.at_first && !self.asked {
+            create(cluster, &manifest(self)).await;
         }
     }
 
     async fn edit(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
-        let (own, of_workload) = (format!("{PATH}/{OBJECT}"), format!("{PATH}/{WORKLOAD}"));
-        let workload = format!("{SETS}/{WORKLOAD}");
-        match edit {
-            Edit::Create => create(cluster, &manifest(&self.start)).await,
-            Edit::Delete => delete(cluster, &own).await,
-            Edit::Keys(required, preferred) => {
-                let patch = json!({"spec": topology(*required, *preferred)});
-                user::patch(cluster, &own, &patch).await
-            }
-            Edit::Ask(required, preferred) => {
-                let annotations = asking(*required, *preferred, self.start.annotated);
-                user::patch(cluster, &workload, &annotations).await
-            }
-            Edit::Withdraw => user::patch(cluster, &workload, &withdrawn()).await,
+        let (own, of_workload) = (STATES.one(OBJECT), STATES.one(WORKLOAD));
+        let workload = STATEFULSETS.one(WORKLOAD);
+        let (path, patch) = match edit {
+            Edit::Create => return create(cluster, &manifest(self)).await,
+            Edit::Delete => return user::delete(cluster, &own).await,
+            Edit::Keys(required, preferred) => (own, json!({"spec": topology(*required, *preferred)})),
+            Edit::Ask(required, preferred) => (workload, asking(*required, *preferred, self.annotated)),
+            Edit::Withdraw => (workload, withdrawn()),
             Edit::Spoil(required) => {
-                let wanted = topology(*required, Keys::None);
-                let patch =
-                    json!({"spec": {"requiredPersistentTopology": wanted["requiredPersistentTopology"]}});
-                user::patch(cluster, &of_workload, &patch).await
+                let keys = topology(*required, Keys::None)["requiredPersistentTopology"].take();
+                (of_workload, json!({"spec": {"requiredPersistentTopology": keys}}))
             }
-            Edit::Remove => delete(cluster, &of_workload).await,
-            Edit::Foreign => create(cluster, &foreign()).await,
+            Edit::Remove => return user::delete(cluster, &of_workload).await,
+            Edit::Foreign => return create(cluster, &foreign()).await,
             Edit::Unlabel(number) => {
-                let Some(name) = NAMES.get(usize::from(*number) % NAMES.len()) else {
-                    return false;
-                };
-                set_zone(cluster, name, &Value::Null).await
+                let name = NAMES[usize::from(*number) % NAMES.len()];
+                return set_zone(cluster, name, &Value::Null).await;
             }
-        }
+        };
+        user::patch(cluster, &path, &patch).await
     }
 }
 
 async fn create(cluster: &Arc<Cluster>, state: &Value) -> bool {
-    user::create(cluster, PATH, state).await
-}
-
-async fn delete(cluster: &Arc<Cluster>, path: &str) -> bool {
-    user::delete(cluster, path).await
+    user::create(cluster, &STATES.in_default(), state).await
 }
 
 /// Gives nodes that have none their zone, for ever.
@@ -94,5 +75,5 @@ async fn give_zones(cluster: &Arc<Cluster>) {
 
 async fn set_zone(cluster: &Arc<Cluster>, node: &str, zone: &Value) -> bool {
     let patch = json!({"metadata": {"labels": {ZONE: zone}}});
-    user::patch(cluster, &format!("/api/v1/nodes/{node}"), &patch).await
+    user::patch(cluster, &format!("{}/{node}", NODES.path()), &patch).await
 }

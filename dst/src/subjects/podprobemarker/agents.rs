@@ -32,30 +32,22 @@ pub async fn attend(cluster: Arc<Cluster>) {
 
 /// The results that the agent of a node reports now, if they are others.
 fn report(node: &Object, mirror: &Mirror, now: Timestamp) -> Option<Vec<Value>> {
-    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let (entries, before) = (
-        list(&node.value()["spec"]["podProbes"]),
-        list(&node.value()["status"]["podProbeStatuses"]),
-    );
-    let after: Vec<Value> = entries
-        .iter()
-        .filter_map(|entry| {
-            let uid = entry["uid"].as_str()?;
-            let pod = mirror.of(PODS).now().find(|pod| *pod.uid == *uid)?;
-            let known = before.iter().find(|status| status["uid"] == uid);
-            let known = known
-                .map(|status| list(&status["probeStates"]))
-                .unwrap_or_default();
-            let state = pod.value()["metadata"]["annotations"][RESULT]
-                .as_str()
-                .unwrap_or("Succeeded");
-            let states: Vec<Value> = list(&entry["probes"])
-                .iter()
-                .map(|probe| result(&probe["name"], state, &known, now))
-                .collect();
-            Some(json!({"name": entry["name"], "namespace": entry["namespace"], "uid": uid, "probeStates": states}))
-        })
-        .collect();
+    let before = list(&node.status()["podProbeStatuses"]);
+    let results = |entry: &Value| {
+        let uid = entry["uid"].as_str()?;
+        let pod = mirror.of(PODS).now().find(|pod| *pod.uid == *uid)?;
+        let known = before.iter().find(|status| status["uid"] == uid);
+        let known = known.map_or(&[][..], |status| list(&status["probeStates"]));
+        let state = pod.annotations()[RESULT].as_str().unwrap_or("Succeeded");
+        let probes = items(&entry["probes"]);
+        let states: Vec<Value> = probes
+            .map(|probe| result(&probe["name"], state, known, now))
+            .collect();
+        Some(
+            json!({"name": entry["name"], "namespace": entry["namespace"], "uid": uid, "probeStates": states}),
+        )
+    };
+    let after: Vec<Value> = items(&node.spec()["podProbes"]).filter_map(results).collect();
     (after != before).then_some(after)
 }
 

@@ -1,44 +1,36 @@
 //! Scenarios with PodProbeMarkers.
 
+use super::SUBJECT;
 use super::start::{Edit, MARKERS, NAME, PROBES, Start};
 use crate::rules::prelude::*;
 
-/// Resources whose watches faults hit.
-const WATCHED: &[Resource] = &[PROBES, PROBES, PODS, MARKERS, NODES];
-
-/// The pods, the edits and the faults.
-const SCENARIO: Purpose = Purpose(1200);
-
-/// What users do begins after this many milliseconds.
-const FIRST: u64 = 2_000;
-/// Longest pause between two edits, in milliseconds.
-const PAUSE: u64 = 10_000;
+/// A manager may end between the nodes of a marker that is deleted.
+const PLOT: Plot = Plot {
+    purpose: Purpose(1200),
+    watched: &[PROBES, PROBES, PODS, MARKERS, NODES],
+    is_slow: false,
+    crashes: true,
+};
 
 /// The scenario of a seed.
 pub fn generate(seed: u64) -> Scenario {
-    let mut random = Random::new(seed, SCENARIO);
-    let random = &mut random;
-    let start = Start {
+    PLOT.draw(&SUBJECT, seed, start, edits, |random, _| edit(random))
+}
+
+fn start(random: &mut Random) -> Start {
+    Start {
         nodes: random.small(2, 4),
         pods: random.small(4, 8),
         probes: [random.small(1, 2), random.small(1, 2)],
-    };
-    let mut scenario = begin(seed, NAME, &start, random);
-    let end = edits(&mut scenario, random);
-    let count = random.between(10, 20);
-    add_faults(&mut scenario, random, WATCHED, count, end);
-    // A manager that ends between the nodes of a marker that is deleted.
-    add_crashes(&mut scenario, random, end);
-    finish_edits(&mut scenario, WATCHED, NAME, edit, |_| false);
-    scenario
+    }
 }
 
 /// Adds what users do; when the last of it happens.
-fn edits(scenario: &mut Scenario, random: &mut Random) -> u64 {
-    let mut at = FIRST;
+fn edits(scenario: &mut Scenario, random: &mut Random, _: &Start) -> u64 {
+    let mut at = 2_000;
     let mut add = |at, edit: &Edit| scenario.edit(at, NAME, edit);
     for _ in 0..random.between(14, 24) {
-        at += random.between(300, PAUSE);
+        at += random.between(300, 10_000);
         add(at, &edit(random));
     }
     // One marker is deleted for good.

@@ -8,27 +8,30 @@ mod start;
 mod user;
 
 use crate::rules::prelude::*;
-use start::{CONTROLLER, Edit, MARKERS, NAME, PROBES, Start};
+use start::{Edit, MARKERS, NAME, PROBES, Start};
 
 /// PodProbeMarkers, with the NodePodProbes that they fill.
 pub static SUBJECT: Subject = Subject {
     bugs: bugs::BUGS,
     name: NAME,
-    component: Some(CONTROLLER),
+    component: Some("PodProbeMarker-controller"),
     definitions: &[&kruise_api::podprobemarker::KIND, &kruise_api::nodepodprobe::KIND],
     resources: &[PROBES, MARKERS, NODES, PODS],
     scenario: Some(generate::generate),
     clean: || vec![("PodProbeMarker", clean())],
-    begin: |scenario| {
-        let start: Start = scenario.start(NAME)?;
-        let user = user::PodProbeMarkerUser { start };
-        begun(user, oracles::PodProbeMarkerOracles)
-    },
+    remembers_pods: false,
+    least: &[(PROBES, 15)],
+    begin: |scenario| begun(scenario.start::<Start>(NAME)?, oracles::PodProbeMarkerOracles),
     ..Subject::PLAIN
 };
 
 /// Markers and pods that come, change and go while nothing fails.
 fn clean() -> Scenario {
+    let start = Start {
+        nodes: 3,
+        pods: 6,
+        probes: [1, 2],
+    };
     let edits = [
         (10_000, Edit::Result(0, "Failed".into())),
         (15_000, Edit::Probes(0, 2)),
@@ -40,5 +43,5 @@ fn clean() -> Scenario {
         (50_000, Edit::Again(0)),
         (55_000, Edit::Delete(1)),
     ];
-    Scenario::of_edits(NAME, &Start::default(), edits)
+    Scenario::of_edits(NAME, &start, edits)
 }

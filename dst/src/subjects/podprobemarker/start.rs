@@ -2,22 +2,9 @@
 
 use crate::rules::prelude::*;
 
-/// Name of the subject.
 pub const NAME: &str = "podprobemarker";
-/// The component of their controller.
-pub const CONTROLLER: &str = "PodProbeMarker-controller";
-/// The component of the controller of NodePodProbes.
-pub const TIDIER: &str = "NodePodProbe-controller";
-/// PodProbeMarkers.
-pub const MARKERS: Resource = Resource {
-    version: "v1alpha1",
-    ..Resource::kruise("podprobemarkers", "PodProbeMarker")
-};
-/// NodePodProbes.
-pub const PROBES: Resource = Resource {
-    version: "v1alpha1",
-    ..Resource::kruise("nodepodprobes", "NodePodProbe")
-};
+pub const MARKERS: Resource = Resource::kruise("podprobemarkers", "PodProbeMarker").older();
+pub const PROBES: Resource = Resource::kruise("nodepodprobes", "NodePodProbe").older();
 
 /// Names of the markers. One ends in the other.
 pub const NAMES: [&str; 2] = ["a", "ba"];
@@ -26,7 +13,7 @@ pub const RESULT: &str = "dst/result";
 
 /// The pods and nodes of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Start {
     /// Nodes.
     pub nodes: u8,
@@ -34,16 +21,6 @@ pub struct Start {
     pub pods: u8,
     /// Number of probes of each marker, one or two.
     pub probes: [u8; 2],
-}
-
-impl Default for Start {
-    fn default() -> Self {
-        Self {
-            nodes: 3,
-            pods: 6,
-            probes: [1, 2],
-        }
-    }
 }
 
 /// Something that a user does.
@@ -99,11 +76,4 @@ pub fn probes(place: u8, count: u8) -> Value {
 /// The type of the condition of a probe.
 pub fn condition(marker: &str, probe: &str) -> String {
     format!("{marker}.example/{probe}")
-}
-
-/// The pod of this number.
-pub fn pod(number: usize) -> Value {
-    json!({"apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": format!("game-{number}"), "namespace": "default", "labels": {"app": "game"}},
-        "spec": {"terminationGracePeriodSeconds": 3, "containers": [{"name": "main", "image": "game:1"}]}})
 }

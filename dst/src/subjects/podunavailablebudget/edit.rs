@@ -52,10 +52,3 @@ pub enum Propagation {
     /// They stay.
     Orphan,
 }
-
-impl Edit {
-    /// Does it end what would keep pods from their end?
-    pub fn is_release(&self) -> bool {
-        matches!(self, Self::Open | Self::Unlabel)
-    }
-}

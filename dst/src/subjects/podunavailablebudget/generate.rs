@@ -1,5 +1,6 @@
 //! Scenarios with a budget: those of a CloneSet, a StatefulSet, or a Deployment, and more that makes pods unavailable.
 
+use super::SUBJECT;
 use super::edit::{Edit, Propagation};
 use super::start::{BUDGETS, GUESTS, Limit, NAME, Start, Workload};
 use crate::rules::prelude::*;
@@ -56,7 +57,7 @@ fn add(scenario: &mut Scenario, random: &mut Random, start: &Start) {
     add_edits(scenario, random, start);
     if scenario.brief {
         let draw = |random: &mut Random| Action::edit(NAME, &edit(random, start));
-        add_steps(scenario, WATCHED, draw, |what| what.says(NAME, Edit::is_release));
+        add_steps(scenario, WATCHED, draw, |what| SUBJECT.releases(what));
     }
     scenario.add(NAME, &start);
 }

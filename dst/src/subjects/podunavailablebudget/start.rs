@@ -2,15 +2,9 @@
 
 use crate::rules::prelude::*;
 
-/// Name of the subject.
 pub const NAME: &str = "podunavailablebudget";
-/// The component of their controller.
-pub const CONTROLLER: &str = "podunavailablebudget-controller";
-/// Budgets.
 pub const BUDGETS: Resource = Resource::policy("podunavailablebudgets", "PodUnavailableBudget");
-/// Deployments.
 pub const DEPLOYMENTS: Resource = apps("deployments", "Deployment");
-/// ReplicaSets.
 pub const REPLICASETS: Resource = apps("replicasets", "ReplicaSet");
 /// StatefulSets of Kubernetes.
 pub const APPS_STATEFULSETS: Resource = apps("statefulsets", "StatefulSet");

@@ -4,14 +4,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::edit::Edit;
 use super::oracles::truth;
-use super::start::{BUDGETS, GUESTS, Limit, Start, guest, manifest};
+use super::start::{BUDGETS, DEPLOYMENTS, GUESTS, Limit, Start, guest, manifest};
 use crate::engine::boot;
 use crate::engine::report::Reply;
 use crate::rules::prelude::*;
 
-const PATH: &str = "/apis/policy.kruise.io/v1beta1/namespaces/default/podunavailablebudgets";
-const DEPLOYMENTS_PATH: &str = "/apis/apps/v1/namespaces/default/deployments";
-const PODS_PATH: &str = "/api/v1/namespaces/default/pods";
 /// How soon an eviction that is refused is tried again: as `kubectl drain` does.
 const AGAIN: Duration = Duration::from_secs(5);
 /// How long a drain takes at most.
@@ -63,8 +60,8 @@ impl Users for BudgetUser {
             Edit::Limit(limit) => self.change(cluster, &limit.spec()).await,
             Edit::Operations(operations) => {
                 let operations = (!operations.is_empty()).then_some(operations);
-                self.change(cluster, &json!({"protectOperations": operations}))
-                    .await
+                let spec = json!({"protectOperations": operations});
+                self.change(cluster, &spec).await
             }
             Edit::Open => {
                 let mut spec = Limit::Out("2".into()).spec();
@@ -105,14 +102,14 @@ impl Users for BudgetUser {
             }
             Edit::Invite(place, replicas, image) => {
                 let guest = guest(guest_at(*place), *replicas, *image);
-                user::create(cluster, DEPLOYMENTS_PATH, &guest).await
+                user::create(cluster, &DEPLOYMENTS.in_default(), &guest).await
             }
             Edit::ScaleGuest(place, replicas) => {
-                let path = format!("{DEPLOYMENTS_PATH}/{}", guest_at(*place));
+                let path = DEPLOYMENTS.one(guest_at(*place));
                 user::patch(cluster, &path, &json!({"spec": {"replicas": replicas}})).await
             }
             Edit::Dismiss(place, propagation) => {
-                let path = format!("{DEPLOYMENTS_PATH}/{}", guest_at(*place));
+                let path = DEPLOYMENTS.one(guest_at(*place));
                 let options = json!({"propagationPolicy": propagation});
                 user::delete_as(cluster, &path, &options).await
             }
@@ -122,24 +119,26 @@ impl Users for BudgetUser {
             }
             Edit::Image(place, number) => {
                 let image = json!(format!("web:{number}"));
-                update(cluster, *place, "", &|main: &mut Value| {
-                    main["image"] = image.clone();
-                })
-                .await
+                update(cluster, *place, "", "image", image).await
             }
             Edit::Resize(place, hundredths) => {
                 let cpu = json!({"cpu": format!("{hundredths}0m")});
                 let amounts = json!({"requests": cpu, "limits": cpu});
-                update(cluster, *place, "/resize", &|main: &mut Value| {
-                    main["resources"] = amounts.clone();
-                })
-                .await
+                update(cluster, *place, "/resize", "resources", amounts).await
             }
         }
     }
 
+    /// Once all is calm, dry runs are answered as the real thing, and charge nothing.
     async fn probe(&self, cluster: &Arc<Cluster>) -> Option<Violation> {
-        probe(cluster).await
+        let mut answered = dry_runs(cluster).await?;
+        if matches!(answered, Answered::Otherwise(_)) {
+            // A manager may not have seen yet what made all calm.
+            sleep(SEEN).await;
+            answered = dry_runs(cluster).await?;
+        }
+        let (Answered::Charged(what) | Answered::Otherwise(what)) = answered;
+        Violation::of("dry runs charge nothing", what)
     }
 }
 
@@ -159,17 +158,15 @@ impl BudgetUser {
 
     async fn create_budget(&self, cluster: &Arc<Cluster>) -> bool {
         let budget = manifest(&self.start, &self.name());
-        user::create(cluster, PATH, &budget).await
+        user::create(cluster, &BUDGETS.in_default(), &budget).await
     }
 
     async fn delete_budget(&self, cluster: &Arc<Cluster>) -> bool {
-        let path = format!("{PATH}/{}", self.name());
-        user::delete(cluster, &path).await
+        user::delete(cluster, &BUDGETS.one(&self.name())).await
     }
 
     async fn change(&self, cluster: &Arc<Cluster>, spec: &Value) -> bool {
-        let path = format!("{PATH}/{}", self.name());
-        user::patch(cluster, &path, &json!({"spec": spec})).await
+        user::patch(cluster, &BUDGETS.one(&self.name()), &json!({"spec": spec})).await
     }
 }
 
@@ -195,19 +192,19 @@ async fn send(cluster: &Arc<Cluster>, request: &Request) -> u16 {
 async fn evict(cluster: &Arc<Cluster>, pod: &Object, options: &Value, query: &str) -> u16 {
     let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction",
         "metadata": {"name": &*pod.name, "namespace": "default"}, "deleteOptions": options});
-    let path = format!("{PODS_PATH}/{}/eviction{query}", pod.name);
+    let path = format!("{}/eviction{query}", PODS.one(&pod.name));
     send(cluster, &Request::new(Method::Post, &path, Some(&eviction))).await
 }
 
 /// Drains a node: its pods are evicted, those that are refused again and again.
 async fn drain(cluster: &Arc<Cluster>, node: &str) {
-    let path = format!("/api/v1/nodes/{node}");
+    let path = format!("{}/{node}", NODES.path());
     let cordon = |on: bool| json!({"spec": {"unschedulable": on}});
     user::patch(cluster, &path, &cordon(true)).await;
     let begun = Instant::now();
     let mut left = cluster.look(|state| {
         let pods = state.mirror.of(PODS).now();
-        let on_it = pods.filter(|pod| pod.is_active() && pod.value()["spec"]["nodeName"] == node);
+        let on_it = pods.filter(|pod| pod.is_active() && pod.spec()["nodeName"] == node);
         on_it.cloned().collect::<Vec<_>>()
     });
     while !left.is_empty() && begun.elapsed() < DRAIN {
@@ -226,7 +223,7 @@ async fn drain(cluster: &Arc<Cluster>, node: &str) {
 
 /// Deletes a pod, and the next one of its name as soon as it is available, while the charge of the first may last.
 async fn twice(cluster: Arc<Cluster>, first: Arc<Object>) {
-    let path = format!("{PODS_PATH}/{}", first.name);
+    let path = PODS.one(&first.name);
     let delete = || Request::new(Method::Delete, &path, None);
     if !insist(&cluster, delete()).await {
         return;
@@ -254,40 +251,19 @@ async fn unlabel(cluster: &Arc<Cluster>) {
     });
     for name in labelled {
         let patch = json!({"metadata": {"labels": {truth::LABEL: null}}});
-        user::patch(cluster, &format!("{PODS_PATH}/{name}"), &patch).await;
+        user::patch(cluster, &PODS.one(&name), &patch).await;
     }
 }
 
-/// Changes the first container of the pod at a place, in place.
-async fn update(
-    cluster: &Arc<Cluster>,
-    place: u8,
-    subresource: &str,
-    change: &(dyn Fn(&mut Value) + Send + Sync),
-) -> bool {
+/// Changes a member of the first container of the pod at a place, in place.
+async fn update(cluster: &Arc<Cluster>, place: u8, subresource: &str, member: &str, to: Value) -> bool {
     let Some(pod) = cluster.look(|state| state.pod_at(place)) else {
         return false;
     };
-    let mut containers = pod.value()["spec"]["containers"].clone();
-    change(&mut containers[0]);
-    let path = format!("{PODS_PATH}/{}{subresource}", pod.name);
+    let mut containers = pod.spec()["containers"].clone();
+    containers[0][member] = to;
+    let path = format!("{}{subresource}", PODS.one(&pod.name));
     user::patch(cluster, &path, &json!({"spec": {"containers": containers}})).await
-}
-
-/// Once all is calm: dry runs are answered as the real thing, and charge nothing.
-async fn probe(cluster: &Arc<Cluster>) -> Option<Violation> {
-    match dry_runs(cluster).await? {
-        Answered::Charged(what) => Some(what),
-        // A manager may not have seen yet what made all calm.
-        Answered::Otherwise(_) => {
-            sleep(SEEN).await;
-            dry_runs(cluster).await.map(Answered::what)
-        }
-    }
-    .map(|what| Violation {
-        oracle: "dry runs charge nothing",
-        what,
-    })
 }
 
 /// What is wrong with answers to dry runs.
@@ -298,19 +274,11 @@ enum Answered {
     Otherwise(String),
 }
 
-impl Answered {
-    fn what(self) -> String {
-        match self {
-            Self::Charged(what) | Self::Otherwise(what) => what,
-        }
-    }
-}
-
 /// Deletes and evicts a pod in every form of a dry run.
 async fn dry_runs(cluster: &Arc<Cluster>) -> Option<Answered> {
     let look = || {
         cluster.look(|state| {
-            let budget = state.mirror.of(BUDGETS).now().next()?.clone();
+            let budget = state.mirror.only(BUDGETS)?.clone();
             let mut pods = state.mirror.of(PODS).now();
             let pod = pods.find(|pod| truth::named_by(pod) == &*budget.name && truth::is_available(pod))?;
             Some((budget.clone(), pod.clone()))
@@ -320,10 +288,10 @@ async fn dry_runs(cluster: &Arc<Cluster>) -> Option<Answered> {
     if !truth::protects(&budget, &["EVICT", "DELETE"]) || truth::is_exempt(&pod) {
         return None;
     }
-    let is_room = budget.value()["status"]["unavailableAllowed"].as_i64() > Some(0)
-        || budget.value()["status"]["desiredAvailable"] == 0;
+    let is_room =
+        budget.status()["unavailableAllowed"].as_i64() > Some(0) || budget.status()["desiredAvailable"] == 0;
     let dry = json!({"dryRun": ["All"]});
-    let path = format!("{PODS_PATH}/{}?dryRun=All", pod.name);
+    let path = format!("{}?dryRun=All", PODS.one(&pod.name));
     let answers = [
         evict(cluster, &pod, &dry, "").await,
         evict(cluster, &pod, &json!({}), "?dryRun=All").await,
@@ -331,8 +299,7 @@ async fn dry_runs(cluster: &Arc<Cluster>) -> Option<Answered> {
     ];
     let wanted = if is_room { [201, 201, 200] } else { [429, 429, 403] };
     let (after, _) = look()?;
-    let entries =
-        |of: &Object| ["disruptedPods", "unavailablePods"].map(|map| of.value()["status"][map].clone());
+    let entries = |of: &Object| ["disruptedPods", "unavailablePods"].map(|map| of.status()[map].clone());
     if entries(&after) != entries(&budget) {
         let what = format!("dry runs for pod {} left {:?}", pod.name, entries(&after));
         return Some(Answered::Charged(what));

@@ -1,18 +1,17 @@
 //! Scenarios with a ResourceDistribution.
 
+use super::SUBJECT;
 use super::start::{DISTRIBUTIONS, Edit, NAME, SECRETS, Start, Targets};
 use crate::rules::prelude::*;
 
-/// Resources whose watches faults hit.
-const WATCHED: &[Resource] = &[SECRETS, CONFIGMAPS, NAMESPACES, DISTRIBUTIONS];
+/// A manager may end between two copies, and between copies and the status.
+const PLOT: Plot = Plot {
+    purpose: Purpose(1100),
+    watched: &[SECRETS, CONFIGMAPS, NAMESPACES, DISTRIBUTIONS],
+    is_slow: false,
+    crashes: true,
+};
 
-/// The ResourceDistribution, the edits and the faults.
-const SCENARIO: Purpose = Purpose(1100);
-
-/// What users do begins after this many milliseconds.
-const FIRST: u64 = 2_000;
-/// Longest pause between two edits, in milliseconds.
-const PAUSE: u64 = 10_000;
 /// Namespaces that there may be.
 const NAMESPACES_AT_MOST: u64 = 9;
 /// In this share of the scenarios updates of copies are refused, in more namespaces than one reconcile reads.
@@ -22,29 +21,27 @@ const CROWD: u64 = 40;
 
 /// The scenario of a seed.
 pub fn generate(seed: u64) -> Scenario {
-    let mut random = Random::new(seed, SCENARIO);
-    let random = &mut random;
+    PLOT.draw(&SUBJECT, seed, start, edits, edit)
+}
+
+fn start(random: &mut Random) -> Start {
     let refused = random.percent(REFUSED);
-    let start = Start {
+    Start {
         namespaces: if refused { CROWD } else { random.between(3, 6) } as u8,
         secret: random.percent(60),
         targets: if refused { Targets::All } else { targets(random) },
         refused,
-    };
-    let edit = if refused { edit_of_refused } else { edit };
-    let mut scenario = begin(seed, NAME, &start, random);
-    let mut at = FIRST;
-    for _ in 0..random.between(14, 22) {
-        at += random.between(200, PAUSE);
-        scenario.push(at, Action::edit(NAME, &edit(random)));
     }
-    let end = at + random.between(3_000, 15_000);
-    let count = random.between(10, 20);
-    add_faults(&mut scenario, random, WATCHED, count, end);
-    // A manager that ends between two copies, and between copies and the status.
-    add_crashes(&mut scenario, random, end);
-    finish_edits(&mut scenario, WATCHED, NAME, edit, |_| false);
-    scenario
+}
+
+/// Adds what users do; when the last of it happens.
+fn edits(scenario: &mut Scenario, random: &mut Random, start: &Start) -> u64 {
+    let mut at = 2_000;
+    for _ in 0..random.between(14, 22) {
+        at += random.between(200, 10_000);
+        scenario.edit(at, NAME, &edit(random, start));
+    }
+    at + random.between(3_000, 15_000)
 }
 
 fn targets(random: &mut Random) -> Targets {
@@ -67,7 +64,10 @@ fn edit_of_refused(random: &mut Random) -> Edit {
     }
 }
 
-fn edit(random: &mut Random) -> Edit {
+fn edit(random: &mut Random, start: &Start) -> Edit {
+    if start.refused {
+        return edit_of_refused(random);
+    }
     let number = random.small(0, NAMESPACES_AT_MOST);
     match random.between(0, 99) {
         0..15 => Edit::Namespace(number, random.percent(50)),

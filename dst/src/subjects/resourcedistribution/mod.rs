@@ -8,32 +8,37 @@ mod start;
 mod user;
 
 use crate::rules::prelude::*;
-use start::{CONTROLLER, DISTRIBUTIONS, Edit, NAME, SECRETS, Start, Targets};
+use start::{DISTRIBUTIONS, Edit, NAME, SECRETS, Start, Targets};
 
 /// ResourceDistributions.
 pub static SUBJECT: Subject = Subject {
     bugs: bugs::BUGS,
     name: NAME,
-    component: Some(CONTROLLER),
+    component: Some("resourcedistribution-controller"),
     definitions: &[&kruise_api::resourcedistribution::KIND],
     resources: &[DISTRIBUTIONS, NAMESPACES, SECRETS, CONFIGMAPS],
     scenario: Some(generate::generate),
     clean: || vec![("ResourceDistribution", clean())],
+    remembers_pods: false,
     begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
         let oracles = oracles::ResourceDistributionOracles {
             copies: start.resource(),
             refused: start.refused,
         };
-        let user = user::ResourceDistributionUser { start };
-        begun(user, oracles)
+        begun(start, oracles)
     },
     ..Subject::PLAIN
 };
 
 /// Namespaces that come and change, an edit, a deletion and an object in the way, while nothing fails.
 fn clean() -> Scenario {
-    let start = Start::default();
+    let start = Start {
+        namespaces: 4,
+        secret: true,
+        targets: Targets::All,
+        refused: false,
+    };
     let edits = [
         (5_000, Edit::ChangeCopy(1, 9)),
         (10_000, Edit::DeleteCopy(2)),

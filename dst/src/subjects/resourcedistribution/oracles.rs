@@ -1,7 +1,8 @@
 //! Oracles of ResourceDistributions, written from their specification.
 
-use super::start::{CONTROLLER, COPY, DISTRIBUTIONS, EXCLUDED};
+use super::start::{COPY, DISTRIBUTIONS, EXCLUDED};
 use crate::rules::prelude::*;
+use crate::rules::settled::observed;
 
 /// Least of writes of copies for a scenario to count.
 const WRITES: u32 = 12;
@@ -17,7 +18,7 @@ pub struct ResourceDistributionOracles {
 }
 
 fn namespace_of(object: &Object) -> &str {
-    text(&object.value()["metadata"]["namespace"])
+    text(&object.metadata()["namespace"])
 }
 
 /// Does the ResourceDistribution select the namespace?
@@ -25,7 +26,7 @@ fn is_selected(distribution: &Object, namespace: &Object) -> bool {
     if SYSTEM.contains(&&*namespace.name) || &*namespace.name == EXCLUDED {
         return false;
     }
-    let targets = &distribution.value()["spec"]["targets"];
+    let targets = &distribution.spec()["targets"];
     let team = targets["namespaceSelector"]["matchLabels"]["team"].as_str();
     targets["allNamespaces"] == true || team.is_some_and(|team| namespace.label("team") == team)
 }
@@ -42,10 +43,8 @@ impl ResourceDistributionOracles {
 impl Oracles for ResourceDistributionOracles {
     /// *"An object that the ResourceDistribution does not control is never touched."*
     fn judge(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
-        if write.component != CONTROLLER || write.resource != self.copies.plural {
-            return None;
-        }
-        let change = write.change(mirror, self.copies)?;
+        let of_copies = write.resource == self.copies.plural;
+        let change = write.change(mirror, self.copies).filter(|_| of_copies)?;
         let written = change.after;
         let namespace = namespace_of(written);
         never!(write, "only copies are written", &*written.name != COPY => "it has another name");
@@ -66,8 +65,9 @@ impl Oracles for ResourceDistributionOracles {
         let Some(distribution) = mirror.of(DISTRIBUTIONS).named(COPY) else {
             return Ok(());
         };
+        observed(distribution)?;
         let (mut desired, mut succeeded) = (0, 0);
-        let data = &distribution.value()["spec"]["resource"]["data"];
+        let data = &distribution.spec()["resource"]["data"];
         for namespace in mirror.of(NAMESPACES).now() {
             let name = &*namespace.name;
             let selected = is_selected(distribution, namespace);
@@ -76,33 +76,22 @@ impl Oracles for ResourceDistributionOracles {
                 continue;
             }
             let copy = self.copy(mirror, name);
-            let is_ours = |copy: &&Object| copy.owner() == &*distribution.uid;
-            match copy {
-                None if selected => return Err(format!("{name} has no copy")),
-                Some(copy) if selected && is_ours(&copy) => {
-                    let is_current = copy.value()["data"] == *data;
-                    wrong!(!is_current && !self.refused => "the copy in {name} has other data");
-                    succeeded += i64::from(is_current);
-                }
-                Some(copy) if is_ours(&copy) => return Err(format!("a copy is left in {name}")),
-                _ => {}
-            }
+            wrong!(copy.is_none() && selected => "{name} has no copy");
+            let Some(copy) = copy.filter(|copy| copy.owner() == &*distribution.uid) else {
+                continue;
+            };
+            wrong!(!selected => "a copy is left in {name}");
+            let is_current = copy.value()["data"] == *data;
+            wrong!(!is_current && !self.refused => "the copy in {name} has other data");
+            succeeded += i64::from(is_current);
         }
-        let status = &distribution.value()["status"];
-        let count = |member: &str| number(&status[member]);
-        let counts = ["desired", "succeeded", "failed"].map(count);
+        let counts = ["desired", "succeeded", "failed"].map(|member| number(&distribution.status()[member]));
         wrong!(counts != [desired, succeeded, desired - succeeded]
             => "status counts {counts:?}, not {desired} and {succeeded}");
-        let generation = &distribution.value()["metadata"]["generation"];
-        wrong!(status["observedGeneration"] != *generation => "status is not of generation {generation}");
         Ok(())
     }
 
     fn counts(&self, counters: &Counters) -> bool {
         counters.written(self.copies.plural) >= WRITES
-    }
-
-    fn remembers_pods(&self) -> bool {
-        false
     }
 }

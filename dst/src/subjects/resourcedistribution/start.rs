@@ -2,13 +2,8 @@
 
 use crate::rules::prelude::*;
 
-/// Name of the subject.
 pub const NAME: &str = "resourcedistribution";
-/// The component of its controller.
-pub const CONTROLLER: &str = "resourcedistribution-controller";
-/// ResourceDistributions.
 pub const DISTRIBUTIONS: Resource = Resource::kruise("resourcedistributions", "ResourceDistribution");
-/// Secrets.
 pub const SECRETS: Resource = Resource::core("secrets", "Secret");
 
 /// Name of what is copied.
@@ -18,7 +13,7 @@ pub const EXCLUDED: &str = "sandbox";
 
 /// A ResourceDistribution when it is created.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Start {
     /// Namespaces at first.
     pub namespaces: u8,
@@ -39,25 +34,10 @@ pub enum Targets {
     Team(bool),
 }
 
-impl Default for Start {
-    fn default() -> Self {
-        Self {
-            namespaces: 4,
-            secret: true,
-            targets: Targets::All,
-            refused: false,
-        }
-    }
-}
-
 impl Start {
     /// The resource of the copies.
     pub fn resource(&self) -> Resource {
-        if self.secret {
-            SECRETS
-        } else {
-            crate::engine::resource::CONFIGMAPS
-        }
+        if self.secret { SECRETS } else { CONFIGMAPS }
     }
 
     /// An object of that resource.

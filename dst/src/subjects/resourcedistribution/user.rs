@@ -3,15 +3,8 @@
 use super::start::{COPY, DISTRIBUTIONS, Edit, Start, data, namespace, targets, team};
 use crate::rules::prelude::*;
 
-const NAMESPACES_PATH: &str = "/api/v1/namespaces";
-
 /// Users of one ResourceDistribution, and those who own the namespaces.
-pub struct ResourceDistributionUser {
-    /// The ResourceDistribution when it is created.
-    pub start: Start,
-}
-
-impl Users for ResourceDistributionUser {
+impl Users for Start {
     type Edit = Edit;
 
     fn gates(&self) -> Vec<&'static str> {
@@ -19,55 +12,43 @@ impl Users for ResourceDistributionUser {
     }
 
     async fn prepare(&self, cluster: &Arc<Cluster>) {
-        for number in 0..=self.start.namespaces {
+        for number in 0..=self.namespaces {
             add(cluster, number, number % 2 == 0).await;
         }
-        if self.start.refused {
-            user::forbid_updates(cluster, self.start.resource(), "true").await;
+        if self.refused {
+            user::forbid_updates(cluster, self.resource(), "true").await;
         }
     }
 
     async fn create(&self, cluster: &Arc<Cluster>) {
-        // Until a manager answers for it.
-        let distribution = self.start.distribution();
-        user::create(cluster, &DISTRIBUTIONS.path(), &distribution).await;
+        user::create(cluster, &DISTRIBUTIONS.path(), &self.distribution()).await;
     }
 
     async fn edit(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
         let distribution = format!("{}/{COPY}", DISTRIBUTIONS.path());
-        let within = |number: u8| format!("{NAMESPACES_PATH}/{}", namespace(number));
-        let copies = |number: u8| format!("{}/{}", within(number), self.start.resource().plural);
+        let within = |number: u8| format!("{}/{}", NAMESPACES.path(), namespace(number));
+        let copies = |number: u8| format!("{}/{}", within(number), self.resource().plural);
         let copy = |number: u8| format!("{}/{COPY}", copies(number));
-        match edit.clone() {
-            Edit::Namespace(number, web) => add(cluster, number, web).await,
-            Edit::Team(number, web) => {
-                let patch = json!({"metadata": {"labels": {"team": team(web)}}});
-                user::patch(cluster, &within(number), &patch).await
-            }
-            Edit::Leave(number) => user::delete(cluster, &within(number)).await,
-            Edit::Data(number) => {
-                let patch = json!({"spec": {"resource": {"data": data(number)}}});
-                user::patch(cluster, &distribution, &patch).await
-            }
-            Edit::Targets(wanted) => {
-                let patch = json!({"spec": {"targets": targets(wanted)}});
-                user::patch(cluster, &distribution, &patch).await
-            }
+        let label = |key: &str, value: &str| json!({"metadata": {"labels": {key: value}}});
+        let (path, patch) = match edit.clone() {
+            Edit::Namespace(number, web) => return add(cluster, number, web).await,
+            Edit::Team(number, web) => (within(number), label("team", team(web))),
+            Edit::Leave(number) => return user::delete(cluster, &within(number)).await,
+            Edit::Data(number) => (
+                distribution,
+                json!({"spec": {"resource": {"data": data(number)}}}),
+            ),
+            Edit::Targets(wanted) => (distribution, json!({"spec": {"targets": targets(wanted)}})),
             Edit::ChangeCopy(number, value) => {
                 let mut data = data(value);
                 data["extra"] = json!("more");
-                user::patch(cluster, &copy(number), &json!({"data": data})).await
+                (copy(number), json!({"data": data}))
             }
-            Edit::LabelCopy(number) => {
-                let patch = json!({"metadata": {"labels": {(user::OWN): "yes"}}});
-                user::patch(cluster, &copy(number), &patch).await
-            }
-            Edit::DeleteCopy(number) => user::delete(cluster, &copy(number)).await,
-            Edit::Foreign(number) => {
-                let foreign = self.start.object(99);
-                user::create(cluster, &copies(number), &foreign).await
-            }
-        }
+            Edit::LabelCopy(number) => (copy(number), label(user::OWN, "yes")),
+            Edit::DeleteCopy(number) => return user::delete(cluster, &copy(number)).await,
+            Edit::Foreign(number) => return user::create(cluster, &copies(number), &self.object(99)).await,
+        };
+        user::patch(cluster, &path, &patch).await
     }
 }
 
@@ -75,5 +56,5 @@ impl Users for ResourceDistributionUser {
 async fn add(cluster: &Arc<Cluster>, number: u8, web: bool) -> bool {
     let object = json!({"apiVersion": "v1", "kind": "Namespace",
         "metadata": {"name": namespace(number), "labels": {"team": team(web)}}});
-    user::create(cluster, NAMESPACES_PATH, &object).await
+    user::create(cluster, &NAMESPACES.path(), &object).await
 }

@@ -5,11 +5,11 @@ use crate::rules::prelude::*;
 use crate::subjects::cloneset::draft::{CLONESETS, NAME as CLONESET};
 use crate::subjects::cloneset::edit::Edit as SetEdit;
 use crate::subjects::cloneset::start::{Policy, Start as Set};
-use crate::subjects::containerrecreaterequest::REQUESTS;
 use crate::subjects::containerrecreaterequest::start::{
     Edit as RequestEdit, NAME as REQUEST, Start as Agents,
 };
-use crate::subjects::node_agents::{self, AgentEdit};
+use crate::subjects::containerrecreaterequest::{self, REQUESTS};
+use crate::subjects::node_agents;
 
 /// Resources whose watches faults hit.
 const WATCHED: &[Resource] = &[PODS, PODS, REQUESTS, REQUESTS, CLONESETS];
@@ -19,10 +19,6 @@ const SCENARIO: Purpose = Purpose(1700);
 
 /// What users do begins after this many milliseconds: pods run then.
 const FIRST: u64 = 9_000;
-/// Longest pause between two edits, in milliseconds.
-const PAUSE: u64 = 9_000;
-/// Nodes.
-const NODES: u8 = 3;
 /// Most replicas.
 const MOST: u64 = 9;
 
@@ -54,7 +50,7 @@ pub fn generate(seed: u64) -> Scenario {
         &mut scenario,
         WATCHED,
         |random| edit(random, &set),
-        |what| what.says(REQUEST, RequestEdit::is_release),
+        |what| containerrecreaterequest::SUBJECT.releases(what),
     );
     scenario
 }
@@ -85,38 +81,36 @@ fn edits(scenario: &mut Scenario, random: &mut Random, set: &Set) -> u64 {
     let mut add = |at, what| scenario.push(at, what);
     add(at, Action::edit(NAME, &Edit::Run(order(random, set))));
     for _ in 0..random.between(16, 26) {
-        at += random.between(200, PAUSE);
+        at += random.between(200, 9_000);
         add(at, edit(random, set));
     }
-    for number in 1..=NODES {
-        for release in AgentEdit::RELEASES {
-            add(
-                at + 1,
-                Action::edit(REQUEST, &RequestEdit::Agent(number, release)),
-            );
-        }
+    for (node, release) in node_agents::releases() {
+        add(at + 1, of_request(&RequestEdit::Agent(node, release)));
     }
     at + random.between(5_000, 20_000)
 }
 
+fn of_request(edit: &RequestEdit) -> Action {
+    Action::edit(REQUEST, edit)
+}
+
 fn edit(random: &mut Random, set: &Set) -> Action {
-    let node = random.small(1, u64::from(NODES));
+    let node = random.small(1, node_agents::NODES);
     let of_set = |edit: &SetEdit| Action::edit(CLONESET, edit);
+    let runs = |edit: &Edit| Action::edit(NAME, edit);
     match random.between(0, 99) {
-        0..28 => Action::edit(NAME, &Edit::Run(order(random, set))),
-        28..34 => Action::edit(NAME, &Edit::Beside(order(random, set))),
-        34..44 => Action::edit(NAME, &Edit::Again(order(random, set))),
-        44..50 => Action::edit(NAME, &Edit::Interrupt),
+        0..28 => runs(&Edit::Run(order(random, set))),
+        28..34 => runs(&Edit::Beside(order(random, set))),
+        34..44 => runs(&Edit::Again(order(random, set))),
+        44..50 => runs(&Edit::Interrupt),
         50..58 => of_set(&SetEdit::Scale(random.between(5, MOST) as u32)),
-        58..66 => of_set(&SetEdit::MaxUnavailable(
-            random.text(&["1", "2", "3", "0", "30%"]),
-        )),
+        58..66 => {
+            let most = random.text(&["1", "2", "3", "0", "30%"]);
+            of_set(&SetEdit::MaxUnavailable(most))
+        }
         66..69 => of_set(&SetEdit::Image(random.between(1, 4) as u32)),
         69..73 => removal(random, MOST),
-        73..76 => Action::edit(REQUEST, &RequestEdit::Delete(random.small(0, 20))),
-        other => Action::edit(
-            REQUEST,
-            &RequestEdit::Agent(node, node_agents::drawn(other - 76, random)),
-        ),
+        73..76 => of_request(&RequestEdit::Delete(random.small(0, 20))),
+        other => of_request(&RequestEdit::Agent(node, node_agents::drawn(other - 76, random))),
     }
 }

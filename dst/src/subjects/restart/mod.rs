@@ -17,6 +17,7 @@ use crate::subjects::cloneset::edit::Edit as SetEdit;
 use crate::subjects::cloneset::start::{Policy, Start as Set};
 use crate::subjects::containerrecreaterequest::REQUESTS;
 use crate::subjects::containerrecreaterequest::start::{NAME as REQUEST, Start as Agents};
+use oracles::RestartOracles;
 use start::{Edit, NAME, Order, Start};
 
 /// The command that restarts containers of a workload.
@@ -30,8 +31,8 @@ pub static SUBJECT: Subject = Subject {
     clean: || vec![("restart", clean())],
     begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
-        let runs = runs::Runs::default();
-        let oracles = oracles::RestartOracles::new(runs.clone());
+        let oracles = RestartOracles::default();
+        let runs = oracles.runs.clone();
         begun(user::RestartUser { start, runs }, oracles)
     },
     ..Subject::PLAIN
@@ -43,19 +44,22 @@ fn clean() -> Scenario {
         batches: true,
         ..Set::plain(5, Policy::InPlaceIfPossible)
     };
-    let order = Order {
-        both: true,
-        unready: Some(2),
-        ..Order::default()
+    let order = |both, unready| Order {
+        both,
+        ordered: false,
+        unready,
+        timeout: 120,
+        keep: 60,
     };
+    let (plain, slow) = (order(false, None), order(true, Some(2)));
     let of_set = |edit: SetEdit| Action::edit(CLONESET, &edit);
     let runs = |edit: Edit| Action::edit(NAME, &edit);
     let steps = [
-        (12_000, runs(Edit::Run(order.clone()))),
+        (12_000, runs(Edit::Run(slow.clone()))),
         (90_000, of_set(SetEdit::MaxUnavailable("1".into()))),
-        (91_000, runs(Edit::Run(Order::default()))),
+        (91_000, runs(Edit::Run(plain.clone()))),
         (96_000, of_set(SetEdit::Scale(6))),
-        (99_500, runs(Edit::Again(order))),
+        (99_500, runs(Edit::Again(slow))),
     ];
     let agents = Agents {
         pods: 0,
@@ -66,7 +70,7 @@ fn clean() -> Scenario {
         [
             (CLONESET, stored(&set)),
             (REQUEST, stored(&agents)),
-            (NAME, stored(&Start::default())),
+            (NAME, stored(&Start { last: plain })),
         ],
         steps,
     )

@@ -82,33 +82,25 @@ impl Run {
             };
             first.iter().zip(&now).any(|(first, now)| first == now)
         };
-        let old = pods(mirror).find(is_old)?;
-        Violation::of(
-            "a restart that succeeds has restarted every pod",
-            format!(
-                "{process} has succeeded, and {} runs what it ran before",
-                old.name
-            ),
-        )
+        never!(Violation::of, "a restart that succeeds has restarted every pod",
+            some old in pods(mirror).find(is_old) => "{process} has succeeded, and {} runs what it ran before", old.name);
+        None
     }
 }
 
 /// The active pods of the CloneSet.
 fn pods(mirror: &Mirror) -> impl Iterator<Item = &Arc<Object>> {
-    let set = mirror.of(CLONESETS).now().next();
-    let pods = mirror.of(PODS).now();
-    pods.filter(move |pod| {
-        let is_owned = set.is_some_and(|set| pod.owner() == &*set.uid);
-        is_owned && pod.is_active() && pod.label("app") == "web"
-    })
+    let pods = mirror
+        .only(CLONESETS)
+        .into_iter()
+        .flat_map(|set| mirror.owned(PODS, set));
+    pods.filter(|pod| pod.is_active() && pod.label("app") == "web")
 }
 
 /// Ids of these containers of a pod, if all have started.
 fn ids(pod: &Object, containers: &[String]) -> Option<Vec<String>> {
-    let statuses = pod.value()["status"]["containerStatuses"].as_array()?;
     let id = |name: &String| {
-        let status = statuses.iter().find(|status| status["name"] == **name)?;
-        let id = status["containerID"].as_str()?;
+        let id = text(&pod.container_status(name.as_str())["containerID"]);
         (!id.is_empty()).then(|| id.to_owned())
     };
     containers.iter().map(id).collect()

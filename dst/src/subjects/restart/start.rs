@@ -4,14 +4,13 @@ use kruise::restart::Options;
 
 use crate::rules::prelude::*;
 
-/// Name of the subject.
 pub const NAME: &str = "restart";
 /// The containers of a pod of a CloneSet; the second is there if it has [`crate::subjects::cloneset::start::Start::batches`].
 pub const CONTAINERS: [&str; 2] = ["main", "side"];
 
 /// What a scenario has beside its CloneSet.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Start {
     /// A run at the end, once all is calm.
     pub last: Order,
@@ -19,7 +18,7 @@ pub struct Start {
 
 /// A command line.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Order {
     /// Both containers, or only the first.
     pub both: bool,
@@ -33,27 +32,24 @@ pub struct Order {
     pub keep: u8,
 }
 
-impl Default for Order {
-    fn default() -> Self {
-        Self {
-            both: false,
-            ordered: false,
-            unready: None,
-            timeout: 120,
-            keep: 60,
-        }
-    }
-}
-
 impl Order {
     /// Names of the containers.
     pub fn containers(&self) -> Vec<String> {
-        let count = if self.both { 2 } else { 1 };
-        CONTAINERS
-            .iter()
-            .take(count)
-            .map(|name| (*name).to_owned())
-            .collect()
+        CONTAINERS.map(str::to_owned)[..if self.both { 2 } else { 1 }].to_vec()
+    }
+
+    /// The specification of the request for a pod.
+    pub fn request(&self, pod: &Value) -> Value {
+        let containers = self.containers().into_iter().map(|name| json!({"name": name}));
+        let mut strategy = json!({"failurePolicy": "Fail"});
+        if self.ordered {
+            strategy["orderedRecreate"] = true.into();
+        }
+        if let Some(seconds) = self.unready {
+            strategy["unreadyGracePeriodSeconds"] = seconds.into();
+        }
+        json!({"podName": pod, "containers": containers.collect::<Vec<_>>(), "strategy": strategy,
+            "activeDeadlineSeconds": self.timeout, "ttlSecondsAfterFinished": self.keep})
     }
 
     /// The options of the command.

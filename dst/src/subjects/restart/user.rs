@@ -48,10 +48,7 @@ impl Users for RestartUser {
             Ok(Some(Err(error))) => format!("{error:#}"),
             ended => format!("{ended:?}"),
         };
-        Some(Violation {
-            oracle: "nothing keeps a restart from its end while nothing fails",
-            what,
-        })
+        Violation::of("nothing keeps a restart from its end while nothing fails", what)
     }
 }
 

@@ -34,10 +34,3 @@ pub enum Edit {
     /// Whether the namespace has the label that SidecarSets may select.
     Namespace(bool),
 }
-
-impl Edit {
-    /// Whether it ends what would keep a set from its end.
-    pub fn is_release(&self) -> bool {
-        matches!(self, Self::Paused(_, false))
-    }
-}

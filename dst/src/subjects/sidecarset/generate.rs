@@ -1,5 +1,6 @@
 //! Scenarios with SidecarSets: those of a CloneSet, or of a Deployment in its place, with sidecars for its pods.
 
+use super::SUBJECT;
 use super::edit::Edit;
 use super::start::{LABEL, NAME, SIDECARSETS, Set, Start};
 use crate::rules::prelude::*;
@@ -53,8 +54,7 @@ pub fn generate(seed: u64) -> Scenario {
 
 /// Edits of the SidecarSets, and faults that matter to them.
 fn add_edits(draft: &mut Draft, random: &mut Random, below: Workload, sets: &[Set]) {
-    let last = draft.scenario.steps.last();
-    let end = last.map_or(60_000, |step| step.at).max(60_000);
+    let end = draft.scenario.end(60_000);
     let mut add = |at, what| draft.scenario.steps.push(Step { at, what });
     let mut number = 1;
     // Above a Deployment, only these make managers write.
@@ -93,13 +93,11 @@ fn add_edits(draft: &mut Draft, random: &mut Random, below: Workload, sets: &[Se
 
 /// The newest image that a step names; later ones are new.
 fn last_image(scenario: &Scenario) -> u32 {
-    let images = scenario
-        .steps
-        .iter()
-        .filter_map(|step| match step.what.edit_of(NAME)? {
-            Edit::Image(_, image) | Edit::HotImage(_, image) => Some(image),
-            _ => None,
-        });
+    let edits = scenario.steps.iter().filter_map(|step| step.what.edit_of(NAME));
+    let images = edits.filter_map(|edit| match edit {
+        Edit::Image(_, image) | Edit::HotImage(_, image) => Some(image),
+        _ => None,
+    });
     images
         .max()
         .unwrap_or(1)
@@ -108,8 +106,7 @@ fn last_image(scenario: &Scenario) -> u32 {
 
 /// Does an action end a pause?
 fn resumes(action: &Action) -> bool {
-    let resumed = action.edit_of(NAME);
-    matches!(resumed, Some(Edit::Paused(_, false))) || cloneset::generate::resumes(action)
+    SUBJECT.releases(action) || cloneset::generate::resumes(action)
 }
 
 /// Keeps one edit of the workload in three: where no other controller than its own creates pods, the others show little.
@@ -132,8 +129,7 @@ fn finish(mut draft: Draft, below: Workload, sets: Vec<Set>) -> Scenario {
     } else {
         deployment::instead(draft, LABEL, false)
     };
-    let start = serde_json::to_value(Start { sets }).unwrap_or_default();
-    scenario.subjects.insert(NAME.into(), start);
+    scenario.add(NAME, &Start { sets });
     scenario
 }
 
@@ -196,10 +192,10 @@ fn fault(random: &mut Random) -> Action {
     let lasts = random.between(500, 20_000);
     let watched = random.either(80, SIDECARSETS.plural, NAMESPACES.plural);
     match random.between(0, 9) {
-        0..4 => Action::During(
-            lasts,
-            LastingFault::Stale(watched.to_owned(), random.between(100, 8_000)),
-        ),
+        0..4 => {
+            let fault = LastingFault::Stale(watched.to_owned(), random.between(100, 8_000));
+            Action::During(lasts, fault)
+        }
         4..6 => Action::Once(SuddenFault::CutWatches(watched.to_owned())),
         6..8 => Action::During(lasts, LastingFault::WebhookDown),
         _ => Action::During(lasts, LastingFault::WebhookSlow(random.between(100, 12_000))),

@@ -2,11 +2,7 @@
 
 use crate::rules::prelude::*;
 
-/// Name of the subject.
 pub const NAME: &str = "sidecarset";
-/// The component of their controller.
-pub const CONTROLLER: &str = "sidecarset-controller";
-/// SidecarSets.
 pub const SIDECARSETS: Resource = Resource::kruise("sidecarsets", "SidecarSet");
 /// Label of the pods that SidecarSets select.
 pub const LABEL: &str = "logs";

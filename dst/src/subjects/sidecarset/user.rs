@@ -15,8 +15,6 @@ const TEAM: &str = "team";
 
 /// Within this time after all is calm a leader has registered the webhook.
 const REGISTERED: Duration = Duration::from_mins(12);
-const SETS: &str = "/apis/apps.kruise.io/v1beta1/sidecarsets";
-const PODS_PATH: &str = "/api/v1/namespaces/default/pods";
 const NAMESPACE: &str = "/api/v1/namespaces/default";
 const CONFIGURATION: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/kruise-mutating-webhook-configuration";
 
@@ -47,7 +45,7 @@ fn name(place: u8) -> String {
 }
 
 fn path(place: u8) -> String {
-    format!("{SETS}/{}", name(place))
+    format!("{}/{}", SIDECARSETS.path(), name(place))
 }
 
 /// A SidecarSet when it is created. Everything has names of its own, so that SidecarSets do not conflict.
@@ -86,7 +84,7 @@ async fn prepare(cluster: &Arc<Cluster>, start: &Start) {
     let mut shown = true;
     for (place, one) in (0..).zip(&start.sets) {
         if one.at_first {
-            user::create(cluster, SETS, &set(place, one)).await;
+            user::create(cluster, &SIDECARSETS.path(), &set(place, one)).await;
             shown = false;
         }
     }
@@ -104,71 +102,70 @@ async fn label(cluster: &Arc<Cluster>, is_there: bool) -> bool {
 
 /// Edits a SidecarSet. False if that is refused, or means nothing now.
 async fn edit(cluster: &Arc<Cluster>, start: &Start, edit: &Edit) -> bool {
-    let strategy = |member: Value| json!({"spec": {"updateStrategy": member}});
+    let strategy = |member: Value| Some(json!({"spec": {"updateStrategy": member}}));
+    let injection = |member: Value| Some(json!({"spec": {"injectionStrategy": member}}));
     let (place, patch) = match edit {
         Edit::Namespace(is_there) => return label(cluster, *is_there).await,
-        Edit::Create(place) => {
-            let Some(one) = start.sets.get(usize::from(*place)) else {
-                return false;
-            };
-            return user::create(cluster, SETS, &set(*place, one)).await;
-        }
-        Edit::Delete(place) => {
-            return user::delete(cluster, &path(*place)).await;
-        }
+        Edit::Create(place) => match start.sets.get(usize::from(*place)) {
+            Some(one) => return user::create(cluster, &SIDECARSETS.path(), &set(*place, one)).await,
+            None => return false,
+        },
+        Edit::Delete(place) => return user::delete(cluster, &path(*place)).await,
         Edit::Image(place, number) => (
             place,
-            containers(cluster, *place, "cold", "image", &format!("cold:{number}").into()),
+            with(cluster, *place, "cold", "image", format!("cold:{number}")),
         ),
         Edit::HotImage(place, number) => (
             place,
-            containers(cluster, *place, "hot", "image", &format!("hot:{number}").into()),
+            with(cluster, *place, "hot", "image", format!("hot:{number}")),
         ),
         Edit::Drop(place) => (place, without_hot(cluster, *place)),
         Edit::Env(place, number) => {
             let own = json!([{"name": "OWN", "value": number.to_string()}]);
-            (place, containers(cluster, *place, "", "env", &own))
+            (place, with(cluster, *place, "", "env", own))
         }
-        Edit::Partition(place, text) => {
-            let member = json!({"partition": int_or_string(text), "selector": null});
-            (place, Some(strategy(member)))
-        }
-        Edit::MaxUnavailable(place, text) => (
+        Edit::Partition(place, text) => (
             place,
-            Some(strategy(json!({"maxUnavailable": int_or_string(text)}))),
+            strategy(json!({"partition": int_or_string(text), "selector": null})),
         ),
-        Edit::Paused(place, paused) => (place, Some(strategy(json!({"paused": paused})))),
+        Edit::MaxUnavailable(place, text) => {
+            (place, strategy(json!({"maxUnavailable": int_or_string(text)})))
+        }
+        Edit::Paused(place, paused) => (place, strategy(json!({"paused": paused}))),
         Edit::Selector(place, some) => {
-            let selector = if *some {
-                json!({"matchLabels": {"user/own": "yes"}})
-            } else {
-                Value::Null
-            };
-            (
-                place,
-                Some(strategy(json!({"selector": selector, "partition": 0}))),
-            )
+            let selector = some.then(|| json!({"matchLabels": {user::OWN: "yes"}}));
+            (place, strategy(json!({"selector": selector, "partition": 0})))
         }
         Edit::Updates(place, updates) => {
             let kind = if *updates { "RollingUpdate" } else { "NotUpdate" };
-            (place, Some(strategy(json!({"type": kind}))))
+            (place, strategy(json!({"type": kind})))
         }
-        Edit::InjectionPaused(place, paused) => (
-            place,
-            Some(json!({"spec": {"injectionStrategy": {"paused": paused}}})),
-        ),
-        Edit::Pinned(place, pinned) => (place, pin(cluster, *place, *pinned)),
+        Edit::InjectionPaused(place, paused) => (place, injection(json!({"paused": paused}))),
+        Edit::Pinned(place, pinned) => {
+            let latest = cluster.look(|state| {
+                state.sidecar_set(*place)?.status()["latestRevision"]
+                    .as_str()
+                    .map(str::to_owned)
+            });
+            let Some(latest) = latest else { return false };
+            let revision = pinned.then(|| json!({"revisionName": latest, "policy": "Always"}));
+            (place, injection(json!({"revision": revision})))
+        }
     };
-    let Some(patch) = patch else { return false };
-    user::patch(cluster, &path(*place), &patch).await
+    match patch {
+        Some(patch) => user::patch(cluster, &path(*place), &patch).await,
+        None => false,
+    }
+}
+
+/// The containers of a set, if it is there.
+fn containers(cluster: &Arc<Cluster>, place: u8) -> Option<Vec<Value>> {
+    cluster.look(|state| state.sidecar_set(place)?.spec()["containers"].as_array().cloned())
 }
 
 /// The containers of a set without the hot one, if there is one and another.
 fn without_hot(cluster: &Arc<Cluster>, place: u8) -> Option<Value> {
-    let mut containers = cluster.look(|state| {
-        let set = state.sidecar_set(place)?;
-        set.value()["spec"]["containers"].as_array().cloned()
-    })?;
+    let mut containers = containers(cluster, place)?;
     let before = containers.len();
     containers.retain(|one| one["upgradeStrategy"]["upgradeType"] != "HotUpgrade");
     let is_less = !containers.is_empty() && containers.len() < before;
@@ -176,37 +173,23 @@ fn without_hot(cluster: &Arc<Cluster>, place: u8) -> Option<Value> {
 }
 
 /// All containers of a set, of which those whose names begin so have another member.
-fn containers(cluster: &Arc<Cluster>, place: u8, begins: &str, member: &str, value: &Value) -> Option<Value> {
-    let mut containers = cluster.look(|state| {
-        let set = state.sidecar_set(place)?;
-        set.value()["spec"]["containers"].as_array().cloned()
-    })?;
+fn with(
+    cluster: &Arc<Cluster>,
+    place: u8,
+    begins: &str,
+    member: &str,
+    value: impl Into<Value>,
+) -> Option<Value> {
+    let (mut containers, value) = (containers(cluster, place)?, value.into());
     let mut changed = false;
-    for container in &mut containers {
-        if container["name"]
-            .as_str()
-            .is_some_and(|name| name.starts_with(begins))
-        {
-            container[member] = value.clone();
-            changed = true;
-        }
+    for container in containers
+        .iter_mut()
+        .filter(|one| text(&one["name"]).starts_with(begins))
+    {
+        container[member] = value.clone();
+        changed = true;
     }
     changed.then(|| json!({"spec": {"containers": containers}}))
-}
-
-fn pin(cluster: &Arc<Cluster>, place: u8, pinned: bool) -> Option<Value> {
-    let latest = cluster.look(|state| {
-        let set = state.sidecar_set(place)?;
-        set.value()["status"]["latestRevision"]
-            .as_str()
-            .map(str::to_owned)
-    })?;
-    let revision = if pinned {
-        json!({"revisionName": latest, "policy": "Always"})
-    } else {
-        Value::Null
-    };
-    Some(json!({"spec": {"injectionStrategy": {"revision": revision}}}))
 }
 
 /// When all is calm a new pod gets the sidecars of the SidecarSets that select it, and another one gets none. A new leader
@@ -216,19 +199,14 @@ async fn probe(cluster: &Arc<Cluster>) -> Option<Violation> {
     // What the last edit means for the registration has been written by then, if there is a leader.
     sleep(Duration::from_secs(10)).await;
     while !cluster.with(State::is_registered_as_needed) {
-        if calm.elapsed() > REGISTERED {
-            return Some(Violation {
-                oracle: "convergence",
-                what: "the webhook of new pods is registered without sets, or not for those that inject"
-                    .into(),
-            });
-        }
+        never!(Violation::of, "convergence", calm.elapsed() > REGISTERED
+            => "the webhook of new pods is registered without sets, or not for those that inject");
         sleep(Duration::from_secs(1)).await;
     }
     for (name, label) in [("probe", "on"), ("bystander", "off")] {
         let pod = json!({"metadata": {"name": name, "labels": {LABEL: label}}, "spec": {
             "terminationGracePeriodSeconds": 3, "containers": [{"name": "main", "image": "web:1"}]}});
-        user::create(cluster, PODS_PATH, &pod).await;
+        user::create(cluster, &PODS.in_default(), &pod).await;
         let violation = cluster.with(|state| state.misses(name, label == "on"));
         if violation.is_some() {
             return violation;
@@ -252,7 +230,7 @@ impl State {
 
     /// Is it so if a SidecarSet injects, and only then?
     fn is_registered_as_needed(&mut self) -> bool {
-        let injects = |set: &Arc<Object>| set.value()["spec"]["injectionStrategy"]["paused"] != true;
+        let injects = |set: &Arc<Object>| set.spec()["injectionStrategy"]["paused"] != true;
         let is_needed = self.mirror.of(SIDECARSETS).now().any(injects);
         self.shows_new_pods() == is_needed
     }
@@ -261,20 +239,13 @@ impl State {
     fn misses(&self, name: &str, is_for_sets: bool) -> Option<Violation> {
         let pod = self.mirror.of(PODS).named(name)?;
         let namespace = self.mirror.of(NAMESPACES).named("default")?;
-        let wanted: Vec<&str> = self
-            .mirror
-            .of(SIDECARSETS)
-            .now()
-            .filter(|set| is_for_sets && view::Spec(set).injects(namespace))
-            .map(|set| &*set.name)
-            .collect();
-        let got: Vec<&str> = view::list(pod).collect();
-        let what = format!("pod {name} has the sidecars of {got:?}, not of {wanted:?}");
-        let is_right = wanted.iter().all(|set| got.contains(set)) && got.len() == wanted.len();
-        (!is_right).then_some(Violation {
-            oracle: "new pods get their sidecars",
-            what,
-        })
+        let sets = self.mirror.of(SIDECARSETS).now();
+        let wanted = sets.filter(|set| is_for_sets && view::Spec(set).injects(namespace));
+        let wanted: BTreeSet<&str> = wanted.map(|set| &*set.name).collect();
+        let got: BTreeSet<&str> = view::list(pod).collect();
+        never!(Violation::of, "new pods get their sidecars",
+            got != wanted => "pod {name} has the sidecars of {got:?}, not of {wanted:?}");
+        None
     }
 
     /// The set at a place, if it is there.

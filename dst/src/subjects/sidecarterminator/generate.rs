@@ -1,50 +1,37 @@
 //! Scenarios with jobs that have sidecars.
 
+use super::SUBJECT;
 use super::start::{Edit, Job, Main, NAME, Sidecar, Start};
 use crate::rules::prelude::*;
 use crate::subjects::containerrecreaterequest::REQUESTS;
-use crate::subjects::node_agents::{self, AgentEdit};
+use crate::subjects::node_agents;
 
-/// Resources whose watches faults hit.
-const WATCHED: &[Resource] = &[PODS, PODS, REQUESTS, REQUESTS, NODES];
-
-/// The jobs and the faults.
-const SCENARIO: Purpose = Purpose(1600);
-
-/// Longest pause between two edits, in milliseconds.
-const PAUSE: u64 = 12_000;
-/// Nodes with agents.
-const AGENTS: u8 = 3;
+/// A manager may end between the phase of a pod and the request for its sidecars.
+const PLOT: Plot = Plot {
+    purpose: Purpose(1600),
+    watched: &[PODS, PODS, REQUESTS, REQUESTS, NODES],
+    is_slow: false,
+    crashes: true,
+};
 
 /// The scenario of a seed.
 pub fn generate(seed: u64) -> Scenario {
-    let mut random = Random::new(seed, SCENARIO);
-    let random = &mut random;
-    let start = Start {
+    let start = |random: &mut Random| Start {
         dying: random.one([0, 20, 50]),
     };
-    let mut scenario = begin(seed, NAME, &start, random);
-    let end = edits(&mut scenario, random);
-    let count = random.between(10, 20);
-    add_faults(&mut scenario, random, WATCHED, count, end);
-    // A manager that ends between the phase of a pod and the request for its sidecars.
-    add_crashes(&mut scenario, random, end);
-    finish_edits(&mut scenario, WATCHED, NAME, edit, Edit::is_release);
-    scenario
+    PLOT.draw(&SUBJECT, seed, start, edits, |random, _| edit(random))
 }
 
 /// Adds what users do; when the last of it happens.
-fn edits(scenario: &mut Scenario, random: &mut Random) -> u64 {
+fn edits(scenario: &mut Scenario, random: &mut Random, _: &Start) -> u64 {
     let mut at = 0;
     let mut add = |at, edit: &Edit| scenario.edit(at, NAME, edit);
     for _ in 0..random.between(16, 26) {
-        at += random.between(200, PAUSE);
+        at += random.between(200, 12_000);
         add(at, &edit(random));
     }
-    for number in 1..=AGENTS {
-        for release in AgentEdit::RELEASES {
-            add(at + 1, &Edit::Agent(number, release));
-        }
+    for (node, release) in node_agents::releases() {
+        add(at + 1, &Edit::Agent(node, release));
     }
     at + random.between(5_000, 20_000)
 }
@@ -54,7 +41,7 @@ fn edit(random: &mut Random) -> Edit {
         0..62 => Edit::Job(job(random)),
         62..68 => Edit::Delete(random.small(0, 20)),
         _ => {
-            let node = random.small(1, u64::from(AGENTS));
+            let node = random.small(1, node_agents::NODES);
             let number = random.between(0, node_agents::NUMBERS - 1);
             Edit::Agent(node, node_agents::drawn(number, random))
         }

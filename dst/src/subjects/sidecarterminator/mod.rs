@@ -7,27 +7,31 @@ mod oracles;
 mod start;
 mod user;
 
-use crate::engine::resource::JOBS;
 use crate::rules::prelude::*;
 use crate::subjects::containerrecreaterequest::REQUESTS;
 use crate::subjects::node_agents::AgentEdit;
-use start::{CONTROLLER, Edit, Job, Main, NAME, Sidecar, Start};
+use start::{Edit, Job, Main, NAME, Sidecar, Start};
 
 /// Pods with sidecars that end with their main containers.
 pub static SUBJECT: Subject = Subject {
     bugs: bugs::BUGS,
     name: NAME,
-    component: Some(CONTROLLER),
+    component: Some("sidecarterminator-controller"),
     definitions: &[&kruise_api::containerrecreaterequest::KIND],
     resources: &[REQUESTS, PODS, NODES, JOBS],
     scenario: Some(generate::generate),
     clean: || vec![("SidecarTerminator", clean())],
-    is_release: |change| says(change, Edit::is_release),
+    is_release: |change| {
+        says(
+            change,
+            |edit: &Edit| matches!(edit, Edit::Agent(_, edit) if edit.is_release()),
+        )
+    },
+    owns: |pod, _| pod.label("app") == "report",
+    least: &[(REQUESTS, 12)],
     begin: |scenario| {
-        let start: Start = scenario.start(NAME)?;
-        let user = user::SidecarTerminatorUser { start };
         let oracles = oracles::SidecarTerminatorOracles::default();
-        begun(user, oracles)
+        begun(scenario.start::<Start>(NAME)?, oracles)
     },
     ..Subject::PLAIN
 };
@@ -50,10 +54,7 @@ fn clean() -> Scenario {
         (1_000, job(true, false, 0, &both)),
         (2_000, job(false, false, 0, &[sidecar(true, true)])),
         (3_000, job(true, true, 0, &[sidecar(false, false)])),
-        (
-            4_000,
-            job(false, false, 0, &[sidecar(false, false), sidecar(false, false)]),
-        ),
+        (4_000, job(false, false, 0, &[sidecar(false, false); 2])),
         (30_000, job(true, false, 1, &[sidecar(true, false)])),
         (40_000, Edit::Agent(1, AgentEdit::Silent(true))),
         (41_000, Edit::Agent(2, AgentEdit::Silent(true))),
@@ -62,5 +63,5 @@ fn clean() -> Scenario {
         (70_000, Edit::Agent(1, AgentEdit::Silent(false))),
         (70_000, Edit::Agent(2, AgentEdit::Silent(false))),
     ];
-    Scenario::of_edits(NAME, &Start::default(), edits)
+    Scenario::of_edits(NAME, &Start { dying: 0 }, edits)
 }

@@ -7,10 +7,7 @@ use kruise_api::names::sidecarterminator::{
 use crate::rules::prelude::*;
 use crate::subjects::node_agents::AgentEdit;
 
-/// Name of the subject.
 pub const NAME: &str = "sidecarterminator";
-/// The component of the controller.
-pub const CONTROLLER: &str = "sidecarterminator-controller";
 /// The image that ends at once: `boot` has the stages that end its containers.
 pub const ENDS: &str = "ends:1";
 /// Name of the virtual node.
@@ -21,8 +18,8 @@ const TAINT: &str = "virtual-kubelet.io/provider";
 const TYPE: [&str; 2] = ["type", "virtual-kubelet"];
 
 /// The agents of a scenario.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Start {
     /// An agent dies at this share of the stops of containers, in percent: before or after the runtime has answered.
     pub dying: u8,
@@ -40,19 +37,19 @@ pub struct Job {
     pub limit: u8,
     /// Do its pods run on the virtual node?
     pub on_virtual: bool,
-    /// The main containers.
+    /// The main containers, two at most.
     pub mains: Vec<Main>,
     /// The sidecars, two at most.
     pub sidecars: Vec<Sidecar>,
 }
 
-/// A main container: seconds that it runs, and its exit code.
+/// A main container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Main {
-    /// Seconds.
+    /// How long it runs.
     pub seconds: u8,
-    /// Exit code.
+    /// Its exit code.
     pub code: u8,
 }
 
@@ -80,11 +77,7 @@ impl Job {
         let mains = self.mains.iter().enumerate().map(|(place, main)| {
             let command = format!("sleep {}; exit {}", main.seconds, main.code);
             // Crashes of the engine hit the first one.
-            let name = if place == 0 {
-                "main".into()
-            } else {
-                format!("main-{place}")
-            };
+            let name = ["main", "main-1"][place];
             json!({"name": name, "image": "report:1", "command": ["sh", "-c", command]})
         });
         let sidecars = self.sidecars.iter().enumerate();
@@ -132,11 +125,4 @@ pub enum Edit {
     Delete(u8),
     /// Something happens to the agent of a node.
     Agent(u8, AgentEdit),
-}
-
-impl Edit {
-    /// Does it end what would keep a pod from its end?
-    pub fn is_release(&self) -> bool {
-        matches!(self, Self::Agent(_, edit) if edit.is_release())
-    }
 }

@@ -1,20 +1,15 @@
 //! Who else makes pods with such names as a StatefulSet gives, and who removes them.
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
-
 use crate::rules::prelude::*;
 
-const PODS_PATH: &str = "/api/v1/namespaces/default/pods";
 /// When somebody removes pods that stand in the way.
 const CLEARANCE: Purpose = Purpose(201);
 
 /// Somebody creates the pod of an ordinal. False if its name is taken.
-pub fn create<'a>(cluster: &'a Arc<Cluster>, ordinal: u32, app: &str) -> BoxFuture<'a, bool> {
+pub async fn create(cluster: &Arc<Cluster>, ordinal: u32, app: &str) -> bool {
     let pod = json!({"metadata": {"name": format!("web-{ordinal}"), "namespace": "default", "labels": {"app": app}},
         "spec": {"terminationGracePeriodSeconds": 3, "containers": [{"name": "main", "image": "web:1"}]}});
-    let request = Request::new(Method::Post, PODS_PATH, Some(&pod));
-    insist(cluster, request).boxed()
+    user::create(cluster, &PODS.in_default(), &pod).await
 }
 
 /// Repeatedly deletes pods whose names a StatefulSet needs and which it cannot adopt. A refused deletion is tried again in the
@@ -25,9 +20,8 @@ pub async fn clear(cluster: Arc<Cluster>, seed: u64) {
         sleep(Duration::from_millis(random.between(2_000, 5_000))).await;
         for path in cluster.with(|state| state.blocking()) {
             // The webhook of a budget takes its time.
-            cluster
-                .request(&Request::new(Method::Delete, &path, None::<&Value>))
-                .await;
+            let request = Request::new(Method::Delete, &path, None::<&Value>);
+            cluster.request(&request).await;
         }
     }
 }
@@ -41,6 +35,6 @@ impl State {
     /// Paths of these pods.
     fn blocking(&self) -> Vec<String> {
         let pods = self.mirror.of(PODS).now().filter(|pod| is_foreign(pod));
-        pods.map(|pod| format!("{PODS_PATH}/{}", pod.name)).collect()
+        pods.map(|pod| PODS.one(&pod.name)).collect()
     }
 }

@@ -60,13 +60,3 @@ pub enum Deletion {
     /// Its pods stay.
     Orphan,
 }
-
-impl Edit {
-    /// Does it end what would keep the StatefulSet from its end?
-    pub fn is_release(&self) -> bool {
-        matches!(
-            self,
-            Self::Paused(false) | Self::OnDelete(false) | Self::Expansion(true) | Self::Create
-        )
-    }
-}

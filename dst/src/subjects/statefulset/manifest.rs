@@ -3,25 +3,11 @@
 use super::start::{CLAIM, CLASS, Growth, HISTORY, Start};
 use crate::engine::user::OWN;
 use crate::rules::prelude::*;
-use crate::subjects::cloneset::start::Policy;
 use crate::subjects::hooks;
-
-/// `podUpdatePolicy`.
-pub fn policy(policy: Policy) -> &'static str {
-    match policy {
-        Policy::ReCreate => "ReCreate",
-        Policy::InPlaceIfPossible => "InPlaceIfPossible",
-        Policy::InPlaceOnly => "InPlaceOnly",
-    }
-}
 
 /// The StatefulSet.
 pub fn set(start: &Start) -> Value {
-    let management = if start.parallel {
-        "Parallel"
-    } else {
-        "OrderedReady"
-    };
+    let management = ["OrderedReady", "Parallel"][usize::from(start.parallel)];
     let mut set = json!({
         "apiVersion": "apps.kruise.io/v1beta1", "kind": "StatefulSet",
         "metadata": {"name": "web", "namespace": "default"},
@@ -64,7 +50,7 @@ pub fn set(start: &Start) -> Value {
 /// `rollingUpdate` as it is created.
 pub fn rolling_update(start: &Start) -> Value {
     let mut rolling = json!({
-        "podUpdatePolicy": policy(start.policy),
+        "podUpdatePolicy": start.policy,
         "maxUnavailable": int_or_string(&start.max_unavailable),
         "partition": start.partition,
         "minReadySeconds": start.min_ready_seconds,

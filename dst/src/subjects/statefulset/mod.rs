@@ -12,13 +12,14 @@ mod user;
 use crate::rules::prelude::*;
 use crate::subjects::cloneset::start::Policy;
 use edit::Edit;
-use start::{CLASSES, CONTROLLER, NAME, STATEFULSETS, Start};
+use oracles::StatefulSetOracles;
+use start::{CLASSES, NAME, STATEFULSETS, Start};
 
 /// StatefulSets.
 pub static SUBJECT: Subject = Subject {
     bugs: bugs::BUGS,
     name: NAME,
-    component: Some(CONTROLLER),
+    component: Some("statefulset-controller"),
     definitions: &[&kruise_api::statefulset::KIND],
     resources: &[STATEFULSETS, PODS, REVISIONS, NODES, CLAIMS, CLASSES],
     scenario: Some(generate::generate),
@@ -28,14 +29,19 @@ pub static SUBJECT: Subject = Subject {
             ("Parallel", clean(true, Policy::ReCreate)),
         ]
     },
-    is_release: |change| says(change, Edit::is_release),
+    is_release: |change| {
+        says(change, |edit: &Edit| {
+            let runs = matches!(edit, Edit::Paused(false) | Edit::OnDelete(false));
+            runs || matches!(edit, Edit::Expansion(true) | Edit::Create)
+        })
+    },
+    owns: |pod, mirror| mirror.controls(STATEFULSETS, pod),
+    least_at_first: Some(("replicas", 5)),
     begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
-        let user = user::StatefulSetUser {
-            seed: scenario.seed,
-            start: start.clone(),
-        };
-        begun(user, oracles::StatefulSetOracles::new(start))
+        let oracles = StatefulSetOracles::new(&start);
+        let seed = scenario.seed;
+        begun(user::StatefulSetUser { seed, start }, oracles)
     },
     ..Subject::PLAIN
 };

@@ -4,11 +4,7 @@ use crate::rules::prelude::*;
 use crate::subjects::cloneset::start::Policy;
 use crate::subjects::hooks::{Hooks, Mark};
 
-/// Name of the subject.
 pub const NAME: &str = "statefulset";
-/// The component of their controller.
-pub const CONTROLLER: &str = "statefulset-controller";
-/// StatefulSets.
 pub const STATEFULSETS: Resource = Resource::kruise("statefulsets", "StatefulSet");
 /// StorageClasses.
 pub const CLASSES: Resource = Resource {

@@ -1,15 +1,12 @@
 //! What users do to a StatefulSet.
 
 use super::bystanders;
-use super::edit::{Deletion, Edit};
-use super::manifest::{claim_templates, class, policy, reserved, retention, rolling_update, set};
-use super::start::{CLASS, STATEFULSETS, Start};
+use super::edit::Edit;
+use super::manifest::{claim_templates, class, reserved, retention, rolling_update, set};
+use super::start::{CLASS, CLASSES, STATEFULSETS, Start};
 use crate::rules::prelude::*;
+use crate::subjects::templates::{annotation, image, on_delete, rolling, specified_delete, variable};
 
-const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/statefulsets";
-/// The same StatefulSets in the version that is converted.
-const OLDER: &str = "/apis/apps.kruise.io/v1alpha1/namespaces/default/statefulsets";
-const CLASSES_PATH: &str = "/apis/storage.k8s.io/v1/storageclasses";
 /// So many seconds the one before may take until it is gone.
 const PATIENCE: u32 = 300;
 
@@ -35,13 +32,12 @@ impl Users for StatefulSetUser {
 
     async fn prepare(&self, cluster: &Arc<Cluster>) {
         if let Some(growth) = self.start.claims.and_then(|claims| claims.resized) {
-            user::create(cluster, CLASSES_PATH, &class(growth)).await;
+            user::create(cluster, &CLASSES.path(), &class(growth)).await;
         }
     }
 
     async fn create(&self, cluster: &Arc<Cluster>) {
-        // Until a manager answers for it.
-        user::create(cluster, PATH, &set(&self.start)).await;
+        user::create(cluster, &STATEFULSETS.in_default(), &set(&self.start)).await;
     }
 
     async fn edit(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
@@ -51,70 +47,54 @@ impl Users for StatefulSetUser {
 
 /// Changes the StatefulSet, or pods. False if that is refused, or means nothing now.
 async fn edit(cluster: &Arc<Cluster>, start: &Start, edit: &Edit) -> bool {
+    let path = STATEFULSETS.one("web");
     match edit {
-        Edit::Delete(deletion) => return delete(cluster, *deletion).await,
+        Edit::Delete(deletion) => {
+            let options = json!({"propagationPolicy": deletion});
+            return user::delete_as(cluster, &path, &options).await;
+        }
         Edit::Create => return create(cluster, start).await,
         Edit::Orphan(ordinal) => return bystanders::create(cluster, *ordinal, "web").await,
         Edit::Foreign(ordinal) => return bystanders::create(cluster, *ordinal, "theirs").await,
         Edit::Expansion(allowed) => {
             let patch = json!({"allowVolumeExpansion": allowed});
-            return user::patch(cluster, &format!("{CLASSES_PATH}/{CLASS}"), &patch).await;
+            return user::patch(cluster, &format!("{}/{CLASS}", CLASSES.path()), &patch).await;
         }
-        Edit::MarkPod(place) => {
-            let patch = json!({"metadata": {"labels": {"apps.kruise.io/specified-delete": "true"}}});
-            return user::touch(cluster, *place, &patch, "").await;
-        }
+        Edit::MarkPod(place) => return user::touch(cluster, *place, &specified_delete(), "").await,
         _ => {}
     }
-    let Some(patch) = patch(cluster, start, edit) else {
+    if cluster.look(|state| state.mirror.only(STATEFULSETS).is_none()) {
         return false;
-    };
+    }
     // Some is written in the older version: all it does not name must survive.
-    let sets = match edit {
-        Edit::Annotation(_) | Edit::Scale(_) | Edit::MinReady(_) => OLDER,
-        _ => PATH,
-    };
-    user::patch(cluster, &format!("{sets}/web"), &patch).await
+    let older = STATEFULSETS.older().one("web");
+    match edit {
+        Edit::Annotation(_) | Edit::Scale(_) | Edit::MinReady(_) => {
+            user::patch(cluster, &older, &patch(cluster, start, edit)).await
+        }
+        _ => user::patch(cluster, &path, &patch(cluster, start, edit)).await,
+    }
 }
 
-/// What an edit changes of the StatefulSet; nothing if there is none.
-fn patch(cluster: &Arc<Cluster>, start: &Start, edit: &Edit) -> Option<Value> {
-    let rolling =
-        |member: &str, value: Value| json!({"spec": {"updateStrategy": {"rollingUpdate": {member: value}}}});
-    let mut containers = cluster.look(|state| {
-        let set = statefulset(&state.mirror)?;
-        Some(set.value()["spec"]["template"]["spec"]["containers"].clone())
-    })?;
-    let mut container = |change: &dyn Fn(&mut Value)| {
-        change(&mut containers[0]);
-        json!({"spec": {"template": {"spec": {"containers": containers.take()}}}})
-    };
-    Some(match edit {
-        Edit::Image(number) => container(&|one| one["image"] = format!("web:{number}").into()),
-        Edit::Env(number) => container(&|one| one["env"][0]["value"] = number.to_string().into()),
-        Edit::Annotation(number) => {
-            json!({"spec": {"template": {"metadata": {"annotations": {"team": number.to_string()}}}}})
-        }
+/// What an edit changes of the StatefulSet; null if that is nothing.
+fn patch(cluster: &Arc<Cluster>, start: &Start, edit: &Edit) -> Value {
+    match edit {
+        Edit::Image(number) => image(cluster, STATEFULSETS, *number),
+        Edit::Env(number) => variable(cluster, STATEFULSETS, *number),
+        Edit::Annotation(number) => annotation("team", Some(*number)),
         Edit::Scale(replicas) => json!({"spec": {"replicas": replicas}}),
-        Edit::Partition(number) => rolling("partition", (*number).into()),
+        Edit::Partition(number) => rolling("partition", *number),
         Edit::MaxUnavailable(text) => rolling("maxUnavailable", int_or_string(text)),
-        Edit::ScaleMaxUnavailable(text) if text.is_empty() => {
-            json!({"spec": {"scaleStrategy": {"maxUnavailable": null}}})
-        }
         Edit::ScaleMaxUnavailable(text) => {
-            json!({"spec": {"scaleStrategy": {"maxUnavailable": int_or_string(text)}}})
+            let limit = (!text.is_empty()).then(|| int_or_string(text));
+            json!({"spec": {"scaleStrategy": {"maxUnavailable": limit}}})
         }
-        Edit::Paused(paused) => rolling("paused", (*paused).into()),
-        Edit::Policy(to) => rolling("podUpdatePolicy", policy(*to).into()),
+        Edit::Paused(paused) => rolling("paused", *paused),
+        Edit::Policy(to) => rolling("podUpdatePolicy", json!(to)),
         Edit::Reserve(entries) => json!({"spec": {"reserveOrdinals": reserved(entries)}}),
         Edit::First(first) => json!({"spec": {"ordinals": {"start": first}}}),
-        Edit::MinReady(seconds) => rolling("minReadySeconds", (*seconds).into()),
-        Edit::OnDelete(true) => {
-            json!({"spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": null}}})
-        }
-        Edit::OnDelete(false) => {
-            json!({"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": rolling_update(start)}}})
-        }
+        Edit::MinReady(seconds) => rolling("minReadySeconds", *seconds),
+        Edit::OnDelete(is_on) => on_delete((!is_on).then(|| rolling_update(start))),
         Edit::Retention(when_scaled, when_deleted) => {
             json!({"spec": {"persistentVolumeClaimRetentionPolicy": retention(*when_scaled, *when_deleted)}})
         }
@@ -126,32 +106,18 @@ fn patch(cluster: &Arc<Cluster>, start: &Start, edit: &Edit) -> Option<Value> {
         | Edit::Orphan(_)
         | Edit::Foreign(_)
         | Edit::Expansion(_)
-        | Edit::MarkPod(_) => {
-            return None;
-        }
-    })
-}
-
-async fn delete(cluster: &Arc<Cluster>, deletion: Deletion) -> bool {
-    let policy = match deletion {
-        Deletion::Background => "Background",
-        Deletion::Foreground => "Foreground",
-        Deletion::Orphan => "Orphan",
-    };
-    let options = json!({"propagationPolicy": policy});
-    let request = Request::new(Method::Delete, &format!("{PATH}/web"), Some(&options));
-    insist(cluster, request).await
+        | Edit::MarkPod(_) => Value::Null,
+    }
 }
 
 /// Creates it anew, once the one before is gone.
 async fn create(cluster: &Arc<Cluster>, start: &Start) -> bool {
     for _ in 0..PATIENCE {
-        match cluster.look(|state| statefulset(&state.mirror).map(|set| set.is_going())) {
+        match cluster.look(|state| state.mirror.only(STATEFULSETS).map(|set| set.is_going())) {
             Some(false) => return false,
             Some(true) => {}
             None => {
-                let request = Request::new(Method::Post, PATH, Some(&set(start)));
-                if insist(cluster, request).await {
+                if user::create(cluster, &STATEFULSETS.in_default(), &set(start)).await {
                     return true;
                 }
             }
@@ -159,9 +125,4 @@ async fn create(cluster: &Arc<Cluster>, start: &Start) -> bool {
         sleep(Duration::from_secs(1)).await;
     }
     false
-}
-
-/// The StatefulSet.
-fn statefulset(mirror: &Mirror) -> Option<&Arc<Object>> {
-    mirror.of(STATEFULSETS).now().next()
 }

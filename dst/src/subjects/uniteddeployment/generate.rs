@@ -1,46 +1,44 @@
 //! Scenarios with a UnitedDeployment.
 
+use super::SUBJECT;
 use super::start::{Edit, NAME, Size, Start, Subset, UNITED};
 use crate::rules::prelude::*;
 use crate::subjects::cloneset::draft::CLONESETS;
 
-/// Resources whose watches faults hit.
-const WATCHED: &[Resource] = &[CLONESETS, UNITED, CLONESETS, PODS, REVISIONS];
+/// A manager may end between a revision and workloads, between two of them, and before the status.
+const PLOT: Plot = Plot {
+    purpose: Purpose(1400),
+    watched: &[CLONESETS, UNITED, CLONESETS, PODS, REVISIONS],
+    is_slow: false,
+    crashes: true,
+};
 
-/// The UnitedDeployment, the edits and the faults.
-const SCENARIO: Purpose = Purpose(1400);
-
-/// What users do begins after this many milliseconds.
-const FIRST: u64 = 4_000;
-/// Longest pause between two edits, in milliseconds.
-const PAUSE: u64 = 15_000;
 /// The highest number of a subset.
 const LAST: u64 = 3;
 
 /// The scenario of a seed.
 pub fn generate(seed: u64) -> Scenario {
-    let mut random = Random::new(seed, SCENARIO);
-    let random = &mut random;
-    let start = Start {
+    PLOT.draw(&SUBJECT, seed, start, edits, |random, _| edit(random))
+}
+
+fn start(random: &mut Random) -> Start {
+    Start {
         replicas: random.between(3, 8) as u32,
         // Of three replicas three subsets may name one each.
         subsets: topology(random, &["0", "1", "20%"]),
         recreates: random.percent(30),
         limit: random.one([1, 2, 3, 10]),
-    };
-    let mut scenario = begin(seed, NAME, &start, random);
-    let mut at = FIRST;
-    for _ in 0..random.between(9, 15) {
-        at += random.between(200, PAUSE);
-        scenario.push(at, Action::edit(NAME, &edit(random)));
     }
-    let end = at + random.between(3_000, 15_000);
-    let count = random.between(10, 20);
-    add_faults(&mut scenario, random, WATCHED, count, end);
-    // A manager that ends between a revision and workloads, between two of them, and before the status.
-    add_crashes(&mut scenario, random, end);
-    finish_edits(&mut scenario, WATCHED, NAME, edit, |_| false);
-    scenario
+}
+
+/// Adds what users do; when the last of it happens.
+fn edits(scenario: &mut Scenario, random: &mut Random, _: &Start) -> u64 {
+    let mut at = 4_000;
+    for _ in 0..random.between(9, 15) {
+        at += random.between(200, 15_000);
+        scenario.edit(at, NAME, &edit(random));
+    }
+    at + random.between(3_000, 15_000)
 }
 
 /// One subset at least, and one at least that takes any number of pods. Replicas of the others are named, or bounded.

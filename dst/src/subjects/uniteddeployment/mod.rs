@@ -10,13 +10,13 @@ mod user;
 use crate::rules::prelude::*;
 use crate::subjects::cloneset::draft::CLONESETS;
 use crate::subjects::podunavailablebudget::start::{APPS_STATEFULSETS, DEPLOYMENTS, REPLICASETS};
-use start::{CONTROLLER, Edit, NAME, SUBSET, Size, Start, UNITED};
+use start::{Edit, NAME, SUBSET, Size, Start, Subset, UNITED};
 
 /// UnitedDeployments.
 pub static SUBJECT: Subject = Subject {
     bugs: bugs::BUGS,
     name: NAME,
-    component: Some(CONTROLLER),
+    component: Some("uniteddeployment-controller"),
     // Its own, and that of its workloads: their controller runs, too.
     definitions: &[
         &kruise_api::cloneset::crd::KIND,
@@ -36,22 +36,27 @@ pub static SUBJECT: Subject = Subject {
     selectors: &[SUBSET],
     scenario: Some(generate::generate),
     clean: || vec![("UnitedDeployment", clean())],
-    begin: |scenario| {
-        let start: Start = scenario.start(NAME)?;
-        let user = user::UnitedDeploymentUser { start };
-        begun(user, oracles::UnitedDeploymentOracles)
-    },
+    owns: |pod, mirror| mirror.of(CLONESETS).objects.contains_key(pod.owner()),
+    remembers_pods: false,
+    least: &[(CLONESETS, 20), (UNITED, 8)],
+    begin: |scenario| begun(scenario.start::<Start>(NAME)?, oracles::UnitedDeploymentOracles),
     ..Subject::PLAIN
 };
 
 /// A UnitedDeployment is updated in part, scaled, given other subsets, replaced and rolled back, and nothing fails.
 fn clean() -> Scenario {
-    let two = Size::Is("2".to_owned());
+    let start = Start {
+        replicas: 5,
+        subsets: vec![(0, Size::Free), (1, Size::Free)],
+        recreates: false,
+        limit: 10,
+    };
+    let two: Subset = (2, Size::Is("2".to_owned()));
     let edits = [
         (10_000, Edit::Partition(0, 1)),
         (10_001, Edit::Image(2)),
         (25_000, Edit::Scale(7)),
-        (35_000, Edit::Topology(vec![(0, Size::Free), (2, two)])),
+        (35_000, Edit::Topology(vec![(0, Size::Free), two])),
         (50_000, Edit::ChildReplicas(0, 1)),
         (55_000, Edit::Foreign(0)),
         (60_000, Edit::DeleteChild(2)),
@@ -60,5 +65,5 @@ fn clean() -> Scenario {
         (100_000, Edit::Scale(6)),
         (115_000, Edit::Replace(true)),
     ];
-    Scenario::of_edits(NAME, &Start::default(), edits)
+    Scenario::of_edits(NAME, &start, edits)
 }

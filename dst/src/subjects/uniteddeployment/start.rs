@@ -2,11 +2,7 @@
 
 use crate::rules::prelude::*;
 
-/// Name of the subject.
 pub const NAME: &str = "uniteddeployment";
-/// The component of its controller.
-pub const CONTROLLER: &str = "uniteddeployment-controller";
-/// UnitedDeployments.
 pub const UNITED: Resource = Resource::kruise("uniteddeployments", "UnitedDeployment");
 
 /// Name of the UnitedDeployment.
@@ -34,7 +30,7 @@ pub enum Size {
 
 /// A UnitedDeployment when it is created.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Start {
     /// `spec.replicas`.
     pub replicas: u32,
@@ -46,25 +42,10 @@ pub struct Start {
     pub limit: u32,
 }
 
-impl Default for Start {
-    fn default() -> Self {
-        Self {
-            replicas: 5,
-            subsets: vec![(0, Size::Free), (1, Size::Free)],
-            recreates: false,
-            limit: 10,
-        }
-    }
-}
-
 impl Start {
     /// The UnitedDeployment.
     pub fn united(&self) -> Value {
-        let policy = if self.recreates {
-            "ReCreate"
-        } else {
-            "InPlaceIfPossible"
-        };
+        let policy = ["InPlaceIfPossible", "ReCreate"][usize::from(self.recreates)];
         let labels = json!({"app": FLEET});
         json!({"apiVersion": UNITED.api_version(), "kind": UNITED.kind,
         "metadata": {"name": FLEET, "namespace": "default"},

@@ -1,35 +1,24 @@
 //! What users do to a UnitedDeployment, to its workloads and beside them.
 
 use super::start::{BOSS, Edit, FLEET, SUBSET, Start, UNITED, foreign, pods, subset, subsets};
-use crate::engine::user::create_once_free;
 use crate::rules::prelude::*;
 use crate::subjects::cloneset::draft::CLONESETS;
 
-const NAMESPACE: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default";
-const MAPS: &str = "/api/v1/namespaces/default/configmaps";
-
 /// Users of one UnitedDeployment.
-pub struct UnitedDeploymentUser {
-    /// The UnitedDeployment when it is created.
-    pub start: Start,
-}
-
-impl Users for UnitedDeploymentUser {
+impl Users for Start {
     type Edit = Edit;
 
     async fn prepare(&self, cluster: &Arc<Cluster>) {
         let boss = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": BOSS}});
-        user::create(cluster, MAPS, &boss).await;
+        user::create(cluster, &CONFIGMAPS.in_default(), &boss).await;
     }
 
     async fn create(&self, cluster: &Arc<Cluster>) {
-        let united = self.start.united();
-        // Until a manager answers for it.
-        user::create(cluster, &all(), &united).await;
+        user::create(cluster, &UNITED.in_default(), &self.united()).await;
     }
 
     async fn edit(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
-        let path = fleet();
+        let path = UNITED.one(FLEET);
         let spec = match edit {
             Edit::Image(image) => template(cluster, Some(*image), None),
             Edit::Env(mode) => template(cluster, None, Some(*mode)),
@@ -44,42 +33,25 @@ impl Users for UnitedDeploymentUser {
             }
             Edit::Everywhere => json!({"updateStrategy": {"manualUpdate": {"partitions": null}}}),
             Edit::ChildReplicas(number, replicas) => {
-                return change_child(cluster, *number, &json!({"spec": {"replicas": replicas}})).await;
+                return change_child(cluster, *number, json!({"replicas": replicas})).await;
             }
             Edit::ChildPartition(number, pods) => {
                 let strategy = json!({"rollingUpdate": {"partition": pods}});
-                return change_child(cluster, *number, &json!({"spec": {"updateStrategy": strategy}})).await;
+                return change_child(cluster, *number, json!({"updateStrategy": strategy})).await;
             }
-            Edit::DeleteChild(number) => {
-                let Some(path) = child(cluster, *number) else {
-                    return false;
-                };
-                return user::delete(cluster, &path).await;
-            }
+            Edit::DeleteChild(number) => match child(cluster, *number) {
+                Some(path) => return user::delete(cluster, &path).await,
+                None => return false,
+            },
             Edit::Foreign(number) => return create_foreign(cluster, *number).await,
-            Edit::Replace(orphans) => return self.replace(cluster, *orphans).await,
+            Edit::Replace(orphans) => {
+                let policy = if *orphans { "Orphan" } else { "Background" };
+                return user::delete_as(cluster, &path, &json!({"propagationPolicy": policy})).await
+                    && user::create_once_free(cluster, &UNITED.in_default(), &self.united()).await;
+            }
         };
         user::patch(cluster, &path, &json!({"spec": spec})).await
     }
-}
-
-impl UnitedDeploymentUser {
-    async fn replace(&self, cluster: &Arc<Cluster>, orphans: bool) -> bool {
-        let policy = if orphans { "Orphan" } else { "Background" };
-        let options = json!({"propagationPolicy": policy});
-        let delete = Request::new(Method::Delete, &fleet(), Some(&options));
-        insist(cluster, delete).await && create_once_free(cluster, &all(), &self.start.united()).await
-    }
-}
-
-/// Path of all UnitedDeployments.
-fn all() -> String {
-    format!("{NAMESPACE}/{}", UNITED.plural)
-}
-
-/// Path of the UnitedDeployment.
-fn fleet() -> String {
-    format!("{}/{FLEET}", all())
 }
 
 /// The template with another image, or another value of the variable; the other one stays.
@@ -90,9 +62,8 @@ fn template(cluster: &Arc<Cluster>, image: Option<u32>, mode: Option<u32>) -> Va
         united.value().pointer(container).cloned()
     });
     let now = now.unwrap_or_default();
-    let number = |text: &Value| {
-        let text = text.as_str().unwrap_or_default();
-        let number = text.rsplit(':').next().and_then(|text| text.parse().ok());
+    let number = |value: &Value| {
+        let number = text(value).rsplit(':').next().and_then(|text| text.parse().ok());
         number.unwrap_or(0)
     };
     let image = image.unwrap_or_else(|| number(&now["image"]));
@@ -105,25 +76,25 @@ fn child(cluster: &Arc<Cluster>, number: u8) -> Option<String> {
     let name = subset(number);
     cluster.look(|state| {
         let united = state.mirror.of(UNITED).named(FLEET)?;
-        let mut sets = state.mirror.of(CLONESETS).now();
-        let set = sets.find(|set| set.owner() == &*united.uid && set.label(SUBSET) == name)?;
-        Some(format!("{NAMESPACE}/{}/{}", CLONESETS.plural, set.name))
+        let set = state
+            .mirror
+            .owned(CLONESETS, united)
+            .find(|set| set.label(SUBSET) == name)?;
+        Some(CLONESETS.one(&set.name))
     })
 }
 
-async fn change_child(cluster: &Arc<Cluster>, number: u8, change: &Value) -> bool {
+async fn change_child(cluster: &Arc<Cluster>, number: u8, spec: Value) -> bool {
     match child(cluster, number) {
-        Some(path) => user::patch(cluster, &path, change).await,
+        Some(path) => user::patch(cluster, &path, &json!({"spec": spec})).await,
         None => false,
     }
 }
 
 async fn create_foreign(cluster: &Arc<Cluster>, number: u8) -> bool {
     let boss = cluster.look(|state| Some(state.mirror.of(CONFIGMAPS).named(BOSS)?.uid.clone()));
-    let Some(boss) = boss else {
-        return false;
-    };
-    let path = format!("{NAMESPACE}/{}", CLONESETS.plural);
-    let foreign = foreign(number, &boss);
-    user::create(cluster, &path, &foreign).await
+    match boss {
+        Some(boss) => user::create(cluster, &CLONESETS.in_default(), &foreign(number, &boss)).await,
+        None => false,
+    }
 }

@@ -1,5 +1,6 @@
 //! Scenarios with a WorkloadSpread: those of a CloneSet or a Deployment, and more that makes pods come and go.
 
+use super::SUBJECT;
 use super::start::{Edit, NAME, SPREADS, Start, Workload};
 use crate::rules::prelude::*;
 use crate::subjects::cloneset::draft::{CLONESETS, NAME as CLONESET};
@@ -75,10 +76,8 @@ fn refused(seed: u64, random: &mut Random) -> Scenario {
         add(random.between(LEAST / 2, LEAST), Action::edit(NAME, &edit));
         add(random.between(0, LEAST), removal(random, CROWD - 1));
     }
-    add(
-        random.between(LEAST / 4, LEAST / 2),
-        Action::edit(NAME, &Edit::Create),
-    );
+    let at = random.between(LEAST / 4, LEAST / 2);
+    add(at, Action::edit(NAME, &Edit::Create));
     add_faults(&mut scenario, random, WATCHED, 8, LEAST);
     scenario.steps.sort_by_key(|step| step.at);
     scenario.add(NAME, &start);
@@ -115,10 +114,8 @@ fn add(scenario: &mut Scenario, random: &mut Random, start: &Start) {
         add(random.between(2_000, end / 3), Action::edit(NAME, &Edit::Create));
     }
     for _ in 0..random.between(6, 12) {
-        add(
-            random.between(4_000, end),
-            Action::edit(NAME, &edit(random, start)),
-        );
+        let at = random.between(4_000, end);
+        add(at, Action::edit(NAME, &edit(random, start)));
     }
     for _ in 0..random.between(4, 8) {
         add(random.between(4_000, end), scale(random, start.workload));
@@ -149,7 +146,7 @@ fn add(scenario: &mut Scenario, random: &mut Random, start: &Start) {
             Action::edit(NAME, &edit(random, start))
         }
     };
-    finish(scenario, WATCHED, draw, |what| what.says(NAME, Edit::is_release));
+    finish(scenario, WATCHED, draw, |what| SUBJECT.releases(what));
 }
 
 /// Another number of replicas, none of them now and then.

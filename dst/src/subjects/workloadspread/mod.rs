@@ -8,18 +8,20 @@ mod user;
 
 use std::sync::atomic::AtomicBool;
 
+use crate::rules::moments::Births;
 use crate::rules::prelude::*;
 use crate::subjects::cloneset::draft::NAME as CLONESET;
 use crate::subjects::cloneset::edit::Edit as WorkloadEdit;
 use crate::subjects::cloneset::start::{Policy, Start as Below};
 use crate::subjects::podunavailablebudget::start::{APPS_STATEFULSETS, DEPLOYMENTS, REPLICASETS};
-use start::{CONTROLLER, Edit, JOBS, NAME, SPREADS, Start, Workload};
+use oracles::SpreadOracles;
+use start::{Edit, NAME, SPREADS, Start, Workload};
 
 /// A WorkloadSpread above a CloneSet or a Deployment.
 pub static SUBJECT: Subject = Subject {
     bugs: bugs::BUGS,
     name: NAME,
-    component: Some(CONTROLLER),
+    component: Some("workloadspread-controller"),
     definitions: &[&kruise_api::workloadspread::KIND],
     resources: &[
         SPREADS,
@@ -34,7 +36,8 @@ pub static SUBJECT: Subject = Subject {
     uses_all_webhooks: true,
     scenario: Some(generate::generate),
     clean: || vec![("WorkloadSpread", clean())],
-    is_release: |change| says(change, Edit::is_release),
+    is_release: |change| says(change, |edit: &Edit| matches!(edit, Edit::Create)),
+    remembers_pods: false,
     begin: |scenario| {
         let start: Start = scenario.start(NAME)?;
         let refilled = Arc::new(AtomicBool::new(false));
@@ -45,7 +48,13 @@ pub static SUBJECT: Subject = Subject {
             refills: scenario.failing.is_none() && !start.refused,
             refilled: refilled.clone(),
         };
-        begun(user, oracles::SpreadOracles::new(start, refilled))
+        let oracles = SpreadOracles {
+            start,
+            refilled,
+            births: Births::default(),
+            sent: BTreeMap::new(),
+        };
+        begun(user, oracles)
     },
     ..Subject::PLAIN
 };

@@ -5,19 +5,8 @@ use crate::rules::prelude::*;
 use crate::subjects::cloneset::draft::CLONESETS;
 use crate::subjects::podunavailablebudget::start::{DEPLOYMENTS, REPLICASETS};
 
-/// Name of the subject.
 pub const NAME: &str = "workloadspread";
-/// The component of their controller.
-pub const CONTROLLER: &str = "workloadspread-controller";
-/// WorkloadSpreads.
 pub const SPREADS: Resource = Resource::kruise("workloadspreads", "WorkloadSpread");
-/// Jobs, which may be targets.
-pub const JOBS: Resource = Resource {
-    group: "batch",
-    version: "v1",
-    plural: "jobs",
-    kind: "Job",
-};
 /// Label of the pods of a Deployment that says their version.
 pub const DEPLOYMENT_VERSION: &str = "pod-template-hash";
 /// Label by which the patch of a subset marks its pods.
@@ -124,11 +113,4 @@ pub enum Edit {
     Limits(Vec<String>),
     /// Deletes or evicts all pods of the subset at a place, one after the other without a pause.
     Empty(u8, bool),
-}
-
-impl Edit {
-    /// Does it bring back what must be there in the end?
-    pub fn is_release(&self) -> bool {
-        matches!(self, Self::Create)
-    }
 }

@@ -3,10 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::oracles::truth;
-use super::start::{Edit, SPREAD, Start, manifest, subset, subsets};
+use super::start::{Edit, SPREAD, SPREADS, Start, manifest, subset, subsets};
 use crate::rules::prelude::*;
 
-const PATH: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/workloadspreads";
 /// Does an update put a pod into a subset?
 const ADOPTS: &str = r#"has(object.metadata.annotations)
     && "apps.kruise.io/matched-workloadspread" in object.metadata.annotations
@@ -42,7 +41,7 @@ impl Users for SpreadUser {
     }
 
     async fn edit(&self, cluster: &Arc<Cluster>, edit: &Edit) -> bool {
-        let path = format!("{PATH}/{SPREAD}");
+        let path = SPREADS.one(SPREAD);
         match edit {
             Edit::Create => self.create_spread(cluster).await,
             Edit::Delete => user::delete(cluster, &path).await,
@@ -55,26 +54,22 @@ impl Users for SpreadUser {
     }
 
     async fn probe(&self, cluster: &Arc<Cluster>) -> Option<Violation> {
-        if self.refills {
-            self.refill(cluster).await
-        } else {
-            None
+        if !self.refills {
+            return None;
         }
+        self.refill(cluster).await
     }
 }
 
 impl SpreadUser {
     async fn create_spread(&self, cluster: &Arc<Cluster>) -> bool {
-        let spread = manifest(&self.start);
-        user::create(cluster, PATH, &spread).await
+        user::create(cluster, &SPREADS.in_default(), &manifest(&self.start)).await
     }
 
     /// Takes all pods away and gives them back, so that they fill the subsets anew.
     async fn refill(&self, cluster: &Arc<Cluster>) -> Option<Violation> {
         let workload = self.start.workload;
-        let resource = workload.resource();
-        let (group, plural) = (resource.api_version(), resource.plural);
-        let path = format!("/apis/{group}/namespaces/default/{plural}/web");
+        let path = workload.resource().one("web");
         let replicas = cluster.look(|state| truth::replicas(&state.mirror, workload));
         let scale = |replicas: i64| json!({"spec": {"replicas": replicas}});
         user::patch(cluster, &path, &scale(0)).await;
@@ -88,12 +83,7 @@ impl SpreadUser {
         while !is_empty() && begun.elapsed() < EMPTIED {
             sleep(LOOK).await;
         }
-        if !is_empty() {
-            return Some(Violation {
-                oracle: "convergence",
-                what: "pods are left of a workload of none".to_owned(),
-            });
-        }
+        never!(Violation::of, "convergence", !is_empty() => "pods are left of a workload of none");
         user::patch(cluster, &path, &scale(replicas)).await;
         self.refilled.store(true, Ordering::Relaxed);
         None

@@ -1,33 +1,24 @@
 //! The state that must be reached after the last edit and the last fault.
 
-use super::super::start::JOBS;
-use super::known::{has_ended, is_never, pod_has_ended, pod_has_failed};
+use super::{failure_policy, has_ended, is_never, pod_has_failed};
 use crate::rules::fit;
 use crate::rules::prelude::*;
+use crate::rules::settled::counts;
 use crate::subjects::nodes::node_of;
 
 /// What is not yet as it should be.
-pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
-    // One with a time to live may be gone.
-    let Some(job) = mirror.of(JOBS).now().next() else {
-        return Ok(());
-    };
-    let pods: Vec<&Arc<Object>> = mirror
-        .of(PODS)
-        .now()
-        .filter(|pod| pod.owner() == &*job.uid)
-        .collect();
+pub fn unfinished(job: &Object, mirror: &Mirror) -> Result<(), String> {
+    let pods: Vec<&Arc<Object>> = mirror.owned(PODS, job).collect();
     wrong!(some pod in pods.iter().find(|pod| pod.is_going()) => "pod {} is still being deleted", pod.name);
-    let (spec, status) = (&job.value()["spec"], &job.value()["status"]);
+    let (spec, status) = (job.spec(), job.status());
     if has_ended(job) {
         return ended(job, &pods);
     }
-    let has_succeeded = |pod: &&&Arc<Object>| pod.value()["status"]["phase"] == "Succeeded";
-    let succeeded = pods.iter().filter(has_succeeded).count() as i64;
+    let succeeded = pods.iter().filter(|pod| pod.end() == Some("Succeeded")).count() as i64;
     let failed = pods.iter().filter(|pod| pod_has_failed(pod, job)).count() as i64;
     let active = pods.len() as i64 - succeeded - failed;
     wrong!(active > 0 => "{active} pods have not ended yet");
-    let policy = &spec["failurePolicy"]["type"];
+    let policy = failure_policy(job);
     // One without an end stays failed, whatever becomes of its pods.
     let has_failed = is_never(job) && status["phase"] == "failed";
     let fails = policy == "FailFast" && (failed > 0 || has_failed);
@@ -52,39 +43,36 @@ pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
         "running"
     };
     expect("status.phase", status["phase"].as_str(), Some(phase))?;
-    let gone_at_end = fails && is_never(job);
-    for (name, wanted) in [
-        ("active", active),
-        ("succeeded", succeeded),
-        ("failed", failed),
-        ("desired", desired),
-    ] {
-        // A failed job keeps its counts, though nodes and pods change.
-        if !gone_at_end || name == "active" {
-            expect(format_args!("status.{name}"), status[name].as_i64(), Some(wanted))?;
-        }
+    counts(status, &[("active", active)])?;
+    // A failed job keeps its counts, though nodes and pods change.
+    if fails && is_never(job) {
+        return Ok(());
     }
-    Ok(())
+    counts(
+        status,
+        &[("succeeded", succeeded), ("failed", failed), ("desired", desired)],
+    )
 }
 
 /// What an ended job leaves.
 fn ended(job: &Object, pods: &[&Arc<Object>]) -> Result<(), String> {
-    wrong!(!job.value()["spec"]["completionPolicy"]["ttlSecondsAfterFinished"].is_null()
+    wrong!(!job.spec()["completionPolicy"]["ttlSecondsAfterFinished"].is_null()
         => "it is to be deleted after its time to live");
-    wrong!(some pod in pods.iter().find(|pod| !pod_has_ended(pod))
+    wrong!(some pod in pods.iter().find(|pod| pod.end().is_none())
         => "the job has ended, and pod {} runs", pod.name);
-    let status = &job.value()["status"];
-    expect("status.active", status["active"].as_i64(), Some(0))?;
+    let status = job.status();
+    counts(status, &[("active", 0)])?;
     let kind = if status["phase"] == "failed" {
         "Failed"
     } else {
         "Complete"
     };
     let conditions = items(&status["conditions"]);
-    let mut true_ones = conditions
-        .filter(|one| one["status"] == "True" && one["type"] != "PodsStopped")
-        .map(|one| one["type"].as_str());
-    expect("its condition", true_ones.next().flatten(), Some(kind))?;
-    expect("another condition", true_ones.next().flatten(), None)?;
+    let others = conditions.filter(|one| one["status"] == "True" && one["type"] != "PodsStopped");
+    expect(
+        "its conditions",
+        others.map(|one| text(&one["type"])).collect::<Vec<_>>(),
+        vec![kind],
+    )?;
     expect("PodsStopped", job.state("PodsStopped"), "True")
 }

@@ -8,12 +8,9 @@ use crate::rules::prelude::*;
 
 /// Judges writes that make a pod unavailable.
 pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Option<Violation> {
-    if write.resource != "pods" || write.component != "cloneset-controller" || write.name.is_empty() {
-        return None;
-    }
     let mut named = known.pods.iter().filter(|pod| pod.name() == write.name);
     let pod = known.pod(write.name).or_else(|| named.next())?;
-    let after = mirror.of(PODS).objects.get(&pod.truth().uid)?.last()?;
+    let after = mirror.last(PODS, &pod.truth().uid)?;
     let deletes = write.method == Method::Delete;
     let now = write.now;
     let spec_of = |min_ready: i64| move |object: &Object| object.is_available(min_ready, now);
@@ -32,11 +29,8 @@ pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Optio
         let available = spec_of(spec.min_ready_seconds);
         // One that may have been believed not to be available costs nothing.
         let free = pod.may_be(|object| !object.is_certainly_available(spec.min_ready_seconds, write.decided));
-        let others = known
-            .pods
-            .iter()
-            .filter(is_other)
-            .filter(|other| other.may_be(available));
+        let others = known.pods.iter().filter(is_other);
+        let others = others.filter(|other| other.may_be(available));
         free || others.count() as i64 >= spec.replicas - spec.max_unavailable
     };
     never!(write, "availability", !known.allows(fits)

@@ -18,11 +18,9 @@ pub fn turn<'a>(write: &Write<'_>, mirror: &'a Mirror) -> Option<(&'a str, &'a s
 
 /// Judges deletions, and the phases of pods' lives.
 pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Option<Violation> {
-    let both = write
-        .pod(mirror)
-        .filter(|_| write.component == "cloneset-controller")?;
-    let set = mirror.of(CLONESETS).now().next()?;
-    let lifecycle = &set.value()["spec"]["lifecycle"];
+    let both = write.pod(mirror)?;
+    let set = mirror.only(CLONESETS)?;
+    let lifecycle = &set.spec()["lifecycle"];
     let mut pods = known.pods.iter();
     let pod = pods.find(|pod| pod.may_be(|object| object.uid == both[0].uid))?;
     let may_return = || may_come_back(pod, known, lifecycle);
@@ -32,33 +30,26 @@ pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Optio
     if verdict.is_some() || write.method != Method::Delete || marks(lifecycle) || !pod.is(held) {
         return verdict;
     }
-    let named = |spec: &Spec| spec.pods_to_delete.iter().any(|name| name == write.name);
-    let fits = |spec: &Spec| {
-        named(spec) || spec.replicas - known.most(|object| stays(object, spec)) < known.most(held)
-    };
+    let short = |spec: &Spec| spec.replicas - known.most(|object| stays(object, spec));
+    let fits = |spec: &Spec| spec.names(write.name) || short(spec) < known.most(held);
     never!(write, "kept when replicas are short", !known.allows(fits) => "{}", brief(known));
     None
 }
 
 fn may_come_back(pod: &Seen<'_>, known: &Knowledge<'_>, lifecycle: &Value) -> bool {
     let specified = !pod.may_be(|object| !object.has_label(SPECIFIED));
-    let short = known.allows(|spec| {
-        let named = spec.pods_to_delete.iter().any(|name| name == pod.name());
-        !named && known.least(|object| stays(object, spec)) < spec.replicas
-    });
+    let short = known
+        .allows(|spec| !spec.names(pod.name()) && known.least(|object| stays(object, spec)) < spec.replicas);
     short && !specified && !marks(lifecycle)
 }
 
 /// A pod that neither goes nor is to go.
 fn stays(pod: &Object, spec: &Spec) -> bool {
-    let named = spec.pods_to_delete.iter().any(|name| **name == *pod.name);
-    pod.is_active() && pod.label(STATE) != HELD && !pod.has_label(SPECIFIED) && !named
+    pod.is_active() && pod.label(STATE) != HELD && !pod.has_label(SPECIFIED) && !spec.names(&pod.name)
 }
 
 /// Do hooks make pods unavailable?
 fn marks(lifecycle: &Value) -> bool {
-    let hooks = ["preDelete", "inPlaceUpdate"];
-    hooks
-        .iter()
-        .any(|hook| lifecycle[*hook]["markPodNotReady"] == true)
+    let mut hooks = ["preDelete", "inPlaceUpdate"].into_iter();
+    hooks.any(|hook| lifecycle[hook]["markPodNotReady"] == true)
 }

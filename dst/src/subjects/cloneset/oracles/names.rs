@@ -5,7 +5,7 @@
 //! afterwards draws names from the version that it reads.
 
 use super::super::draft::CLONESETS;
-use super::spec;
+use super::spec::{self, Spec};
 use crate::rules::prelude::*;
 
 /// Names requested for at one version of the set.
@@ -35,23 +35,13 @@ impl Names {
             return None;
         };
         let knowledge = spec::knowledge(write, mirror)?;
-        let missing = knowledge
-            .specs
-            .iter()
-            .map(|spec| spec.replicas + spec.max_surge - knowledge.least(|pod| spec.counts(pod)))
-            .max()
-            .unwrap_or(0);
+        let missing =
+            |spec: &Spec<'_>| spec.replicas + spec.max_surge - knowledge.least(|pod| spec.counts(pod));
+        let missing = knowledge.specs.iter().map(missing).max().unwrap_or(0);
         let unused = self.request(known.version, write.process, name, missing);
-        if unused <= self.missing {
-            return None;
-        }
-        write.breaks(
-            "names are decided once",
-            format!(
-                "requests {unused} other pods, of which {} are missing: {:?}",
-                self.missing, self.requested
-            ),
-        )
+        never!(write, "names are decided once", unused > self.missing
+            => "requests {unused} other pods, of which {} are missing: {:?}", self.missing, self.requested);
+        None
     }
 
     /// A name is requested at a version at which so many pods are missing. How many names are requested that no pod has, as
@@ -99,11 +89,8 @@ mod tests {
         assert_eq!(names.request(7, ONE, "web-a", 1), 1);
         assert_eq!(names.request(8, ONE, "web-a", 1), 1);
         assert_eq!(names.request(8, NEXT, "web-b", 1), 1);
-        assert_eq!(
-            names.request(8, ONE, "web-c", 1),
-            3,
-            "one pod is missing, and it has a name"
-        );
+        // One pod is missing, and it has a name.
+        assert_eq!(names.request(8, ONE, "web-c", 1), 3);
     }
 
     #[test]
@@ -111,11 +98,8 @@ mod tests {
         let mut names = Names::default();
         assert_eq!(names.request(7, ONE, "web-a", 1), 1);
         assert_eq!(names.request(7, NEXT, "web-a", 1), 1);
-        assert_eq!(
-            names.request(7, NEXT, "web-b", 1),
-            2,
-            "one pod is missing, and it has a name"
-        );
+        // One pod is missing, and it has a name.
+        assert_eq!(names.request(7, NEXT, "web-b", 1), 2);
         names.is_used("web-a");
         assert_eq!(names.request(7, NEXT, "web-b", 1), 1);
         assert_eq!(names.missing, 1);

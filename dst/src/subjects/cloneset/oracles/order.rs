@@ -11,8 +11,8 @@ pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Optio
     if write.method != Method::Patch {
         return None;
     }
-    let set = mirror.of(CLONESETS).now().next()?;
-    let rolling = &set.value()["spec"]["updateStrategy"]["rollingUpdate"];
+    let set = mirror.only(CLONESETS)?;
+    let rolling = &set.spec()["updateStrategy"]["rollingUpdate"];
     let strategy = &rolling["priorityStrategy"];
     if strategy.is_null() {
         return None;
@@ -42,7 +42,7 @@ pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Optio
             && object.label(REVISION) == from
             && !object.has_label(SPECIFIED)
             && matches!(object.label(STATE), "" | "Normal" | "PreparingNormal")
-            && !object.value()["spec"]["nodeName"].is_null()
+            && !object.spec()["nodeName"].is_null()
     };
     let preferred = known.least(waits);
     let pods = known.most(Object::is_active);

@@ -13,10 +13,9 @@ pub fn judge(
     mirror: &Mirror,
     rolls_back: bool,
 ) -> Option<Violation> {
-    if write.resource != "pods" || write.method == Method::Delete {
-        return None;
-    }
-    let change = write.change(mirror, PODS)?;
+    let change = write
+        .change(mirror, PODS)
+        .filter(|_| write.method != Method::Delete)?;
     let (before, after) = (change.before(), change.after);
     let to = after.label(REVISION);
     if before.is_some_and(|before| before.label(REVISION) == to) {
@@ -55,11 +54,7 @@ pub fn too_many(spec: &Spec, known: &Knowledge<'_>, mirror: &Mirror) -> bool {
 
 /// Is there but one revision, or is the one of the template current already?
 fn is_first(spec: &Spec, mirror: &Mirror) -> bool {
-    let set = mirror.of(CLONESETS).now().next();
-    let current = set.and_then(|set| {
-        mirror
-            .of(REVISIONS)
-            .named(text(&set.value()["status"]["currentRevision"]))
-    });
+    let set = mirror.only(CLONESETS);
+    let current = set.and_then(|set| mirror.of(REVISIONS).named(text(&set.status()["currentRevision"])));
     current.is_none_or(|current| spec.is_revision(current))
 }

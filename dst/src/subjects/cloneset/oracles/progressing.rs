@@ -7,46 +7,39 @@ use crate::rules::prelude::*;
 
 const LATE: &str = "ProgressDeadlineExceeded";
 
-fn progressing(status: &Value) -> Option<&Value> {
-    items(&status["conditions"]).find(|one| one["type"] == "Progressing")
-}
-
 /// Judges statuses that call a rollout late.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
-    if write.resource != "clonesets" || write.subresource != "status" {
-        return None;
-    }
-    let sets = mirror.of(CLONESETS);
-    let set = sets.now().next()?;
-    let versions = sets.objects.get(&set.uid)?;
-    let [.., before, after] = versions.as_slice() else {
+    let set = mirror
+        .only(CLONESETS)
+        .filter(|_| write.resource == "clonesets" && write.subresource == "status")?;
+    let versions = mirror.versions(CLONESETS, &set.uid);
+    let [.., before, after] = versions else {
         return None;
     };
-    let is_late = |set: &Object| progressing(&set.value()["status"]).is_some_and(|one| one["reason"] == LATE);
+    let is_late = |set: &Object| {
+        set.condition("Progressing")
+            .is_some_and(|one| one["reason"] == LATE)
+    };
     if is_late(before) || !is_late(after) {
         return None;
     }
     let deadlines = versions
         .iter()
-        .filter_map(|one| one.value()["spec"]["progressDeadlineSeconds"].as_i64());
+        .filter_map(|one| one.spec()["progressDeadlineSeconds"].as_i64());
     let deadline = deadlines.min()?;
-    let progress = |status: &Value| {
+    let progress = |set: &Object| {
         (
-            status["updateRevision"].clone(),
-            status["updatedReadyReplicas"].as_i64(),
+            set.status()["updateRevision"].clone(),
+            set.status()["updatedReadyReplicas"].as_i64(),
         )
     };
+    let is_step = |one: &Object, next: &Object| {
+        let (one, next) = (progress(one), progress(next));
+        one.0 != next.0 || one.1 < next.1
+    };
     let steps = versions.iter().zip(versions.iter().skip(1));
-    let last = steps
-        .filter(|(one, next)| {
-            let (one, next) = (
-                progress(&one.value()["status"]),
-                progress(&next.value()["status"]),
-            );
-            one.0 != next.0 || one.1 < next.1
-        })
-        .map(|(one, next)| noticed(one, next))
-        .next_back()?;
+    let (one, next) = steps.filter(|(one, next)| is_step(one, next)).next_back()?;
+    let last = noticed(one, next);
     let passed = write.now.as_second() - last.as_second();
     // A status may report the progress and its end at once; times are in seconds.
     never!(write, "late when the deadline is over",
@@ -56,30 +49,29 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
 
 /// When the progress was noticed that the second status reports: not before the first, however long the write took.
 fn noticed(one: &Object, next: &Object) -> Timestamp {
-    let condition = progressing(&next.value()["status"]);
-    let reported = condition.and_then(|condition| condition["lastUpdateTime"].as_str()?.parse().ok());
+    let condition = next.condition("Progressing");
+    let reported = condition.and_then(|condition| time(&condition["lastUpdateTime"]));
     let reported = reported.filter(|at: &Timestamp| one.at <= *at && *at <= next.at);
     reported.unwrap_or(next.at)
 }
 
 /// What is wrong with the condition once all is over.
 pub fn unfinished(set: &Object, spec: &Spec) -> Result<(), String> {
-    let status = &set.value()["status"];
-    let found = progressing(status).map(|one| (one["status"].as_str(), one["reason"].as_str()));
-    let count = |name: &str| number(&status[name]);
-    let wanted = match set.value()["spec"]["progressDeadlineSeconds"].as_i64() {
-        None => None,
-        Some(_)
-            if status["currentRevision"] == status["updateRevision"]
-                && count("updatedReplicas") == spec.replicas =>
-        {
-            Some("CloneSetAvailable")
-        }
-        Some(_) => Some("ProgressPartitionAvailable"),
+    let status = set.status();
+    let found = set
+        .condition("Progressing")
+        .map(|one| (text(&one["status"]), text(&one["reason"])));
+    let is_new = status["currentRevision"] == status["updateRevision"];
+    let is_complete = is_new && number(&status["updatedReplicas"]) == spec.replicas;
+    let has_deadline = set.spec()["progressDeadlineSeconds"].is_i64();
+    let reason = if is_complete {
+        "CloneSetAvailable"
+    } else {
+        "ProgressPartitionAvailable"
     };
-    let wanted = wanted.map(|reason| (Some("True"), Some(reason)));
-    if found == wanted {
-        return Ok(());
-    }
-    Err(format!("condition Progressing: {found:?}, not {wanted:?}"))
+    expect(
+        "condition Progressing",
+        found,
+        has_deadline.then_some(("True", reason)),
+    )
 }

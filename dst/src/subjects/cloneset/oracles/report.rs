@@ -19,13 +19,10 @@ const PARTS: [(&str, &str); 6] = [
 
 /// Judges status writes.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
-    if write.resource != CLONESETS.plural || write.subresource != "status" || write.method != Method::Patch {
-        return None;
-    }
+    let set = mirror.only(CLONESETS).filter(|_| write.reports(CLONESETS))?;
     let status = &write.body["status"];
     never!(write, "status fits together", some counts in misfit(status, &PARTS) => "{counts}");
-    let set = mirror.of(CLONESETS).now().next()?;
-    let revision = text(&set.value()["status"]["updateRevision"]);
+    let revision = text(&set.status()["updateRevision"]);
     let counted: [Counted<'_>; 4] = [
         ("replicas", &Object::is_active),
         ("readyReplicas", &Object::is_ready),

@@ -18,9 +18,6 @@ pub fn judge(
     mirror: &Mirror,
     rolls_back: bool,
 ) -> Option<Violation> {
-    if write.resource != "pods" {
-        return None;
-    }
     match write.method {
         Method::Post => created(write, known, mirror),
         Method::Delete => deleted(write, known, mirror, rolls_back),
@@ -58,7 +55,7 @@ fn deleted(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror, rolls_back
     let caused = |spec: &Spec| {
         specified
             || held
-            || spec.pods_to_delete.iter().any(|name| name == write.name)
+            || spec.names(write.name)
             || known.most(Object::is_active) > spec.replicas
             || replaces(spec, pod.truth(), mirror)
             || (rolls_back && spec.policy != "InPlaceOnly" && too_many(spec, known, mirror))

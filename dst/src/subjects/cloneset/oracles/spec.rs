@@ -28,7 +28,7 @@ pub struct Spec<'a> {
     /// Do pods that a hook holds before their deletion not count?
     pub excludes: bool,
     /// Names to delete.
-    pub pods_to_delete: Vec<String>,
+    pub pods_to_delete: Vec<&'a str>,
     /// Seconds until a ready pod counts.
     pub min_ready_seconds: i64,
     /// The pod template.
@@ -38,32 +38,27 @@ pub struct Spec<'a> {
 impl<'a> Spec<'a> {
     /// Reads a CloneSet.
     pub fn of(set: &'a Object) -> Self {
-        let spec = &set.value()["spec"];
+        let spec = set.spec();
         let rolling = &spec["updateStrategy"]["rollingUpdate"];
         let replicas = spec["replicas"].as_i64().unwrap_or(1);
         let paused = rolling["paused"] == true;
-        let max_surge = if paused {
-            0
-        } else {
-            scaled(&rolling["maxSurge"], replicas, Round::Up, 0)
-        };
-        let round = if max_surge > 0 { Round::Down } else { Round::Up };
+        let surge = rounded_up(&rolling["maxSurge"], replicas, 0);
+        let max_surge = if paused { 0 } else { surge };
+        let round = if max_surge > 0 { rounded_down } else { rounded_up };
         let unavailable = match &rolling["maxUnavailable"] {
             Value::Null => Value::from("20%"),
             given => given.clone(),
         };
         Self {
             replicas,
-            partition: partition(&rolling["partition"], replicas),
-            max_unavailable: scaled(&unavailable, replicas, round, 0),
+            partition: kept(&rolling["partition"], replicas),
+            max_unavailable: round(&unavailable, replicas, 0),
             max_surge,
             paused,
             on_delete: spec["updateStrategy"]["type"] == "OnDelete",
             excludes: spec["scaleStrategy"]["excludePreparingDelete"] == true,
             policy: rolling["podUpdatePolicy"].as_str().unwrap_or("ReCreate"),
-            pods_to_delete: items(&spec["scaleStrategy"]["podsToDelete"])
-                .filter_map(|name| name.as_str().map(str::to_owned))
-                .collect(),
+            pods_to_delete: texts(&spec["scaleStrategy"]["podsToDelete"]).collect(),
             min_ready_seconds: number(&spec["minReadySeconds"]),
             template: &spec["template"],
         }
@@ -72,6 +67,11 @@ impl<'a> Spec<'a> {
     /// May pods be updated that nobody deletes?
     pub fn updates(&self) -> bool {
         !self.paused && !self.on_delete
+    }
+
+    /// Is the pod of this name to be deleted?
+    pub fn names(&self, pod: &str) -> bool {
+        self.pods_to_delete.contains(&pod)
     }
 
     /// Does a pod take one of the places?
@@ -95,50 +95,4 @@ impl<'a> Spec<'a> {
 /// What the sender of a write may have believed.
 pub fn knowledge<'a>(write: &Write<'_>, mirror: &'a Mirror) -> Option<Knowledge<'a>> {
     Knowledge::of(write, mirror, CLONESETS, Spec::of)
-}
-
-/// Which way a percentage is rounded.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Round {
-    Up,
-    Down,
-}
-
-fn scaled(value: &Value, total: i64, round: Round, absent: i64) -> i64 {
-    match value {
-        Value::Number(number) => number.as_i64().unwrap_or(0),
-        Value::String(text) => {
-            let percent: f64 = text.trim_end_matches('%').parse().unwrap_or(0.0);
-            let exact = percent * total as f64 / 100.0;
-            if round == Round::Up {
-                exact.ceil() as i64
-            } else {
-                exact.floor() as i64
-            }
-        }
-        _ => absent,
-    }
-}
-
-/// A partition below `100%` leaves at least one pod to update, if there are several.
-fn partition(value: &Value, replicas: i64) -> i64 {
-    let kept = scaled(value, replicas, Round::Up, 0);
-    let is_all = replicas > 1 && kept == replicas && value.is_string() && value != "100%";
-    (if is_all { replicas - 1 } else { kept }).clamp(0, replicas)
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn percentages_are_rounded_as_documented() {
-        assert_eq!(partition(&json!("99%"), 5), 4);
-        assert_eq!(partition(&json!("100%"), 5), 5);
-        assert_eq!(partition(&json!("0.5%"), 5), 1);
-        assert_eq!(scaled(&json!("20%"), 7, Round::Up, 0), 2);
-        assert_eq!(scaled(&json!("20%"), 7, Round::Down, 0), 1);
-    }
 }

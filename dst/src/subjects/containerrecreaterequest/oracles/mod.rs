@@ -1,37 +1,32 @@
 //! Oracles of ContainerRecreateRequests, written from their specification.
 
-mod end;
-mod known;
-mod pods;
 mod reports;
 mod requests;
 mod stops;
 
-use super::start::{CONTROLLER, REQUESTS};
+use super::start::{POD_UID, REQUESTS};
 use crate::rules::prelude::*;
 pub use stops::Stops;
 
-/// Least of writes of requests for a scenario to count.
-const WRITES: u32 = 12;
-/// Most writes of a request beside its status: one that holds it back, one that releases it.
-const MOST: u32 = 2;
+/// Finalizer of a request that keeps its pod out of service.
+const FINALIZER: &str = "crr.apps.kruise.io/unready-acquired";
 
 /// What judges the requests of a scenario.
 #[derive(Default)]
 pub struct ContainerRecreateRequestOracles {
-    /// How often each request, by its uid, was written beside its status.
-    written: BTreeMap<String, u32>,
+    written: requests::Written,
     stops: Stops,
 }
 
 impl Oracles for ContainerRecreateRequestOracles {
     fn judge(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
-        if write.component != CONTROLLER {
-            return reports::judge(write, mirror);
-        }
-        pods::judge(write, mirror)
+        requests::judge_pod(write, mirror)
             .or_else(|| requests::judge(write, mirror))
-            .or_else(|| self.judge_number(write, mirror))
+            .or_else(|| self.written.judge(write, mirror))
+    }
+
+    fn judge_other(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+        reports::judge(write, mirror)
     }
 
     fn judge_call(&mut self, call: &RuntimeCall<'_>, mirror: &Mirror) -> Option<Violation> {
@@ -39,40 +34,104 @@ impl Oracles for ContainerRecreateRequestOracles {
     }
 
     fn unfinished(&self, mirror: &Mirror, now: Timestamp, _: &Value) -> Result<(), String> {
-        end::unfinished(mirror, now)
-    }
-
-    fn owns(&self, pod: &Object, _: &Mirror) -> bool {
-        pod.label("app") == "cart"
-    }
-
-    fn counts(&self, counters: &Counters) -> bool {
-        counters.written(REQUESTS.plural) >= WRITES
+        for request in mirror.of(REQUESTS).now() {
+            let (name, spec, status) = (&request.name, request.spec(), request.status());
+            wrong!(request.is_going() => "{name} is still being deleted");
+            if !request.is_completed() {
+                // Nobody starts the containers of a pod that has failed.
+                let has_failed = pod_of(request, mirror).is_some_and(|pod| !pod.gone && !pod.is_active());
+                let is_stuck = has_failed && spec["activeDeadlineSeconds"].is_null() && says_why(status);
+                wrong!(!is_stuck => "{name} has not ended: {status}");
+                continue;
+            }
+            wrong!(request.has_label("crr.apps.kruise.io/active") || is_held(request)
+                => "{name} has ended, and is still watched or held back");
+            let due = after(&status["completionTime"], &spec["ttlSecondsAfterFinished"]);
+            wrong!(due.is_some() => "{name} is to be deleted at {due:?}, and it is {now}");
+        }
+        for pod in mirror.of(PODS).now().filter(|pod| pod.is_active()) {
+            wrong!(some key in keys(pod).first() => "{key} keeps {} out of service", pod.name);
+        }
+        Ok(())
     }
 
     /// Each open request is held back, reported on four times, ended and released, and its containers have events.
-    fn writes_to_come(&self, mirror: &Mirror) -> Option<u32> {
+    fn writes_to_come(&self, mirror: &Mirror) -> Option<usize> {
         let open = mirror
             .of(REQUESTS)
             .now()
-            .filter(|request| !known::has_ended(request));
-        Some(u32::try_from(open.count() * 9).unwrap_or(u32::MAX))
+            .filter(|request| !request.is_completed());
+        Some(open.count() * 9)
     }
 }
 
-impl ContainerRecreateRequestOracles {
-    /// Is a request written no more often than it needs?
-    fn judge_number(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
-        let is_main = write.resource == REQUESTS.plural
-            && write.method == Method::Patch
-            && write.subresource.is_empty();
-        if !is_main {
-            return None;
-        }
-        let [_, after] = write.both(mirror, REQUESTS)?;
-        let count = self.written.entry(after.uid.to_string()).or_default();
-        *count += 1;
-        never!(write, "a request is written as often as it needs", *count > MOST => "the {count}. time");
-        None
-    }
+/// Has a request ended, by its phase or by its time?
+pub fn has_ended(request: &Object) -> bool {
+    request.is_completed() || request.status()["phase"] == "Completed"
+}
+
+/// Is an agent still to deal with a request?
+pub fn is_open(request: &Object) -> bool {
+    !request.is_going() && !has_ended(request)
+}
+
+/// Does the status of a request say what it waits for?
+fn says_why(status: &Value) -> bool {
+    let mut all = items(&status["containerRecreateStates"]).chain([status]);
+    all.any(|one| !text(&one["message"]).is_empty())
+}
+
+/// Since when the grace period of a request runs; empty if it does not.
+fn grace(request: &Object) -> &str {
+    let condition = request.condition("PreRecreateGrace");
+    let condition = condition.filter(|condition| condition["status"] == "True");
+    condition.map_or("", |condition| text(&condition["lastTransitionTime"]))
+}
+
+fn is_held(request: &Object) -> bool {
+    texts(&request.metadata()["finalizers"]).any(|one| one == FINALIZER)
+}
+
+/// How the request ended.
+fn end(request: &Object) -> [Value; 3] {
+    ["phase", "completionTime", "message"].map(|member| request.status()[member].clone())
+}
+
+/// What is reported of its containers.
+fn states(request: &Object) -> std::slice::Iter<'_, Value> {
+    items(&request.status()["containerRecreateStates"])
+}
+
+/// Is a container dealt with?
+fn is_final(state: &Value) -> bool {
+    state["phase"] == "Succeeded" || state["phase"] == "Failed"
+}
+
+/// The keys of requests that keep a pod out of service.
+fn keys(pod: &Object) -> Vec<String> {
+    let condition = pod.condition("KruisePodReady");
+    let condition = condition.filter(|condition| condition["status"] == "False");
+    let message = condition.map_or("[]", |condition| text(&condition["message"]));
+    let list: Vec<Value> = serde_json::from_str(message).unwrap_or_default();
+    let own = list
+        .iter()
+        .filter(|hold| hold["userAgent"] == "ContainerRecreateRequest");
+    own.map(|hold| text(&hold["key"]).to_owned()).collect()
+}
+
+/// Is this pod out of service for a request?
+fn has_key(pod: &Object, request: &Object) -> bool {
+    keys(pod).contains(&format!("default/{}", request.name))
+}
+
+/// The newest version of the pod of a request; none if it never was.
+fn pod_of<'m>(request: &Object, mirror: &'m Mirror) -> Option<&'m Arc<Object>> {
+    mirror.last(PODS, request.label(POD_UID))
+}
+
+/// The pod of a request, if it is there, has the readiness gate, and is in service as far as the request is concerned.
+fn serving<'m>(request: &Object, mirror: &'m Mirror) -> Option<&'m Arc<Object>> {
+    let is_gate = |gate: &Value| gate["conditionType"] == "KruisePodReady";
+    let has_gate = |pod: &Object| items(&pod.spec()["readinessGates"]).any(is_gate);
+    pod_of(request, mirror).filter(|pod| !pod.is_going() && has_gate(pod) && !has_key(pod, request))
 }

@@ -3,10 +3,8 @@
 
 use kruise_api::names::agent::CONTAINER_RECREATE;
 
-use super::super::request::POD_UID;
-use super::super::start::REQUESTS;
-use super::known::{end, has_ended, states};
-use super::stops::is_final;
+use super::super::start::{POD_UID, REQUESTS};
+use super::{end, is_final, states};
 use crate::rules::prelude::*;
 
 /// Judges writes of agents.
@@ -16,34 +14,31 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     }
     let [before, new] = write.both(mirror, REQUESTS)?;
     never!(write, "an end is final",
-        has_ended(before) && end(before) != end(new) => "{:?} was {:?}", end(new), end(before));
+        before.is_completed() && end(before) != end(new) => "{:?} was {:?}", end(new), end(before));
     for old in states(before).filter(|state| is_final(state)) {
         let now = states(new).find(|state| state["name"] == old["name"]);
         never!(write, "what became of a container is final",
             now.is_none_or(|now| now["phase"] != old["phase"]) => "{old} is {now:?}");
     }
-    let ends = !has_ended(before) && has_ended(new);
+    let ends = !before.is_completed() && new.is_completed();
     never!(write, "a request ends when its containers are dealt with",
-        some what in ended_early(new).filter(|_| ends) => "{what}");
+        some name in left_open(new).filter(|_| ends) => "{name} of {}", new.status());
     never!(write, "a container that succeeded is a new one",
         some state in states(new).find(|state| is_unreplaced(state, new, mirror)) => "{state}");
     None
 }
 
-/// What an agent has not dealt with in a request that it ends.
-fn ended_early(request: &Object) -> Option<String> {
-    let value = request.value();
-    let ignores = value["spec"]["strategy"]["failurePolicy"] == "Ignore";
+/// What an agent has not dealt with in a request that does not say why it ends.
+fn left_open(request: &Object) -> Option<&Value> {
+    let (spec, status) = (request.spec(), request.status());
+    let ignores = spec["strategy"]["failurePolicy"] == "Ignore";
     let has_failed = states(request).any(|state| state["phase"] == "Failed");
-    let says_why = !text(&value["status"]["message"]).is_empty();
-    if (has_failed && !ignores) || says_why {
+    if (has_failed && !ignores) || !text(&status["message"]).is_empty() {
         return None;
     }
-    let mut containers = value["spec"]["containers"].as_array()?.iter();
-    let is_dealt_with =
-        |one: &&Value| states(request).any(|state| state["name"] == one["name"] && is_final(state));
-    let open = containers.find(|one| !is_dealt_with(one))?;
-    Some(format!("{} of {}", open["name"], value["status"]))
+    let is_dealt_with = |name: &Value| states(request).any(|state| state["name"] == *name && is_final(state));
+    let mut names = items(&spec["containers"]).map(|one| &one["name"]);
+    names.find(|name| !is_dealt_with(name))
 }
 
 /// Is a container said to have succeeded although its pod never had another one?
@@ -52,17 +47,13 @@ fn is_unreplaced(state: &Value, request: &Object, mirror: &Mirror) -> bool {
     if state["phase"] != "Succeeded" || !state["message"].is_null() {
         return false;
     }
-    let mut containers = items(&request.value()["spec"]["containers"]);
-    let Some(of_request) = containers.find(|one| one["name"] == state["name"]) else {
+    let Some(of_request) = named(&request.spec()["containers"], &state["name"]) else {
         return true;
     };
     let id = &of_request["statusContext"]["containerID"];
-    let versions = mirror.of(PODS).objects.get(request.label(POD_UID));
-    let mut versions = versions.into_iter().flatten();
-    !versions.any(|pod| {
-        let mut statuses = items(&pod.value()["status"]["containerStatuses"]);
-        statuses.any(|one| {
-            one["name"] == state["name"] && one["containerID"] != *id && !one["containerID"].is_null()
-        })
-    })
+    let is_new = |pod: &Arc<Object>| {
+        let now = &pod.container_status(state["name"].clone())["containerID"];
+        now != id && !now.is_null()
+    };
+    !mirror.versions(PODS, request.label(POD_UID)).iter().any(is_new)
 }

@@ -20,7 +20,7 @@ pub enum Kind {
 struct Unseen {
     sender: ProcessId,
     kind: Kind,
-    pod: String,
+    pod: Arc<str>,
     version: u64,
 }
 
@@ -34,18 +34,18 @@ impl Bursts {
         &mut self,
         write: &Write<'_>,
         kind: Kind,
-        (pod, version): (&str, u64),
+        pod: &Object,
         known: &Known<'_>,
     ) -> Option<Violation> {
         let shown = write.sent.shown.of(PODS);
+        let is_unseen = |one: &Unseen| one.sender != write.process || one.version > shown;
         self.0
-            .retain(|one| one.sender != write.process || one.version > shown);
-        self.0.retain(|one| (one.kind, &*one.pod) != (kind, pod));
+            .retain(|one| is_unseen(one) && (one.kind, &one.pod) != (kind, &pod.name));
         self.0.push(Unseen {
             sender: write.process,
             kind,
-            pod: pod.to_owned(),
-            version,
+            pod: pod.name.clone(),
+            version: pod.version,
         });
         let own = self.0.iter().filter(|one| one.sender == write.process);
         let count = own.filter(|one| one.kind == kind).count() as i64;

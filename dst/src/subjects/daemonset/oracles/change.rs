@@ -2,8 +2,7 @@
 //! what can be updated in place is; and no more nodes are without an available pod than may be."*
 
 use super::create::is_in_window;
-use super::fit;
-use super::known::{Known, Pod, has_ended, is_available, is_held, is_ready};
+use super::known::{Known, Pod, continues, is_available, is_held, is_ready};
 use super::spec::{Spec, revision};
 use crate::rules::prelude::*;
 use crate::rules::template::same_template;
@@ -65,73 +64,49 @@ pub fn judge(
     };
     let target = revision(mirror, after.label(REVISION));
     let is_free = |spec: &Spec<'_>| case.is_due(spec) || case.goes_on();
-    let oracle = known.broken(&[
-        ("a reason for each change", &|spec| {
-            is_free(spec) || case.may_be_updated(spec)
-        }),
-        ("pods go to the update revision", &|spec| {
-            !moves || target.is_some_and(|target| spec.is_revision(target))
-        }),
-        ("nodes that may run a pod", &|spec| {
-            is_free(spec) || known.may_run(pod.node, spec)
-        }),
-        ("in place where possible", &|spec| {
-            is_free(spec) || act == Act::Updates || !case.must_be_in_place(spec)
-        }),
-        ("selector", &|spec| {
-            is_free(spec) || known.node_may_be(pod.node, |node| spec.selects(node))
-        }),
-        ("partition", &|spec| {
-            is_free(spec) || is_in_window(known, spec, pod.node)
-        }),
-        ("availability", &|spec| is_free(spec) || case.is_affordable(spec)),
-    ])?;
-    let what = format!(
-        "{} {:?} {} on {} ({act:?}, {} to {}); {}",
-        write.process,
-        write.method,
-        before.name,
-        pod.node,
-        before.label(REVISION),
-        after.label(REVISION),
-        known.brief()
-    );
-    Some(Violation { oracle, what })
+    let oracle = kept_by!(&known.specs, |spec|
+        "a reason for each change": is_free(spec) || case.may_be_updated(spec);
+        "pods go to the update revision": !moves || target.is_some_and(|target| spec.is_revision(target));
+        "nodes that may run a pod": is_free(spec) || known.may_run(pod.node, spec);
+        "in place where possible": is_free(spec) || act == Act::Updates || !case.must_be_in_place(spec);
+        "selector": is_free(spec) || known.node_may_be(pod.node, |node| spec.selects(node));
+        "partition": is_free(spec) || is_in_window(known, spec, pod.node);
+        "availability": is_free(spec) || case.is_affordable(spec);
+    )?;
+    let (from, to) = (before.label(REVISION), after.label(REVISION));
+    write.breaks(
+        oracle,
+        format!("on {} ({act:?}, {from} to {to}); {}", pod.node, known.brief()),
+    )
 }
 
 impl Case<'_> {
     /// Is there a reason for it that no update is?
     fn is_due(&self, spec: &Spec<'_>) -> bool {
-        let must_stay = self
-            .known
-            .node_must_be(self.pod.node, |node| fit::continues(spec.template, node));
-        self.act == Act::Removes && (!must_stay || self.pod.seen.may_be(has_ended) || self.is_too_much(spec))
+        let continues = |node: &Object| continues(spec.template, node);
+        let must_stay = self.known.node_must_be(self.pod.node, continues);
+        let may_have_ended = self.pod.seen.may_be(|pod| pod.end().is_some());
+        self.act == Act::Removes && (!must_stay || may_have_ended || self.is_too_much(spec))
     }
 
     /// May there be another pod in its place?
     fn is_too_much(&self, spec: &Spec<'_>) -> bool {
         let hash = spec.hash(self.mirror);
-        let mut others = self
-            .known
-            .on(self.pod.node)
-            .filter(|other| other.seen.first().uid != self.before.uid);
-        others.any(|other| {
-            other.seen.may_be(|other| {
-                if !self.known.is_ours(other) || other.is_going() {
-                    return false;
-                }
-                let is_new = other.label(REVISION) == hash;
-                let own_is_new = self.before.label(REVISION) == hash;
-                let comes_first =
-                    rank(other) < rank(self.before) || self.pod.seen.may_be(|own| rank(other) < rank(own));
-                if spec.surges() && is_new != own_is_new {
-                    return !own_is_new
-                        && (self.pod.seen.may_be(|own| !is_ready(own))
-                            || is_available(other, spec.min_ready_seconds, self.known.now));
-                }
-                comes_first
-            })
-        })
+        let (own, seen) = (self.before, &self.pod.seen);
+        let own_is_new = own.label(REVISION) == hash;
+        let goes_first = |other: &Object| {
+            if !self.known.is_ours(other) || other.is_going() {
+                return false;
+            }
+            let is_new = other.label(REVISION) == hash;
+            if spec.surges() && is_new != own_is_new {
+                let serves = is_available(other, spec.min_ready_seconds, self.known.now);
+                return !own_is_new && (serves || seen.may_be(|own| !is_ready(own)));
+            }
+            rank(other) < rank(own) || seen.may_be(|own| rank(other) < rank(own))
+        };
+        let mut others = self.known.on(self.pod.node);
+        others.any(|other| other.seen.first().uid != own.uid && other.seen.may_be(goes_first))
     }
 
     /// Is it the second half of an update in place that began before?
@@ -153,17 +128,17 @@ impl Case<'_> {
     /// Can nobody doubt that it can be updated in place?
     fn must_be_in_place(&self, spec: &Spec<'_>) -> bool {
         let from = revision(self.mirror, self.before.label(REVISION)).filter(|one| !one.gone);
-        let mut gates = items(&self.before.value()["spec"]["readinessGates"]);
+        let mut gates = items(&self.before.spec()["readinessGates"]);
         let has_gate = gates.any(|one| one["conditionType"] == GATE);
+        let bare = without_what_changes_in_place;
         let differs_little = from.is_some_and(|from| {
-            let bare = |template: &Value| without_what_changes_in_place(template);
             same_template(
                 &bare(&from.value()["data"]["spec"]["template"]),
                 &bare(spec.template),
             )
         });
         let is_there = |pod: &Object| {
-            pod.label(REVISION) == self.before.label(REVISION) && pod.value()["spec"]["nodeName"].is_string()
+            pod.label(REVISION) == self.before.label(REVISION) && pod.spec()["nodeName"].is_string()
         };
         spec.in_place && has_gate && differs_little && self.pod.seen.must_be(is_there)
     }
@@ -193,12 +168,10 @@ fn without_what_changes_in_place(template: &Value) -> Value {
 }
 
 /// Of several pods on a node the first is kept.
-fn rank(pod: &Object) -> (bool, String, String) {
-    let text = |value: &Value| text(value).to_owned();
-    let value = pod.value();
+fn rank(pod: &Object) -> (bool, Timestamp, Arc<str>) {
     (
-        !value["spec"]["nodeName"].is_string(),
-        text(&value["metadata"]["creationTimestamp"]),
-        pod.name.to_string(),
+        !pod.spec()["nodeName"].is_string(),
+        pod.created(),
+        pod.name.clone(),
     )
 }

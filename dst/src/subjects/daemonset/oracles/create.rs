@@ -1,8 +1,7 @@
 //! *"One pod for each node that may run it, of the current template, pinned to its node; a second one only while the node is
 //! updated with surge, within the limits of surge, partition and selector."*
 
-use super::fit::TOLERATED;
-use super::known::{Known, Pod, is_held, is_ready, is_selected};
+use super::known::{Known, Pod, TOLERATED, is_held, is_ready, is_selected};
 use super::spec::Spec;
 use crate::rules::prelude::*;
 use crate::subjects::nodes::{node_of, pinned};
@@ -15,9 +14,8 @@ pub fn judge(
     mirror: &Mirror,
     surges: bool,
 ) -> Option<Violation> {
-    let Some(node) = pinned(&new.value()["spec"]) else {
-        return write.breaks("a pod has its form", "it is not pinned to a node".into());
-    };
+    let node = pinned(new.spec()).unwrap_or_default();
+    never!(write, "a pod has its form", node.is_empty() => "it is not pinned to a node");
     never!(write, "a pod has its form", some what in misformed(new) => "{what}");
     let other = if surges { None } else { other(new, node, mirror) };
     never!(write, "one pod for each node",
@@ -48,31 +46,30 @@ impl Case<'_> {
         let (known, node) = (self.known, self.node);
         let is_second = self.beside().next().is_some();
         let there = |pod: &Pod<'_>| pod.seen.must_be(|pod| known.is_ours(pod));
-        known.broken(&[
-            ("nodes that may run a pod", &|spec| known.may_run(node, spec)),
-            ("one pod for each node", &|spec| {
-                if spec.surges() {
-                    self.beside().count() <= 1
-                } else {
-                    !known.on(node).any(there)
-                }
-            }),
-            ("revisions of new pods", &|spec| {
-                let hash = spec.hash(self.mirror);
-                !hash.is_empty() && self.new.label(REVISION) == hash
-            }),
-            ("a second pod is for an update", &|spec| {
-                !is_second || (spec.updates() && self.replaces(spec))
-            }),
-            ("selector", &|spec| {
-                !is_second || known.node_may_be(node, |node| spec.selects(node))
-            }),
-            ("partition", &|spec| !is_second || is_in_window(known, spec, node)),
-            ("surge", &|spec| !is_second || self.is_affordable(spec)),
-            ("first creations in parts", &|spec| {
-                is_second || !spec.partitioned_scaling || may_be_first(known, spec, node, self.mirror)
-            }),
-        ])
+        let fits = |spec: &Spec<'_>| {
+            if spec.surges() {
+                self.beside().count() <= 1
+            } else {
+                !known.on(node).any(there)
+            }
+        };
+        kept_by!(&known.specs, |spec|
+            "nodes that may run a pod": known.may_run(node, spec);
+            "one pod for each node": fits(spec);
+            "revisions of new pods": self.is_new(spec);
+            "a second pod is for an update": !is_second || (spec.updates() && self.replaces(spec));
+            "selector": !is_second || known.node_may_be(node, |node| spec.selects(node));
+            "partition": !is_second || is_in_window(known, spec, node);
+            "surge": !is_second || self.is_affordable(spec);
+            "first creations in parts":
+                is_second || !spec.partitioned_scaling || may_be_first(known, spec, node, self.mirror);
+        )
+    }
+
+    /// Is it of the revision of the template?
+    fn is_new(&self, spec: &Spec<'_>) -> bool {
+        let hash = spec.hash(self.mirror);
+        !hash.is_empty() && self.new.label(REVISION) == hash
     }
 
     /// Pods on the node that must be there to stay.
@@ -111,16 +108,10 @@ fn may_be_first(known: &Known<'_>, spec: &Spec<'_>, node: &str, mirror: &Mirror)
     let hash = spec.hash(mirror);
     let has_new = |pod: &Object| known.is_ours(pod) && !pod.is_going() && pod.label(REVISION) == hash;
     let others = known.pods.iter().filter(|pod| pod.node != node);
-    let updated: BTreeSet<&str> = others
-        .clone()
-        .filter(|pod| pod.seen.must_be(has_new))
-        .map(|pod| pod.node)
-        .collect();
+    let updated = others.clone().filter(|pod| pod.seen.must_be(has_new));
+    let updated: BTreeSet<&str> = updated.map(|pod| pod.node).collect();
     let mut later = others.filter(|pod| pod.node > node);
-    let current = |set: &Object| {
-        let current = &set.value()["status"]["currentNumberScheduled"];
-        number(current)
-    };
+    let current = |set: &Object| number(&set.status()["currentNumberScheduled"]);
     (updated.len() as i64) < known.most_desired(spec) - kept
         || later.any(|pod| pod.seen.may_be(|pod| known.is_ours(pod)))
         || known.may_have_lost(current)
@@ -137,15 +128,10 @@ fn other<'m>(new: &Object, node: &str, mirror: &'m Mirror) -> Option<&'m Object>
 
 /// What a new pod lacks.
 fn misformed(pod: &Object) -> Option<String> {
-    let spec = &pod.value()["spec"];
+    let spec = pod.spec();
     let tolerates = |key: &str, effect: &str| {
-        let mut all = items(&spec["tolerations"]);
-        all.any(|one| {
-            one["key"] == key
-                && one["effect"] == effect
-                && one["operator"] == "Exists"
-                && one["tolerationSeconds"].is_null()
-        })
+        let mut all = items(&spec["tolerations"]).filter(|one| one["key"] == key && one["effect"] == effect);
+        all.any(|one| one["operator"] == "Exists" && one["tolerationSeconds"].is_null())
     };
     if let Some((key, effect)) = TOLERATED.iter().find(|(key, effect)| !tolerates(key, effect)) {
         return Some(format!("it does not tolerate {key}:{effect}"));

@@ -1,11 +1,10 @@
 //! The state that must be reached after the last edit and the last fault.
 
 use super::super::start::{DAEMONSETS, HISTORY};
-use super::fit;
-use super::known::{is_available, is_ready, is_selected};
+use super::known::{continues, is_available, is_ready, runs};
 use super::spec::Spec;
 use crate::rules::prelude::*;
-use crate::rules::settled::settled_on;
+use crate::rules::settled::{counts, history, names, no_failure, pods_of, settled_on};
 use crate::subjects::nodes::node_of;
 
 /// A node that is to have a pod, and its pod.
@@ -16,22 +15,15 @@ struct Place<'a> {
 
 /// What is not yet as it should be.
 pub fn unfinished(mirror: &Mirror, now: Timestamp) -> Result<(), String> {
-    let set = mirror.of(DAEMONSETS).now().next().ok_or("there is no set")?;
+    let set = mirror.only(DAEMONSETS).ok_or("there is no set")?;
     let spec = Spec::of(set);
-    let pods: Vec<&Arc<Object>> = mirror
-        .of(PODS)
-        .now()
-        .filter(|pod| pod.owner() == &*set.uid)
-        .collect();
-    wrong!(some pod in pods.iter().find(|pod| pod.is_going()) => "pod {} is still being deleted", pod.name);
-    wrong!(some pod in pods.iter().find(|pod| !is_selected(pod))
-        => "pod {} left the selector and is still owned", pod.name);
+    let pods = pods_of(set, mirror)?;
     let named = |name: &str| mirror.of(NODES).named(name);
     wrong!(some pod in pods.iter().find(|pod| node_of(pod).and_then(named).is_none())
         => "pod {} is for a node that is gone", pod.name);
     let (places, strangers) = divide(&spec, &pods, mirror)?;
     let desired = mirror.of(NODES).now();
-    let desired = desired.filter(|node| fit::runs(spec.template, node)).count() as i64;
+    let desired = desired.filter(|node| runs(spec.template, node)).count() as i64;
     let hash = spec.hash(mirror);
     let updated = places
         .iter()
@@ -45,7 +37,8 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp) -> Result<(), String> {
     }
     rollout(&spec, &places, &strangers, desired, hash)?;
     status(set, &spec, &places, &strangers, desired, hash, now)?;
-    history(set, hash, &pods, mirror)
+    let is_of = |label: &str| label == hash || pods.iter().any(|pod| pod.label(REVISION) == label);
+    history(set, HISTORY, mirror, |one| is_of(one.label(REVISION)))
 }
 
 /// Nodes that are to have a pod, with it, and pods on other nodes that may stay there.
@@ -59,16 +52,16 @@ fn divide<'a>(
     for node in mirror.of(NODES).now() {
         let on = pods.iter().filter(|pod| node_of(pod) == Some(&*node.name));
         let on: Vec<&Arc<Object>> = on.copied().collect();
-        let runs = fit::runs(spec.template, node);
-        let most = usize::from(fit::continues(spec.template, node));
+        let may_run = runs(spec.template, node);
+        let most = usize::from(continues(spec.template, node));
         match on.as_slice() {
-            [pod] if runs => places.push(Place { node, pod }),
-            on if runs && !is_kept_empty(on, spec) => {
+            [pod] if may_run => places.push(Place { node, pod }),
+            on if may_run && !is_kept_empty(on, spec) => {
                 return Err(format!("node {} has {} pods", node.name, on.len()));
             }
             on if on.len() > most => {
                 return Err(format!(
-                    "node {} may not run a pod, and has {}",
+                    "node {} may run {most} pods, and has {}",
                     node.name,
                     on.len()
                 ));
@@ -87,12 +80,12 @@ fn is_kept_empty(on: &[&Arc<Object>], spec: &Spec<'_>) -> bool {
 fn is_settled(pod: &Object, spec: &Spec<'_>, mirror: &Mirror, now: Timestamp) -> Result<(), String> {
     let name = &pod.name;
     wrong!(!is_available(pod, spec.min_ready_seconds, now) || !pod.have_started(now)
-        => "pod {name} is not available: {}", pod.value()["status"]["conditions"]);
+        => "pod {name} is not available: {}", pod.status()["conditions"]);
     let mut revisions = mirror.of(REVISIONS).now();
     let label = pod.label(REVISION);
     let revision = revisions.find(|one| one.owner() == pod.owner() && one.label(REVISION) == label);
     let revision = revision.ok_or_else(|| format!("pod {name}: revision {label} is gone"))?;
-    for gate in items(&pod.value()["spec"]["readinessGates"]) {
+    for gate in items(&pod.spec()["readinessGates"]) {
         let gate = text(&gate["conditionType"]);
         expect(format_args!("pod {name}: {gate}"), pod.state(gate), "True")?;
     }
@@ -118,16 +111,10 @@ fn rollout(
     // Old pods of nodes that may not run one have a place in the order, too.
     let in_the_way = strangers.iter().filter(|pod| is_old(pod)).count() as i64;
     let due = desired - spec.partition(desired) - in_the_way;
-    match left.next() {
-        Some(one) if updated < due => Err(format!(
-            "{updated} nodes of {desired} are updated, {due} are to be; {} of {} is on {}, not {hash}; selector: {}",
-            one.pod.name,
-            one.node.name,
-            one.pod.label(REVISION),
-            spec.has_selector(),
-        )),
-        _ => Ok(()),
-    }
+    wrong!(some one in left.next().filter(|_| updated < due)
+        => "{updated} nodes of {desired} are updated, {due} are to be; {} of {} is on {}, not {hash}; selector: {}",
+            one.pod.name, one.node.name, one.pod.label(REVISION), spec.has_selector());
+    Ok(())
 }
 
 /// What the status counts.
@@ -140,49 +127,34 @@ fn status(
     hash: &str,
     now: Timestamp,
 ) -> Result<(), String> {
-    let status = &set.value()["status"];
+    let status = set.status();
     let count = |counts: &dyn Fn(&Object) -> bool| places.iter().filter(|one| counts(one.pod)).count() as i64;
     let available =
         count(&|pod| is_available(pod, spec.min_ready_seconds, now) && pod.state(GATE) != "False");
-    let generation = number(&set.value()["metadata"]["generation"]);
-    for (name, wanted) in [
-        ("observedGeneration", generation),
-        ("desiredNumberScheduled", desired),
-        ("currentNumberScheduled", places.len() as i64),
-        ("numberMisscheduled", strangers.len() as i64),
-        ("numberReady", count(&is_ready)),
-        ("numberAvailable", available),
-        ("numberUnavailable", desired - available),
-        (
-            "updatedNumberScheduled",
-            count(&|pod| pod.label(REVISION) == hash),
-        ),
-    ] {
-        expect(format_args!("status.{name}"), number(&status[name]), wanted)?;
-    }
-    expect(
-        "status.updateRevision",
-        status["updateRevision"].as_str(),
-        Some(hash),
+    let new = count(&|pod| pod.label(REVISION) == hash);
+    counts(
+        status,
+        &[
+            ("observedGeneration", number(set.generation())),
+            ("desiredNumberScheduled", desired),
+        ],
     )?;
-    let conditions = items(&status["conditions"]);
-    let mut failed = conditions.filter(|one| {
-        one["status"] == "True"
-            && one["type"]
-                .as_str()
-                .is_some_and(|kind| kind.starts_with("Failed"))
-    });
-    match failed.next() {
-        Some(condition) => Err(format!("status reports a failure that is over: {condition}")),
-        None => Ok(()),
-    }
-}
-
-/// Not more revisions than the history may have, but for those in use.
-fn history(set: &Object, hash: &str, pods: &[&Arc<Object>], mirror: &Mirror) -> Result<(), String> {
-    let in_use = |label: &str| label == hash || pods.iter().any(|pod| pod.label(REVISION) == label);
-    let revisions = mirror.of(REVISIONS).now().filter(|one| one.owner() == &*set.uid);
-    let unused = revisions.filter(|one| !in_use(one.label(REVISION))).count() as i64;
-    wrong!(unused > HISTORY => "{unused} revisions that nothing uses, {HISTORY} are kept");
-    Ok(())
+    counts(status, &[("currentNumberScheduled", places.len() as i64)])?;
+    counts(
+        status,
+        &[
+            ("numberMisscheduled", strangers.len() as i64),
+            ("numberReady", count(&is_ready)),
+        ],
+    )?;
+    counts(
+        status,
+        &[
+            ("numberAvailable", available),
+            ("numberUnavailable", desired - available),
+        ],
+    )?;
+    counts(status, &[("updatedNumberScheduled", new)])?;
+    names(status, "updateRevision", hash)?;
+    no_failure(status, |kind| kind.starts_with("Failed"))
 }

@@ -1,9 +1,9 @@
 //! What the sender of a write for a DaemonSet may have believed of it, of its pods and of the nodes.
 
 use super::super::start::DAEMONSETS;
-use super::fit;
 use super::spec::Spec;
-use crate::rules::belief::{self, Rule, Seen, Wrote};
+use crate::rules::belief::{self, Seen, Wrote};
+use crate::rules::fit;
 use crate::rules::prelude::*;
 use crate::subjects::nodes::node_of;
 
@@ -35,12 +35,6 @@ pub fn is_selected(pod: &Object) -> bool {
     pod.label("app") == "web"
 }
 
-/// Has it ended by itself?
-pub fn has_ended(pod: &Object) -> bool {
-    let phase = &pod.value()["status"]["phase"];
-    phase == "Failed" || phase == "Succeeded"
-}
-
 /// Does a hook hold it before its deletion?
 pub fn is_held(pod: &Object) -> bool {
     pod.label(STATE) == "PreparingDelete"
@@ -53,12 +47,32 @@ pub fn is_ready(pod: &Object) -> bool {
 
 /// Is it ready for long enough, and in no update in place?
 pub fn is_available(pod: &Object, min_ready_seconds: i64, now: Timestamp) -> bool {
-    let since = pod
+    let ready = pod
         .condition("Ready")
-        .and_then(|ready| ready["lastTransitionTime"].as_str()?.parse::<Timestamp>().ok());
-    let long_enough = min_ready_seconds == 0
-        || since.is_some_and(|since| now.as_second() - since.as_second() >= min_ready_seconds);
-    is_ready(pod) && long_enough && pod.state(GATE) != "False" && !pod.is_going()
+        .and_then(|ready| time(&ready["lastTransitionTime"]));
+    let long_enough = |since: Timestamp| now.as_second() - since.as_second() >= min_ready_seconds;
+    let is_old = min_ready_seconds == 0 || ready.is_some_and(long_enough);
+    is_ready(pod) && is_old && pod.state(GATE) != "False" && !pod.is_going()
+}
+
+/// What every pod of a DaemonSet tolerates: key and effect.
+pub static TOLERATED: [(&str, &str); 6] = [
+    ("node.kubernetes.io/not-ready", "NoExecute"),
+    ("node.kubernetes.io/unreachable", "NoExecute"),
+    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+    ("node.kubernetes.io/unschedulable", "NoSchedule"),
+];
+
+/// May a pod of the template be created on the node?
+pub fn runs(template: &Value, node: &Object) -> bool {
+    fit::runs(template, node, &TOLERATED)
+}
+
+/// May one that is there stay?
+pub fn continues(template: &Value, node: &Object) -> bool {
+    fit::continues(template, node, &TOLERATED)
 }
 
 impl<'a> Known<'a> {
@@ -75,19 +89,14 @@ impl<'a> Known<'a> {
         {
             nodes.entry(seen.name()).or_default().push(seen);
         }
+        let pods = pods.filter_map(|seen| {
+            let node = node_of(seen.first())?;
+            Some(Pod { seen, node })
+        });
         Self {
             uid: uid.into(),
-            specs: belief::specs(versions.filter(|version| !version.is_going()), |set| {
-                Spec::of(set)
-            }),
-            pods: pods
-                .filter_map(|seen| {
-                    Some(Pod {
-                        seen,
-                        node: node_of(seen.first())?,
-                    })
-                })
-                .collect(),
+            specs: belief::specs(versions.filter(|version| !version.is_going()), Spec::of),
+            pods: pods.collect(),
             nodes,
             now: write.now,
             mirror,
@@ -124,12 +133,12 @@ impl<'a> Known<'a> {
 
     /// May the node be one that is to have a pod?
     pub fn may_run(&self, node: &str, spec: &Spec<'_>) -> bool {
-        self.node_may_be(node, |node| fit::runs(spec.template, node))
+        self.node_may_be(node, |node| runs(spec.template, node))
     }
 
     /// Must it be?
     pub fn must_run(&self, node: &str, spec: &Spec<'_>) -> bool {
-        self.node_must_be(node, |node| fit::runs(spec.template, node))
+        self.node_must_be(node, |node| runs(spec.template, node))
     }
 
     /// Most nodes that are to have a pod.
@@ -142,21 +151,12 @@ impl<'a> Known<'a> {
         self.nodes.keys().filter(|node| self.must_run(node, spec)).count() as i64
     }
 
-    /// Names of all nodes that there may be, or that may have a pod.
-    fn places(&self) -> BTreeSet<&str> {
-        let pods = self.pods.iter().map(|pod| pod.node);
-        self.nodes.keys().copied().chain(pods).collect()
-    }
-
     /// Most nodes that count in the partition: they are to have a pod, or have one.
     pub fn most_counted(&self, spec: &Spec<'_>) -> i64 {
-        let counts = |node: &&&str| {
-            self.may_run(node, spec)
-                || self
-                    .on(node)
-                    .any(|pod| pod.seen.may_be(|object| self.is_ours(object)))
-        };
-        self.places().iter().filter(counts).count() as i64
+        let is_its = |pod: &&Pod<'_>| pod.seen.may_be(|object| self.is_ours(object));
+        let with_pod = self.pods.iter().filter(is_its).map(|pod| pod.node);
+        let nodes = self.nodes.keys().copied().filter(|node| self.may_run(node, spec));
+        nodes.chain(with_pod).collect::<BTreeSet<_>>().len() as i64
     }
 
     /// Nodes, but for one, that must be to have a pod and of which no pod can serve.
@@ -165,10 +165,18 @@ impl<'a> Known<'a> {
             let serves = |object: &Object| self.is_ours(object) && !is_held(object) && serves(object);
             self.on(node).any(|pod| pod.seen.may_be(serves))
         };
-        let others = self.nodes.keys().filter(|node| **node != but);
-        others
-            .filter(|node| self.must_run(node, spec) && !may_serve(node))
-            .count() as i64
+        let out = |node: &&str| self.must_run(node, spec) && !may_serve(node);
+        self.others(but).filter(out).count() as i64
+    }
+
+    /// Names of all nodes that there may be, but for one.
+    fn others<'s>(&'s self, but: &'s str) -> impl Iterator<Item = &'a str> + 's {
+        self.nodes.keys().copied().filter(move |node| *node != but)
+    }
+
+    /// Is it a pod of the DaemonSet that neither goes nor is held, and of this revision, or of another one?
+    fn stays(&self, pod: &Object, hash: &str, is_of: bool) -> bool {
+        self.is_ours(pod) && !pod.is_going() && !is_held(pod) && (pod.label(REVISION) == hash) == is_of
     }
 
     /// Nodes, but for one, that must be to have a pod and of which no pod can be available.
@@ -195,75 +203,47 @@ impl<'a> Known<'a> {
     pub fn may_have_lost(&self, believed: impl Fn(&Object) -> i64) -> bool {
         let is_there = |pod: &&Pod<'_>| pod.seen.must_be(|object| self.is_ours(object));
         let nodes: BTreeSet<&str> = self.pods.iter().filter(is_there).map(|pod| pod.node).collect();
-        let sets = self.mirror.of(DAEMONSETS).objects.get(&*self.uid);
-        let mut reported = sets.into_iter().flatten().map(|set| believed(set));
-        reported.any(|reported| reported > nodes.len() as i64)
+        let mut sets = self.mirror.versions(DAEMONSETS, &self.uid).iter();
+        sets.any(|set| believed(set) > nodes.len() as i64)
     }
 
     /// Nodes, but for one, that must have their new pod or be about to have it.
     pub fn updated(&self, spec: &Spec<'_>, but: &str) -> i64 {
         let hash = spec.hash(self.mirror);
-        let is_new = |object: &Object| {
-            self.is_ours(object) && !object.is_going() && object.label(REVISION) == hash && !is_held(object)
+        let is_updated = |node: &&str| {
+            let has_new = self
+                .on(node)
+                .any(|pod| pod.seen.must_be(|pod| self.stays(pod, hash, true)));
+            let may_have_old = self
+                .on(node)
+                .any(|pod| pod.seen.may_be(|pod| self.stays(pod, hash, false)));
+            self.node_must_be(node, |_| true) && (has_new || (self.must_run(node, spec) && !may_have_old))
         };
-        let is_old = |object: &Object| {
-            self.is_ours(object) && !object.is_going() && object.label(REVISION) != hash && !is_held(object)
-        };
-        let others = self.nodes.keys().filter(|node| **node != but);
-        others
-            .filter(|node| {
-                let has_new = self.on(node).any(|pod| pod.seen.must_be(is_new));
-                let may_have_old = self.on(node).any(|pod| pod.seen.may_be(is_old));
-                self.node_must_be(node, |_| true) && (has_new || (self.must_run(node, spec) && !may_have_old))
-            })
-            .count() as i64
+        self.others(but).filter(is_updated).count() as i64
     }
 
     /// Nodes, but for one, that must have an old pod and a new one that is not available. Where the old one is not ready, the
     /// new one does not count.
     pub fn surging(&self, spec: &Spec<'_>, but: &str) -> i64 {
         let hash = spec.hash(self.mirror);
-        let is_old = |object: &Object| {
-            self.is_ours(object)
-                && object.is_active()
-                && is_ready(object)
-                && object.label(REVISION) != hash
-                && !is_held(object)
+        let is_old = |pod: &Object| self.stays(pod, hash, false) && pod.is_active() && is_ready(pod);
+        let is_young = |pod: &Object| {
+            let is_new = self.is_ours(pod) && pod.is_active() && pod.label(REVISION) == hash;
+            is_new && !is_available(pod, spec.min_ready_seconds, self.now)
         };
-        let is_young = |object: &Object| {
-            self.is_ours(object)
-                && object.is_active()
-                && object.label(REVISION) == hash
-                && !is_available(object, spec.min_ready_seconds, self.now)
-        };
-        let others = self
-            .nodes
-            .keys()
-            .filter(|node| **node != but && self.must_run(node, spec));
-        others
-            .filter(|node| {
-                self.on(node).any(|pod| pod.seen.must_be(is_old))
-                    && self.on(node).any(|pod| pod.seen.must_be(is_young))
-            })
-            .count() as i64
-    }
-
-    /// The first of some rules that no specification keeps together with those before it.
-    pub fn broken(&self, rules: &[Rule<'_, Spec<'a>>]) -> Option<&'static str> {
-        belief::broken(&self.specs, rules)
+        let has = |node: &str, is: &dyn Fn(&Object) -> bool| self.on(node).any(|pod| pod.seen.must_be(is));
+        let surges = |node: &&str| self.must_run(node, spec) && has(node, &is_old) && has(node, &is_young);
+        self.others(but).filter(surges).count() as i64
     }
 
     /// What may have been believed.
     pub fn brief(&self) -> String {
         let specs: Vec<String> = self.specs.iter().map(Spec::brief).collect();
-        let desired = self
-            .specs
-            .iter()
-            .map(|spec| (self.least_desired(spec), self.most_desired(spec)));
+        let desired = |spec| (self.least_desired(spec), self.most_desired(spec));
+        let desired: Vec<_> = self.specs.iter().map(desired).collect();
         format!(
-            "{}; nodes that are to have a pod: {:?}",
-            specs.join(" or "),
-            desired.collect::<Vec<_>>()
+            "{}; nodes that are to have a pod: {desired:?}",
+            specs.join(" or ")
         )
     }
 }

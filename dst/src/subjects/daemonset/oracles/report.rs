@@ -15,27 +15,19 @@ const PARTS: [(&str, &str); 5] = [
 
 /// Judges status writes.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
-    if write.resource != DAEMONSETS.plural || write.subresource != "status" || write.method != Method::Patch {
-        return None;
-    }
-    let set = mirror.of(DAEMONSETS).now().next()?;
-    let status = &set.value()["status"];
+    let set = mirror.only(DAEMONSETS).filter(|_| write.reports(DAEMONSETS))?;
+    let status = set.status();
     never!(write, "status fits together", some counts in misfit(status, &PARTS) => "{counts}");
     let [desired, available, unavailable] =
         ["desiredNumberScheduled", "numberAvailable", "numberUnavailable"].map(|name| number(&status[name]));
     never!(write, "status fits together",
         available + unavailable != desired => "{available} available and {unavailable} unavailable of {desired}");
-    let nodes = mirror
-        .of(NODES)
-        .objects
-        .values()
-        .filter_map(|versions| Some(&*versions.first()?.name));
-    let nodes: BTreeSet<&str> = nodes.collect();
+    let nodes = mirror.of(NODES).objects.values();
+    let nodes: BTreeSet<&str> = nodes
+        .filter_map(|versions| Some(&*versions.first()?.name))
+        .collect();
     let most = [
-        (
-            "observedGeneration",
-            number(&set.value()["metadata"]["generation"]),
-        ),
+        ("observedGeneration", number(set.generation())),
         ("desiredNumberScheduled", nodes.len() as i64),
         ("currentNumberScheduled", ever(mirror, &set.uid, |_| true)),
     ];

@@ -32,7 +32,7 @@ pub struct Spec<'a> {
 impl<'a> Spec<'a> {
     /// Reads a DaemonSet.
     pub fn of(set: &'a Object) -> Self {
-        let spec = &set.value()["spec"];
+        let spec = set.spec();
         let strategy = &spec["updateStrategy"];
         let rolling = &strategy["rollingUpdate"];
         Self {
@@ -57,17 +57,18 @@ impl<'a> Spec<'a> {
 
     /// Is there a new pod beside the old one while a node is updated?
     pub fn surges(&self) -> bool {
-        !self.on_delete && up(self.max_surge, 1) > 0
+        !self.on_delete && rounded_up(self.max_surge, 1, 0) > 0
     }
 
     /// Nodes that may have two pods while they are updated.
     pub fn max_surge(&self, desired: i64) -> i64 {
-        up(self.max_surge, desired)
+        rounded_up(self.max_surge, desired, 0)
     }
 
     /// Nodes that may be without an available pod while they are updated.
     pub fn max_unavailable(&self, desired: i64) -> i64 {
-        let (unavailable, surge) = (up(self.max_unavailable, desired), self.max_surge(desired));
+        let unavailable = rounded_up(self.max_unavailable, desired, 0);
+        let surge = self.max_surge(desired);
         if unavailable == 0 && surge == 0 {
             1
         } else {
@@ -77,27 +78,17 @@ impl<'a> Spec<'a> {
 
     /// Nodes that keep their old pods.
     pub fn partition(&self, desired: i64) -> i64 {
-        let given = match self.partition {
-            Value::String(text) => percent(text).map_or(0, |percent| percent * desired / 100),
-            given => number(given),
-        };
-        given.clamp(0, desired.max(0))
+        rounded_down(self.partition, desired, 0).clamp(0, desired.max(0))
     }
 
     /// Creations, deletions and updates in place in one step, of each.
     pub fn burst(&self, desired: i64) -> i64 {
-        let given = match self.burst {
-            Value::String(text) => percent(text).map_or(0, |percent| percent * desired / 100),
-            given => given.as_i64().unwrap_or(BURST),
-        };
-        given.max(1)
+        rounded_down(self.burst, desired, BURST).max(1)
     }
 
     /// Is a node one of those that are updated?
     pub fn selects(&self, node: &Object) -> bool {
-        let labels = self.selector["matchLabels"].as_object();
-        let mut labels = labels.into_iter().flatten();
-        labels.all(|(key, value)| node.label(key) == value)
+        matches(self.selector, node)
     }
 
     /// Are only some nodes updated?
@@ -141,32 +132,4 @@ impl<'a> Spec<'a> {
 /// The revision with a hash, though it may be gone.
 pub fn revision<'m>(mirror: &'m Mirror, hash: &str) -> Option<&'m Object> {
     belief::revision(mirror, |one| one.label(REVISION) == hash)
-}
-
-fn percent(text: &str) -> Option<i64> {
-    text.strip_suffix('%')?.parse().ok()
-}
-
-/// A number, or a percentage rounded up.
-fn up(given: &Value, of: i64) -> i64 {
-    match given {
-        Value::String(text) => percent(text).map_or(0, |percent| (percent * of + 99) / 100),
-        given => number(given),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::up;
-
-    #[test]
-    fn percentages_of_limits_are_rounded_up() {
-        for (given, of, expected) in [("30%", 5, 2), ("100%", 5, 5), ("1%", 1, 1), ("0%", 9, 0)] {
-            assert_eq!(up(&json!(given), of), expected, "{given} of {of}");
-        }
-        assert_eq!(up(&json!(3), 1), 3);
-        assert_eq!(up(&json!(null), 1), 0);
-    }
 }

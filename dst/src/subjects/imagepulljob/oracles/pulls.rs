@@ -4,7 +4,7 @@
 use kruise_api::names::agent::IMAGE_PULLER;
 
 use super::super::start::{MISSING, NODE_IMAGES, reference};
-use super::known::tags_in;
+use super::tags_in;
 use crate::rules::prelude::*;
 
 /// Writes of a round in which nothing holds an agent back.
@@ -32,7 +32,7 @@ impl Pulls {
             return None;
         }
         let [before, after] = write.both(mirror, NODE_IMAGES)?;
-        let [old, new] = [before, after].map(|node| tags_in(&node.value()["status"]["imageStatuses"]));
+        let [old, new] = [before, after].map(|node| tags_in(&node.status()["imageStatuses"]));
         let old: BTreeMap<String, &Value> = old.into_iter().collect();
         for (name, status) in new {
             let known = old.get(&name).copied();
@@ -41,9 +41,10 @@ impl Pulls {
             }
             never!(write, "an image that does not exist is never pulled",
                 name == reference(MISSING) && status["phase"] == "Succeeded" => "{}", status);
-            let version = version_of(status);
+            let version = number(&status["version"]);
             let end = |of: &Value| (of["phase"].clone(), of["completionTime"].clone());
-            let same = known.filter(|old| has_ended(old) && version_of(old) == version);
+            let has_ended = |of: &&Value| !of["completionTime"].is_null();
+            let same = known.filter(|old| has_ended(old) && number(&old["version"]) == version);
             never!(write, "what became of a pull is final",
                 some old in same.filter(|old| end(old) != end(status)) => "{status}, and it was {old}");
             let round = self.0.entry((after.uid.to_string(), name.clone())).or_default();
@@ -62,14 +63,4 @@ impl Pulls {
         }
         None
     }
-}
-
-/// The round that a status is of.
-fn version_of(status: &Value) -> i64 {
-    status["version"].as_i64().unwrap_or_default()
-}
-
-/// Has the round ended?
-fn has_ended(status: &Value) -> bool {
-    !status["completionTime"].is_null()
 }

@@ -2,21 +2,14 @@
 //! may have known, whichever replica reviewed it: it has what one of them says, and nothing else.
 
 use super::super::start::STATES;
-use super::known::{LAG, before, is_for_workload, record};
 use super::wanted::Wanted;
+use super::{LAG, is_for_workload, record};
 use crate::rules::moments;
 use crate::rules::prelude::*;
 use crate::subjects::statefulset::start::STATEFULSETS;
 
 /// The annotation of a pod that got what is recorded.
 const INJECTED: &str = "kruise.io/injected-persistent-pod-state";
-
-/// Pods that were seen.
-#[derive(Default)]
-pub struct Births {
-    /// Changes of pods that were seen.
-    seen: usize,
-}
 
 /// Where a new pod is to go.
 #[derive(Debug, Default, PartialEq)]
@@ -29,22 +22,12 @@ struct Places<'a> {
     preferred: Vec<(i64, Vec<(&'a str, &'a str)>)>,
 }
 
-impl Births {
-    /// Judges what is new.
-    pub fn judge(&mut self, mirror: &Mirror) -> Option<Violation> {
-        let pods = mirror.of(PODS);
-        let from = std::mem::replace(&mut self.seen, pods.changes.len());
-        (from..self.seen).find_map(|place| {
-            let version = pods.changes.get(place)?.version;
-            let pod = pods.changed_at(place)?.first()?;
-            let is_new = pod.version == version && mirror.of(STATEFULSETS).objects.contains_key(pod.owner());
-            is_new.then(|| comes_back(pod, mirror)).flatten()
-        })
+/// Judges a new pod.
+pub fn judge(pod: &Object, mirror: &Mirror) -> Option<Violation> {
+    if !mirror.of(STATEFULSETS).objects.contains_key(pod.owner()) {
+        return None;
     }
-}
-
-fn comes_back(pod: &Object, mirror: &Mirror) -> Option<Violation> {
-    let from = before(pod.at, LAG);
+    let from = moments::before(pod.at, LAG);
     // Is there a PersistentPodState that every webhook must know?
     let mut is_known = false;
     let mut allowed = Vec::new();
@@ -68,17 +51,16 @@ fn comes_back(pod: &Object, mirror: &Mirror) -> Option<Violation> {
 impl<'a> Places<'a> {
     /// Those that a pod has. Its template has none.
     fn of(pod: &'a Object) -> Self {
-        let spec = &pod.value()["spec"];
+        let spec = pod.spec();
         let affinity = &spec["affinity"]["nodeAffinity"];
-        let text = |value: &'a Value| text(value);
-        let preferred = list(&affinity["preferredDuringSchedulingIgnoredDuringExecution"]).iter();
+        let preferred = items(&affinity["preferredDuringSchedulingIgnoredDuringExecution"]);
         let preferred = preferred.map(|one| {
-            let expressions = list(&one["preference"]["matchExpressions"]).iter();
+            let expressions = items(&one["preference"]["matchExpressions"]);
             let labels = expressions.map(|one| (text(&one["key"]), text(&one["values"][0])));
             (number(&one["weight"]), labels.collect())
         });
         Self {
-            of: pod.value()["metadata"]["annotations"][INJECTED].as_str(),
+            of: pod.annotations()[INJECTED].as_str(),
             required: pairs(&spec["nodeSelector"])
                 .map(|(key, value)| (key, text(value)))
                 .collect(),

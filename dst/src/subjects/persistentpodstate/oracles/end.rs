@@ -1,9 +1,10 @@
 //! The state that PersistentPodStates must reach after the last edit and the last fault.
 
 use super::super::start::{STATES, WORKLOAD, ZONE};
-use super::known::{is_for_workload, record};
 use super::wanted::Wanted;
+use super::{is_for_workload, ordinal, record};
 use crate::rules::prelude::*;
+use crate::rules::settled::observed;
 use crate::subjects::statefulset::oracles::spec::{Gates, Spec};
 use crate::subjects::statefulset::start::STATEFULSETS;
 
@@ -14,19 +15,11 @@ pub fn unfinished(mirror: &Mirror, gates: Gates) -> Result<(), String> {
     let set = mirror.of(STATEFULSETS).now().find(|set| !set.is_going());
     generated(mirror, set)?;
     for state in mirror.of(STATES).now() {
-        let value = state.value();
-        expect(
-            format_args!("observedGeneration of {}", state.name),
-            &value["status"]["observedGeneration"],
-            &value["metadata"]["generation"],
-        )?;
+        observed(state)?;
         match set.filter(|_| is_for_workload(state)) {
             Some(set) => records(state, set, mirror, gates)?,
-            None => expect(
-                format_args!("records of {}, which has no workload", state.name),
-                pairs(&value["status"]["podStates"]).count(),
-                0,
-            )?,
+            None => wrong!(pairs(&state.status()["podStates"]).count() > 0
+                => "{} has records, and no workload", state.name),
         }
     }
     Ok(())
@@ -39,20 +32,13 @@ fn generated(mirror: &Mirror, set: Option<&Arc<Object>>) -> Result<(), String> {
     let mut is_there = false;
     for state in mirror.of(STATES).now() {
         is_there |= is_for_workload(state) || &*state.name == WORKLOAD;
-        let is_generated = !state.owner().is_empty();
-        if !is_generated {
+        if state.owner().is_empty() {
             continue;
         }
         let owner = set.map_or("", |set| &*set.uid);
         expect(format_args!("owner of {}", state.name), state.owner(), owner)?;
-        let Some(wanted) = &wanted else {
-            return Err(format!("{} is there, and nobody asks for it", state.name));
-        };
-        expect(
-            format_args!("what {} says", state.name),
-            &Wanted::of(state),
-            wanted,
-        )?;
+        let what = format_args!("what {} says", state.name);
+        expect(what, Some(Wanted::of(state)).as_ref(), wanted.as_ref())?;
     }
     wrong!(wanted.is_some() && !is_there => "annotations ask for a PersistentPodState, and there is none");
     Ok(())
@@ -61,58 +47,41 @@ fn generated(mirror: &Mirror, set: Option<&Arc<Object>>) -> Result<(), String> {
 /// Every pod that is Ready is recorded as it is, and no other one is that the workload does not have.
 fn records(state: &Object, set: &Object, mirror: &Mirror, gates: Gates) -> Result<(), String> {
     let wanted = Wanted::of(state);
-    let pods = mirror.of(PODS).now();
-    let is_ready =
-        |pod: &&Arc<Object>| pod.is_active() && pod.owner() == &*set.uid && pod.state("Ready") == "True";
-    for pod in pods.filter(is_ready) {
+    let is_ready = |pod: &&Arc<Object>| pod.is_active() && pod.state("Ready") == "True";
+    for pod in mirror.owned(PODS, set).filter(is_ready) {
         is_exact(record(state, &pod.name), pod, &wanted, mirror)?;
     }
-    let spec = &state.value()["spec"];
+    let spec = state.spec();
     if spec["persistentPodStateRetentionPolicy"] == "WhenDeleted" {
         return Ok(());
     }
     let slots = Spec::of(set, gates).slots;
-    let is_wanted = |name: &str| {
-        let ordinal = name.rsplit_once('-').and_then(|(_, number)| number.parse().ok());
-        ordinal.is_some_and(|ordinal: i64| slots.contains(&ordinal))
-    };
-    let mut recorded = pairs(&state.value()["status"]["podStates"]);
-    match recorded.find(|(name, _)| !is_wanted(name)) {
-        Some((name, _)) => Err(format!("{name} is recorded and not wanted")),
-        None => Ok(()),
-    }
+    let is_wanted = |name: &str| ordinal(name).is_some_and(|ordinal| slots.contains(&ordinal));
+    let mut recorded = pairs(&state.status()["podStates"]);
+    wrong!(some (name, _) in recorded.find(|(name, _)| !is_wanted(name)) => "{name} is recorded and not wanted");
+    Ok(())
 }
 
 fn is_exact(record: &Value, pod: &Object, wanted: &Wanted<'_>, mirror: &Mirror) -> Result<(), String> {
     let name = &pod.name;
-    let node_name = &pod.value()["spec"]["nodeName"];
+    let node_name = &pod.spec()["nodeName"];
     expect(format_args!("node of {name}"), &record["nodeName"], node_name)?;
     let node = node_name.as_str().and_then(|node| mirror.of(NODES).named(node));
     let node = node.ok_or_else(|| format!("the node of {name} is gone"))?;
-    let mut recorded: Vec<(&str, &str)> = texts(&record["nodeTopologyLabels"]);
+    let mut recorded = members(&record["nodeTopologyLabels"]);
     recorded.sort_unstable();
-    let labels: Vec<(&str, &str)> = wanted
-        .labels()
-        .into_iter()
-        .map(|key| (key, node.label(key)))
-        .collect();
-    expect(format_args!("labels of {name}"), recorded, labels)?;
-    let annotations = &pod.value()["metadata"]["annotations"];
-    let annotations: Vec<(&str, &str)> = wanted
-        .annotations
-        .iter()
-        .filter_map(|key| Some((*key, annotations[*key].as_str()?)))
-        .collect();
+    let labels = wanted.labels().into_iter().map(|key| (key, node.label(key)));
+    expect(format_args!("labels of {name}"), recorded, labels.collect())?;
+    let annotations = wanted.annotations.iter();
+    let annotations = annotations.filter_map(|key| Some((*key, pod.annotations()[*key].as_str()?)));
+    let recorded = members(&record["annotations"]);
     expect(
         format_args!("annotations of {name}"),
-        texts(&record["annotations"]),
-        annotations,
+        recorded,
+        annotations.collect(),
     )
 }
 
-fn texts(value: &Value) -> Vec<(&str, &str)> {
-    let pairs = pairs(value);
-    pairs
-        .filter_map(|(key, value)| Some((key, value.as_str()?)))
-        .collect()
+fn members(value: &Value) -> Vec<(&str, &str)> {
+    pairs(value).map(|(key, value)| (key, text(value))).collect()
 }

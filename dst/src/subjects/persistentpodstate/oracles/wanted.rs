@@ -16,36 +16,32 @@ pub struct Wanted<'a> {
 impl<'a> Wanted<'a> {
     /// What its specification says.
     pub fn of(state: &'a Object) -> Self {
-        let spec = &state.value()["spec"];
-        let preferred = list(&spec["preferredPersistentTopology"]).iter();
-        let preferred = preferred.map(|one| {
-            let weight = number(&one["weight"]);
-            (weight, texts(&one["preference"]["keys"]))
-        });
-        let annotations = list(&spec["persistentPodAnnotations"]).iter();
+        let spec = state.spec();
+        let keys = |of: &'a Value| texts(&of["keys"]).collect();
+        let preferred = items(&spec["preferredPersistentTopology"]);
+        let annotations = items(&spec["persistentPodAnnotations"]);
         Self {
-            required: texts(&spec["requiredPersistentTopology"]["keys"]),
-            preferred: preferred.collect(),
+            required: keys(&spec["requiredPersistentTopology"]),
+            preferred: preferred
+                .map(|one| (number(&one["weight"]), keys(&one["preference"])))
+                .collect(),
             annotations: annotations.filter_map(|one| one["key"].as_str()).collect(),
         }
     }
 
     /// What a workload asks for, if it does.
     pub fn by(set: &'a Object) -> Option<Self> {
-        let annotations = &set.value()["metadata"]["annotations"];
+        let annotations = set.annotations();
         let keys = |name: &str| -> Vec<&'a str> {
             let text = text(&annotations[name]);
             text.split(',').filter(|key| !key.is_empty()).collect()
         };
         let asks = annotations["kruise.io/auto-generate-persistent-pod-state"] == "true";
-        let preferred = keys("kruise.io/preferred-persistent-topology");
+        let preferred = Some(keys("kruise.io/preferred-persistent-topology"));
+        let preferred = preferred.filter(|keys| !keys.is_empty()).map(|keys| (100, keys));
         let wanted = Self {
             required: keys("kruise.io/required-persistent-topology"),
-            preferred: if preferred.is_empty() {
-                Vec::new()
-            } else {
-                vec![(100, preferred)]
-            },
+            preferred: preferred.into_iter().collect(),
             annotations: keys("kruise.io/persistent-pod-annotations"),
         };
         let has_topology = !wanted.required.is_empty() || !wanted.preferred.is_empty();
@@ -60,10 +56,6 @@ impl<'a> Wanted<'a> {
         all.dedup();
         all
     }
-}
-
-fn texts(value: &Value) -> Vec<&str> {
-    list(value).iter().filter_map(Value::as_str).collect()
 }
 
 #[cfg(test)]

@@ -5,58 +5,36 @@ use crate::rules::prelude::*;
 
 /// Pods that the newer status charges and the older one does not. An entry that is older than the pod that has the name now
 /// is none of its, and one that stays as it is charges nothing.
-pub fn new(before: &Object, after: &Object, pods: &Log) -> Vec<String> {
+pub fn new<'b>(before: &Object, after: &'b Object, pods: &Log) -> Vec<&'b str> {
     let is_new = |name: &&str| {
-        let created = pods.named(name).map(|pod| truth::created(pod).as_second());
+        let created = pods.named(name).map(|pod| pod.created().as_second());
         let [was, is] = [before, after].map(|budget| truth::charge(budget, name));
         let is_older = |was: Timestamp| created.is_some_and(|created| was.as_second() < created);
         was.is_none_or(|was| is != Some(was) && is_older(was))
     };
-    let charged = truth::charged(after).into_iter();
-    charged.filter(is_new).map(str::to_owned).collect()
+    truth::charged(after).into_iter().filter(is_new).collect()
 }
 
-/// What is wrong with the status of a budget after the one before, given how many charges are new.
-pub fn judge(before: &Object, after: &Object, new: &[String]) -> Option<Violation> {
-    let [was, is] = [before, after].map(Numbers::of);
-    let added = i64::try_from(new.len()).unwrap_or(i64::MAX);
-    let most = if was.rest() == is.rest() {
-        was.allowed
-    } else if was.current == is.current {
-        // The specification or the number of replicas is another one. What was charged since the count stays charged.
-        is.room() - (was.room() - was.allowed)
-    } else {
-        is.room()
+/// What is wrong with the status of a budget after the one before, given which charges are new.
+pub fn judge(before: &Object, after: &Object, new: &[&str]) -> Option<Violation> {
+    let numbers = |budget: &Object| {
+        ["unavailableAllowed", "currentAvailable", "desiredAvailable"].map(|name| truth::number(budget, name))
     };
-    let is_right = is.allowed >= 0 && (new.is_empty() || is.allowed + added <= most);
-    let statuses = [before, after].map(|budget| &budget.value()["status"]);
+    // What the formula allows.
+    let room = |current: i64, desired: i64| (current - desired).max(0);
+    let [allowed_before, current_before, desired_before] = numbers(before);
+    let [allowed, current, desired] = numbers(after);
+    let most = if (current_before, desired_before) == (current, desired) {
+        allowed_before
+    } else if current_before == current {
+        // The specification or the number of replicas is another one. What was charged since the count stays charged.
+        room(current, desired) - (room(current_before, desired_before) - allowed_before)
+    } else {
+        room(current, desired)
+    };
+    let is_right = allowed >= 0 && (new.is_empty() || allowed + new.len() as i64 <= most);
     never!(Violation::of, "charges are paid from what is allowed",
-        !is_right => "{new:?} were charged to budget {}, {most} were allowed and {} are left: {statuses:?}",
-            after.name, is.allowed);
+        !is_right => "{new:?} were charged to budget {}, {most} were allowed and {allowed} are left: {:?}",
+            after.name, [before, after].map(Object::status));
     None
-}
-
-struct Numbers {
-    allowed: i64,
-    current: i64,
-    desired: i64,
-}
-
-impl Numbers {
-    fn of(budget: &Object) -> Self {
-        Self {
-            allowed: truth::number(budget, "unavailableAllowed"),
-            current: truth::number(budget, "currentAvailable"),
-            desired: truth::number(budget, "desiredAvailable"),
-        }
-    }
-
-    fn rest(&self) -> (i64, i64) {
-        (self.current, self.desired)
-    }
-
-    /// What the formula allows.
-    fn room(&self) -> i64 {
-        (self.current - self.desired).max(0)
-    }
 }

@@ -4,6 +4,7 @@ use super::super::start::{BUDGETS, DEPLOYMENTS, GUESTS, Start};
 use super::follow::{covers, replicas};
 use super::{truth, wanted};
 use crate::rules::prelude::*;
+use crate::rules::settled::{counts, observed};
 
 /// The first difference.
 pub fn unfinished(mirror: &Mirror, start: &Start) -> Result<(), String> {
@@ -17,25 +18,15 @@ pub fn unfinished(mirror: &Mirror, start: &Start) -> Result<(), String> {
     let pods: Vec<_> = pods
         .filter(|pod| pod.is_active() && covers(budget, pod, mirror))
         .collect();
-    for pod in &pods {
-        for key in ["pub.kruise.io/related-pub", "kruise.io/related-pub"] {
-            let found = pod.value()["metadata"]["annotations"][key].as_str();
-            expect(
-                format_args!("pod {}: {key}", pod.name),
-                found,
-                Some(&*budget.name),
-            )?;
-        }
+    for (pod, key) in pods.iter().flat_map(|pod| truth::NAMED.map(|key| (pod, key))) {
+        expect(
+            format_args!("{key} of {}", pod.name),
+            text(&pod.annotations()[key]),
+            &*budget.name,
+        )?;
     }
-    let name = |what: &str| format!("budget {}: {what}", budget.name);
-    let number = |member: &str| truth::number(budget, member);
-    expect(name("entries"), truth::charged(budget).len(), 0)?;
-    let generation = &budget.value()["metadata"]["generation"];
-    expect(
-        name("observedGeneration"),
-        &budget.value()["status"]["observedGeneration"],
-        generation,
-    )?;
+    expect("entries of the budget", truth::charged(budget).len(), 0)?;
+    observed(budget)?;
     let total = match (start.guests, start.target) {
         (false, _) => replicas(mirror, start.workload),
         (true, true) => {
@@ -49,13 +40,17 @@ pub fn unfinished(mirror: &Mirror, start: &Start) -> Result<(), String> {
             tops.values().sum()
         }
     };
-    expect(name("totalReplicas"), number("totalReplicas"), total)?;
     let desired = truth::desired(budget, total);
-    expect(name("desiredAvailable"), number("desiredAvailable"), desired)?;
     let current = pods.iter().filter(|pod| truth::is_available(pod)).count() as i64;
-    expect(name("currentAvailable"), number("currentAvailable"), current)?;
+    counts(
+        budget.status(),
+        &[("totalReplicas", total), ("desiredAvailable", desired)],
+    )?;
     let allowed = (current - desired).max(0);
-    expect(name("unavailableAllowed"), number("unavailableAllowed"), allowed)
+    counts(
+        budget.status(),
+        &[("currentAvailable", current), ("unavailableAllowed", allowed)],
+    )
 }
 
 /// Guests have the pods that they want, and nobody else has any.

@@ -11,7 +11,11 @@ use crate::subjects::statefulset::start::STATEFULSETS;
 /// What a pod lost by itself is taken into account by whoever counts this much later.
 const COUNTED: SignedDuration = SignedDuration::from_secs(45);
 
+/// Workloads that budgets cover, in the order of [`Workload`].
+const WORKLOADS: [Resource; 3] = [CLONESETS, STATEFULSETS, DEPLOYMENTS];
+
 /// What was seen so far.
+#[derive(Default)]
 pub struct Follow {
     /// The gate for updates.
     updates: bool,
@@ -35,18 +39,16 @@ impl Follow {
     pub fn new(updates: bool) -> Self {
         Self {
             updates,
-            seen: BTreeMap::new(),
-            available: BTreeMap::new(),
-            lost: BTreeMap::new(),
+            ..Self::default()
         }
     }
 
     /// Judges everything that is new.
     pub fn judge(&mut self, mirror: &Mirror) -> Option<Violation> {
-        let mut changes: Vec<Change> = [PODS, BUDGETS]
+        let news = [PODS, BUDGETS]
             .into_iter()
-            .flat_map(|of| self.news(mirror.of(of)))
-            .collect();
+            .flat_map(|of| self.news(mirror.of(of)));
+        let mut changes: Vec<Change> = news.collect();
         changes.sort_by_key(|change| change.after.version);
         // The first is reported; all are taken in.
         let mut found = None;
@@ -80,14 +82,13 @@ impl Follow {
 
     fn budget(&mut self, change: &Change, mirror: &Mirror) -> Option<Violation> {
         let (before, after) = (change.before.as_ref()?, &change.after);
-        if before.value()["status"] == after.value()["status"] || after.gone {
+        if before.status() == after.status() || after.gone {
             return None;
         }
         let new = charges::new(before, after, mirror.of(PODS));
         if new.is_empty() {
             // Somebody counted.
-            let known = after.at.checked_sub(COUNTED).unwrap_or(after.at);
-            self.lost.retain(|_, at| *at > known);
+            self.lost.retain(|_, at| *at > moments::before(after.at, COUNTED));
         }
         charges::judge(before, after, &new)
     }
@@ -121,30 +122,26 @@ impl Follow {
             }
             return None;
         };
+        let verdict = disruption.is_charged(&budget);
         if is_available {
-            return disruption.is_charged(&budget);
+            return verdict;
         }
-        disruption
-            .is_charged(&budget)
-            .or_else(|| self.keeps(&disruption, &budget, mirror))
+        verdict.or_else(|| self.keeps(&disruption, &budget, mirror))
     }
 
     /// With what is left, are as many available as the budget may be believed to demand? What was lost and not charged is
     /// added: whoever charged may not have known.
     fn keeps(&self, disruption: &Disruption<'_>, budget: &Object, mirror: &Mirror) -> Option<Violation> {
-        let pods = mirror.of(PODS);
-        let then = pods.objects.values();
-        let then = then.filter_map(|versions| moments::at(versions, disruption.version));
-        let covered: Vec<_> = then
-            .filter(|pod| !pod.gone && pod.is_active() && covers(budget, pod, mirror))
-            .collect();
-        let left = covered.iter().filter(|pod| truth::is_available(pod)).count() as i64;
+        let pods = mirror.of(PODS).objects.values();
+        let then = pods.filter_map(|versions| moments::at(versions, disruption.version));
+        let covered = then.filter(|pod| pod.is_active() && covers(budget, pod, mirror));
+        let left = covered.filter(|pod| truth::is_available(pod)).count() as i64;
         let lost = self.lost.len() as i64;
         let least = least(budget, mirror, disruption.at)?;
         never!(Violation::of, "as many pods stay available as the budget demands",
             left + lost < least
                 => "pod {} was disrupted ({:?}): {left} are available and {lost} were lost by themselves, at least {least} \
-                    must be: {}", disruption.before.name, disruption.route, budget.value()["status"]);
+                    must be: {}", disruption.before.name, disruption.route, budget.status());
         None
     }
 }
@@ -189,20 +186,20 @@ impl Disruption<'_> {
                 && truth::protects(budget, route.operations())
         };
         let now = moments::at(versions, self.version)?;
-        let is_old = self.at.duration_since(truth::created(now)) > LAG;
+        let is_old = self.at.duration_since(now.created()) > LAG;
         let mut recent = recent(versions, self.at).filter(|one| one.version <= now.version);
         (is_old && recent.all(protects) && covers(now, self.before, mirror)).then(|| now.clone())
     }
 
     /// Was the pod charged to the budget before this?
     fn is_charged(&self, budget: &Object) -> Option<Violation> {
-        let created = truth::created(self.before).as_second();
+        let created = self.before.created().as_second();
         let charged = truth::charge(budget, &self.before.name);
         let is_its = charged.is_some_and(|charged| charged.as_second() >= created);
         let (name, uid) = (&self.before.name, &self.before.uid);
         never!(Violation::of, "disruptions are charged first",
             !is_its => "pod {name} (uid {uid}) was disrupted ({:?}), and budget {} has no charge for it: {}",
-                self.route, budget.name, budget.value()["status"]);
+                self.route, budget.name, budget.status());
         None
     }
 }
@@ -210,17 +207,13 @@ impl Disruption<'_> {
 /// The least number of pods that the budget may be believed to demand: by its specification and the number of replicas, or
 /// by what was counted last.
 fn least(budget: &Object, mirror: &Mirror, at: Timestamp) -> Option<i64> {
-    let budgets = mirror.of(BUDGETS).objects.get(&budget.uid)?;
-    let workloads = [CLONESETS, STATEFULSETS, DEPLOYMENTS].map(|of| mirror.of(of));
-    let workloads = workloads.iter().flat_map(|log| log.objects.values());
-    let replicas: Vec<i64> = workloads
-        .flat_map(|versions| recent(versions, at))
-        .map(|workload| workload.value()["spec"]["replicas"].as_i64().unwrap_or(1))
-        .collect();
-    let demands = recent(budgets, at).flat_map(|budget| {
-        let by_spec = replicas
-            .iter()
-            .map(move |replicas| truth::desired(budget, *replicas));
+    let workloads = WORKLOADS
+        .into_iter()
+        .flat_map(|of| mirror.of(of).objects.values());
+    let workloads = workloads.flat_map(|versions| recent(versions, at));
+    let replicas: Vec<i64> = workloads.map(|workload| wanted::replicas(workload)).collect();
+    let demands = recent(mirror.versions(BUDGETS, &budget.uid), at).flat_map(|budget| {
+        let by_spec = replicas.iter().map(|replicas| truth::desired(budget, *replicas));
         by_spec.chain([truth::number(budget, "desiredAvailable")])
     });
     demands.min()
@@ -228,34 +221,23 @@ fn least(budget: &Object, mirror: &Mirror, at: Timestamp) -> Option<i64> {
 
 /// Does a budget cover a pod: by its labels, or as a pod of the workload?
 pub fn covers(budget: &Object, pod: &Object, mirror: &Mirror) -> bool {
-    let selector = &budget.value()["spec"]["selector"];
+    let selector = &budget.spec()["selector"];
     if selector["matchLabels"].is_object() {
         return matches(selector, pod);
     }
-    let kind = &budget.value()["spec"]["targetRef"]["kind"];
-    let workloads = [CLONESETS, STATEFULSETS, DEPLOYMENTS];
-    let Some(of) = workloads.into_iter().find(|one| *kind == one.kind) else {
+    let target = &budget.spec()["targetRef"];
+    let Some(of) = WORKLOADS.into_iter().find(|one| target["kind"] == one.kind) else {
         return false;
     };
-    let above = mirror.of(REPLICASETS).objects.get(pod.owner());
-    let owner = above
-        .and_then(|versions| versions.last())
-        .map_or(pod.owner(), |above| above.owner());
+    let above = mirror.last(REPLICASETS, pod.owner());
+    let owner = above.map_or(pod.owner(), |above| above.owner());
     // An owner of before may have had the same name.
-    let owner = mirror.of(of).objects.get(owner);
-    let name = &budget.value()["spec"]["targetRef"]["name"];
-    owner.is_some_and(|versions| versions.iter().any(|one| *name == *one.name))
+    let mut owner = mirror.versions(of, owner).iter();
+    owner.any(|one| target["name"] == *one.name)
 }
 
 /// Replicas of the workload.
 pub fn replicas(mirror: &Mirror, workload: Workload) -> i64 {
-    let of = match workload {
-        Workload::CloneSet => CLONESETS,
-        Workload::StatefulSet => STATEFULSETS,
-        Workload::Deployment => DEPLOYMENTS,
-    };
-    let mut all = mirror.of(of).now();
-    all.next().map_or(0, |workload| {
-        workload.value()["spec"]["replicas"].as_i64().unwrap_or(1)
-    })
+    let of = WORKLOADS[workload as usize];
+    mirror.only(of).map_or(0, |workload| wanted::replicas(workload))
 }

@@ -11,13 +11,10 @@ mod wanted;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::start::{BUDGETS, Start};
+use super::start::Start;
 use crate::rules::prelude::*;
 use follow::Follow;
 use wanted::Unwanted;
-
-/// Least of charges and counts for a scenario to count.
-const WRITES: u32 = 15;
 
 /// What judges the budget of a scenario.
 pub struct BudgetOracles {
@@ -43,14 +40,10 @@ impl BudgetOracles {
 impl Oracles for BudgetOracles {
     /// A controller of budgets changes no pod but for the name of its budget.
     fn judge(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
-        let of_controller = write.component == super::start::CONTROLLER && write.resource == "pods";
-        let [before, after] = write.pod(mirror).filter(|_| of_controller)?;
-        (before.value()["spec"] != after.value()["spec"] || after.is_going() != before.is_going()).then(
-            || Violation {
-                oracle: "pods of a budget are only named",
-                what: format!("{} changed {}", write.process, write.name),
-            },
-        )
+        let [before, after] = write.pod(mirror)?;
+        never!(write, "pods of a budget are only named",
+            before.spec() != after.spec() || after.is_going() != before.is_going() => "it is more than a name");
+        None
     }
 
     fn judge_newborn(&mut self, mirror: &Mirror) -> Option<Violation> {
@@ -63,17 +56,8 @@ impl Oracles for BudgetOracles {
         end::unfinished(mirror, &self.start)
     }
 
-    fn counts(&self, counters: &Counters) -> bool {
-        counters.written(BUDGETS.plural) >= WRITES
-    }
-
     /// Those of its workload are the most.
-    fn writes_to_come(&self, _: &Mirror) -> Option<u32> {
+    fn writes_to_come(&self, _: &Mirror) -> Option<usize> {
         Some(0)
-    }
-
-    /// Pods that it named it finds in its caches.
-    fn remembers_pods(&self) -> bool {
-        false
     }
 }

@@ -10,19 +10,21 @@ const LET_GO: SignedDuration = SignedDuration::from_mins(5);
 /// Every version of the Deployment of a pod, or of its ReplicaSet if that has none; `None` for pods of others.
 pub fn top<'m>(pod: &Object, mirror: &'m Mirror) -> Option<&'m Vec<Arc<Object>>> {
     let set = mirror.of(REPLICASETS).objects.get(pod.owner())?;
-    let owner = set.last().map(|set| set.owner()).unwrap_or_default();
-    mirror.of(DEPLOYMENTS).objects.get(owner).or(Some(set))
+    mirror
+        .of(DEPLOYMENTS)
+        .objects
+        .get(set.last()?.owner())
+        .or(Some(set))
 }
 
 /// `spec.replicas` of a Deployment or a ReplicaSet.
 pub fn replicas(workload: &Object) -> i64 {
-    workload.value()["spec"]["replicas"].as_i64().unwrap_or(1)
+    workload.spec()["replicas"].as_i64().unwrap_or(1)
 }
 
 /// Is a workload gone, being deleted with its pods, or without any?
 fn wants_none(workload: &Object) -> bool {
-    let finalizers = workload.value()["metadata"]["finalizers"].as_array();
-    let orphans = finalizers.is_some_and(|all| all.iter().any(|one| one == "orphan"));
+    let orphans = texts(&workload.metadata()["finalizers"]).any(|one| one == "orphan");
     workload.gone || (workload.is_going() && !orphans) || replicas(workload) == 0
 }
 
@@ -48,25 +50,23 @@ impl Unwanted {
         let newest = [PODS, BUDGETS, REPLICASETS, DEPLOYMENTS]
             .into_iter()
             .filter_map(|of| {
-                let log = mirror.of(of);
-                let change = log.changes.last()?;
-                log.objects.get(&change.uid)?.last().map(|object| object.at)
+                let change = mirror.of(of).changes.last()?;
+                mirror.last(of, &change.uid).map(|object| object.at)
             });
         let now = newest.max()?;
         let pods = mirror.of(PODS).now();
-        let unwanted: Vec<_> = pods
-            .filter(|pod| pod.is_active() && is_unwanted(pod, mirror))
-            .collect();
+        let unwanted = pods.filter(|pod| pod.is_active() && is_unwanted(pod, mirror));
+        let unwanted: Vec<_> = unwanted.collect();
         self.0.retain(|uid, _| unwanted.iter().any(|pod| pod.uid == *uid));
         for pod in &unwanted {
             self.0.entry(pod.uid.clone()).or_insert(now);
         }
-        let kept = unwanted.iter().find(|pod| {
-            let since = self.0.get(&pod.uid);
-            since.is_some_and(|since| now.duration_since(*since) > LET_GO)
-        });
+        let is_kept = |since: &Timestamp| now.duration_since(*since) > LET_GO;
+        let kept = unwanted
+            .iter()
+            .find(|pod| self.0.get(&pod.uid).is_some_and(is_kept));
         never!(Violation::of, "a pod nobody wants is let go",
-            some kept in kept => "pod {} still runs: {}", kept.name, kept.value()["metadata"]);
+            some kept in kept => "pod {} still runs: {}", kept.name, kept.metadata());
         None
     }
 }

@@ -4,6 +4,7 @@ use super::super::start::SIDECARSETS;
 use super::view::Spec;
 use super::{revisions, view};
 use crate::rules::prelude::*;
+use crate::rules::settled::{counts, observed};
 use crate::rules::template::same_template;
 
 /// What is not yet as it must be.
@@ -18,12 +19,8 @@ fn settled(set: &Object, mirror: &Mirror) -> Result<(), String> {
     let name = &set.name;
     let namespace = mirror.of(NAMESPACES).named("default");
     let looks = namespace.is_some_and(|namespace| !spec.shuns(namespace));
-    let pods: Vec<&Object> = mirror
-        .of(PODS)
-        .now()
-        .map(|pod| &**pod)
-        .filter(|pod| looks && spec.counts(pod))
-        .collect();
+    let pods = mirror.of(PODS).now().map(|pod| &**pod);
+    let pods: Vec<&Object> = pods.filter(|pod| looks && spec.counts(pod)).collect();
     if spec.upgrades() {
         upgraded(spec, &pods)?;
     }
@@ -62,12 +59,8 @@ fn upgraded(spec: Spec<'_>, pods: &[&Object]) -> Result<(), String> {
         let shown = condition.and_then(|one| serde_json::from_str::<Value>(one["message"].as_str()?).ok());
         let shown = shown.unwrap_or_default()[&**name].clone();
         let is_stranded = !spec.is_updated(pod) && spec.selects(pod) && !spec.can_follow(pod);
-        let is_right = if is_stranded {
-            shown == false
-        } else {
-            !spec.is_updated(pod) || shown != false
-        };
-        wrong!(!is_right
+        let is_told = shown == false;
+        wrong!(is_told != is_stranded && (is_stranded || spec.is_updated(pod))
             => "condition of pod {} shows {shown} for {name}, stranded: {is_stranded}", pod.name);
     }
     Ok(())
@@ -77,43 +70,31 @@ fn status(spec: Spec<'_>, pods: &[&Object]) -> Result<(), String> {
     let set = spec.0;
     let ready = |pod: &&&Object| spec.runs(pod) && spec.is_ready(pod);
     let updated: Vec<&&Object> = pods.iter().filter(|pod| spec.is_updated(pod)).collect();
-    let generation = number(&set.value()["metadata"]["generation"]);
-    for (name, wanted) in [
-        ("observedGeneration", generation),
-        ("matchedPods", pods.len() as i64),
-        ("updatedPods", updated.len() as i64),
-        ("readyPods", pods.iter().filter(ready).count() as i64),
-        (
-            "updatedReadyPods",
-            updated.iter().filter(|pod| ready(pod)).count() as i64,
-        ),
-    ] {
-        let reported = number(&set.value()["status"][name]);
-        wrong!(reported != wanted => "{}: status.{name} is {reported}, not {wanted}", set.name);
-    }
-    Ok(())
+    let (all, new) = (pods.len() as i64, updated.len() as i64);
+    let all_ready = pods.iter().filter(ready).count() as i64;
+    observed(set)?;
+    counts(set.status(), &[("matchedPods", all), ("readyPods", all_ready)])?;
+    let updated_ready = updated.iter().filter(|pod| ready(pod)).count() as i64;
+    counts(
+        set.status(),
+        &[("updatedPods", new), ("updatedReadyPods", updated_ready)],
+    )
 }
 
 /// The newest revision is that of the specification, status names it, and no more are kept than need be.
 fn history(set: &Object, pods: &[&Object], mirror: &Mirror) -> Result<(), String> {
     let name = &*set.name;
-    let mut revisions: Vec<_> = mirror
-        .of(REVISIONS)
-        .now()
-        .filter(|one| one.label(revisions::SET) == name && one.owner() == &*set.uid)
-        .collect();
+    let own = mirror.owned(REVISIONS, set);
+    let mut revisions: Vec<_> = own.filter(|one| one.label(revisions::SET) == name).collect();
     revisions.sort_by_key(|one| one.value()["revision"].as_i64());
     let newest = revisions.last().ok_or("there is no revision")?;
-    wrong!(set.value()["status"]["latestRevision"] != *newest.name
+    wrong!(set.status()["latestRevision"] != *newest.name
         => "status.latestRevision is not {}", newest.name);
-    let (stored, wanted) = (&newest.value()["data"]["spec"], &set.value()["spec"]);
+    let (stored, wanted) = (&newest.value()["data"]["spec"], set.spec());
     wrong!(!same_template(&stored["containers"], &wanted["containers"])
         => "{} is not the specification", newest.name);
-    let limit = set.value()["spec"]["revisionHistoryLimit"]
-        .as_u64()
-        .unwrap_or(10)
-        .max(1) as usize;
-    let pinned = &set.value()["spec"]["injectionStrategy"]["revision"]["revisionName"];
+    let limit = set.spec()["revisionHistoryLimit"].as_u64().unwrap_or(10).max(1) as usize;
+    let pinned = &set.spec()["injectionStrategy"]["revision"]["revisionName"];
     let is_used =
         |one: &Object| *pinned == *one.name || pods.iter().any(|pod| view::revision(pod, name) == *one.name);
     let idle = revisions.iter().rev().skip(1).filter(|one| !is_used(one)).count();

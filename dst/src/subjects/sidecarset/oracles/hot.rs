@@ -1,26 +1,22 @@
 //! *"A twin that serves is not touched before the other one serves."*
 
-use super::change::Change;
 use super::view;
 use super::view::Spec;
+use crate::rules::Broken;
+use crate::rules::prelude::*;
 
 /// What is wrong with a change of twins.
-pub fn wrong(change: Change<'_>, spec: Spec<'_>) -> Option<(&'static str, String)> {
-    let Change { before, after } = change;
+pub fn wrong([before, after]: [&Object; 2], spec: Spec<'_>) -> Broken {
+    let changes = |container: &str| view::image(before, container) != view::image(after, container);
     for sidecar in spec.sidecars() {
-        let Some(empty) = sidecar.empty else { continue };
-        let containers = sidecar.containers();
-        let [one, two] = containers.as_slice() else {
+        let (names, Some(empty)) = (sidecar.containers(), sidecar.empty) else {
             continue;
         };
-        for (twin, other) in [(one, two), (two, one)] {
-            let is_touched = view::image(before, twin) != view::image(after, twin);
-            let takes_over =
-                view::serves(before, other, empty) && view::image(after, other) == view::image(before, other);
-            if is_touched && view::serves(before, twin, empty) && !takes_over {
-                let text = format!("{twin} serves and {other} does not");
-                return Some(("one twin serves", text));
-            }
+        for (twin, other) in [(&names[0], &names[1]), (&names[1], &names[0])] {
+            let takes_over = view::serves(before, other, empty) && !changes(other);
+            breaks!("one twin serves",
+                changes(twin) && view::serves(before, twin, empty) && !takes_over
+                    => "{twin} serves and {other} does not");
         }
     }
     None

@@ -4,39 +4,42 @@
 //! SidecarSet, it knew something between what its watches had shown and the truth; what the same SidecarSet wrote it knew.
 
 mod born;
-mod change;
 mod end;
 mod form;
 mod hot;
 mod known;
 mod limits;
-mod memory;
 mod report;
 mod revisions;
 pub mod view;
 
-use super::start::CONTROLLER;
+use crate::rules::Broken;
+use crate::rules::moments::Births;
 use crate::rules::prelude::*;
-use born::Born;
-use change::Change;
 use known::Known;
-use memory::Memory;
 use view::Spec;
 
-/// Least of writes of pods for a scenario to count.
-const UPGRADES: u32 = 6;
+/// Who wrote what.
+#[derive(Debug, Default)]
+struct Memory {
+    /// Newest version of a pod that a process wrote for a SidecarSet: by process, SidecarSet and uid of the pod.
+    wrote: BTreeMap<(ProcessId, String, Arc<str>), u64>,
+    /// Newest version of a pod that anybody wrote for any SidecarSet.
+    newest: u64,
+    /// What was written before a process began to lead.
+    led: BTreeMap<ProcessId, u64>,
+}
 
 /// What judges the SidecarSets of a scenario.
 #[derive(Debug, Default)]
 pub struct SidecarSetOracles {
     memory: Memory,
-    born: Born,
+    born: Births,
 }
 
 impl Oracles for SidecarSetOracles {
     fn judge(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         match write.resource {
-            _ if write.component != CONTROLLER => None,
             "pods" => self.pod(write, mirror),
             "sidecarsets" => report::judge(write, mirror),
             "controllerrevisions" => revisions::judge(&self.memory, write, mirror),
@@ -49,16 +52,11 @@ impl Oracles for SidecarSetOracles {
     }
 
     fn counts(&self, counters: &Counters) -> bool {
-        counters.pods_of(CONTROLLER) >= UPGRADES
-    }
-
-    /// What one SidecarSet wrote another one need not know; [`Known`] has what each wrote.
-    fn remembers_pods(&self) -> bool {
-        false
+        counters.pods_of("sidecarset-controller") >= 6
     }
 
     fn judge_newborn(&mut self, mirror: &Mirror) -> Option<Violation> {
-        self.born.judge(mirror)
+        self.born.judge(mirror, |pod| born::judge(pod, mirror))
     }
 
     /// It must list before it acts.
@@ -72,61 +70,46 @@ impl SidecarSetOracles {
         never!(write, "pods of others are only changed",
             write.method != Method::Patch => "sent {:?} for pod {}", write.method, write.name);
         // A write that changes nothing is no version.
-        let change = Change::of(write, mirror)?;
-        let verdict = form::judge(write, change);
+        let pods @ [before, after] = write.both(mirror, PODS)?;
+        let verdict = form::judge(write, pods);
         if verdict.is_some() || !write.subresource.is_empty() {
             return verdict;
         }
-        let sets = view::concerned(change.before, change.after);
-        let [set] = sets.as_slice() else {
-            return write.breaks("sets take turns", format!("for sets {sets:?}"));
-        };
+        let sets = view::concerned(before, after);
+        never!(write, "sets take turns", sets.len() != 1 => "for sets {sets:?}");
+        let set = sets.first()?;
         let known = Known::of(&self.memory, write, mirror, set);
-        let verdict = judge(write, change, &known);
-        self.memory.newest = self.memory.newest.max(change.after.version);
+        let verdict = judge(write, pods, &known);
+        self.memory.newest = self.memory.newest.max(after.version);
         if !write.sent.is_given_up() {
-            let key = (write.process, set.clone(), change.after.uid.clone());
-            self.memory.wrote.insert(key, change.after.version);
+            let key = (write.process, set.clone(), after.uid.clone());
+            self.memory.wrote.insert(key, after.version);
         }
         verdict
     }
 }
 
 /// A write is right if it is right under one of the specifications that may have been believed.
-fn judge(write: &Write<'_>, change: Change<'_>, known: &Known<'_>) -> Option<Violation> {
-    let mut verdict = None;
+fn judge(write: &Write<'_>, pods: [&Object; 2], known: &Known<'_>) -> Option<Violation> {
+    never!(write, "pods of no set are left alone", known.specs.is_empty() => "there is no set {}", known.set);
+    let mut broken = None;
     for spec in &known.specs {
-        let wrong = wrong(change, *spec, known)?;
-        verdict = Some((wrong, spec));
+        broken = Some((wrong(pods, *spec, known)?, spec.0));
     }
-    let (oracle, text) = match verdict {
-        Some(((oracle, text), spec)) => (
-            oracle,
-            format!("{text}; {}", spec.0.value()["spec"]["updateStrategy"]),
-        ),
-        None => ("pods of no set are left alone", "no such set is there".to_owned()),
-    };
-    let what = format!(
-        "{} changed {} for {}: {text}",
-        write.process, write.name, known.set
-    );
-    Some(Violation { oracle, what })
+    let ((oracle, text), set) = broken?;
+    write.breaks(
+        oracle,
+        format!("for {}: {text}; {}", known.set, set.spec()["updateStrategy"]),
+    )
 }
 
 /// What is wrong with a change under a specification: which oracle found it, and why.
-fn wrong(change: Change<'_>, spec: Spec<'_>, known: &Known<'_>) -> Option<(&'static str, String)> {
-    let Change { before, after } = change;
-    if !spec.counts(before) || !known.may_look(spec) {
-        return Some((
-            "pods of no set are left alone",
-            "it is none of its pods".to_owned(),
-        ));
-    }
-    if !spec.upgrades() {
-        return Some(("upgrades are held", "nothing is to be upgraded".to_owned()));
-    }
+fn wrong(pods: [&Object; 2], spec: Spec<'_>, known: &Known<'_>) -> Broken {
+    let [before, after] = pods;
+    breaks!("pods of no set are left alone", !spec.counts(before) || !known.may_look(spec) => "it is none of its pods");
+    breaks!("upgrades are held", !spec.upgrades() => "nothing is to be upgraded");
     let is_upgrade = view::hash(before, known.set) != view::hash(after, known.set);
-    form::images(change, spec, is_upgrade)
-        .or_else(|| hot::wrong(change, spec))
-        .or_else(|| limits::wrong(change, spec, known).filter(|_| is_upgrade))
+    form::images(pods, spec, is_upgrade)
+        .or_else(|| hot::wrong(pods, spec))
+        .or_else(|| limits::wrong(pods, spec, known).filter(|_| is_upgrade))
 }

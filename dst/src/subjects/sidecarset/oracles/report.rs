@@ -17,7 +17,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let set = mirror.of(SIDECARSETS).named(write.name)?;
     never!(write, "a specification is its author's",
         write.subresource != "status" => "changed the specification of {}", write.name);
-    let count = |name: &str| number(&set.value()["status"][name]);
+    let count = |name: &str| number(&set.status()[name]);
     never!(write, "status of a set fits together",
         some (part, whole) in PARTS.iter().find(|(part, whole)| count(part) > count(whole))
             => "reported {part} {} of {whole} {} of {}", count(part), count(whole), write.name);

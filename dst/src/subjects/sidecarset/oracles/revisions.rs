@@ -1,7 +1,7 @@
 //! *"The content of a revision never changes, there is one for each content, and those in use stay."*
 
+use super::Memory;
 use super::known::Known;
-use super::memory::Memory;
 use super::view;
 use super::view::Spec;
 use crate::rules::pod_writes::guards;
@@ -13,22 +13,20 @@ pub const SET: &str = "kruise.io/sidecarset-name";
 
 /// Judges writes of revisions.
 pub fn judge(memory: &Memory, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
-    let oracle = "revisions of a set are stable";
-    if write.method != Method::Delete {
-        return guards::rewritten(write, mirror, oracle, true);
-    }
-    let versions = mirror.of(REVISIONS).changed_at(write.marks.of(REVISIONS))?;
-    let revision = versions.last()?;
-    let used = use_of(revision, &Known::of(memory, write, mirror, revision.label(SET)))?;
-    let what = format!("{} deleted {}, {used}", write.process, revision.name);
-    Some(Violation { oracle, what })
+    const ORACLE: &str = "revisions of a set are stable";
+    let Some(revision) = write.deleted(mirror, REVISIONS) else {
+        return guards::rewritten(write, mirror, ORACLE, true);
+    };
+    let known = Known::of(memory, write, mirror, revision.label(SET));
+    never!(write, ORACLE, some used in use_of(revision, &known) => "{used}");
+    None
 }
 
 /// What a revision is used for, whichever of the specifications that may have been believed is taken.
 fn use_of(revision: &Object, known: &Known<'_>) -> Option<String> {
     let name = &*revision.name;
     let of = |spec: Spec<'_>| {
-        let wanted = &spec.0.value()["spec"];
+        let wanted = spec.0.spec();
         let pods = known.least(spec, "", |pod| view::revision(pod, known.set) == name);
         if pods > 0 {
             Some(format!("which {pods} pods name, at least"))

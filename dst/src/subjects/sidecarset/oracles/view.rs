@@ -1,7 +1,5 @@
 //! SidecarSets and their pods, as their documentation explains them.
 
-use serde_json::Map;
-
 use crate::rules::prelude::*;
 
 /// Pod annotation: what each set injected.
@@ -43,12 +41,12 @@ pub struct Spec<'a>(pub &'a Object);
 
 impl<'a> Spec<'a> {
     fn strategy(self) -> &'a Value {
-        &self.0.value()["spec"]["updateStrategy"]
+        &self.0.spec()["updateStrategy"]
     }
 
     /// The hash of what is injected.
     pub fn hash(self) -> &'a str {
-        text(&self.0.value()["metadata"]["annotations"][HASH])
+        text(&self.0.annotations()[HASH])
     }
 
     /// Are pods upgraded at all?
@@ -59,7 +57,7 @@ impl<'a> Spec<'a> {
 
     /// Are new pods of this namespace to get its sidecars?
     pub fn injects(self, namespace: &Object) -> bool {
-        self.0.value()["spec"]["injectionStrategy"]["paused"] != true && !self.shuns(namespace)
+        self.0.spec()["injectionStrategy"]["paused"] != true && !self.shuns(namespace)
     }
 
     /// Is the pod one of those that may be upgraded?
@@ -70,7 +68,7 @@ impl<'a> Spec<'a> {
 
     /// Does it look at labels of namespaces, and not find them on this one?
     pub fn shuns(self, namespace: &Object) -> bool {
-        let selector = &self.0.value()["spec"]["namespaceSelector"];
+        let selector = &self.0.spec()["namespaceSelector"];
         !selector.is_null() && !matches(selector, namespace)
     }
 
@@ -85,15 +83,12 @@ impl<'a> Spec<'a> {
                     .then(|| text(&upgrade["hotUpgradeEmptyImage"])),
             }
         };
-        items(&self.0.value()["spec"]["containers"]).map(read).collect()
+        items(&self.0.spec()["containers"]).map(read).collect()
     }
 
     /// Pods that stay as they are, of so many. A percentage below all leaves one to upgrade.
     pub fn partition(self, of: i64) -> i64 {
-        let value = &self.strategy()["partition"];
-        let kept = rounded_up(value, of, 0);
-        let is_all = of > 1 && kept >= of && value.is_string() && value != "100%";
-        if is_all { of - 1 } else { kept.clamp(0, of) }
+        kept(&self.strategy()["partition"], of)
     }
 
     /// Pods that may be unavailable because of it, of so many.
@@ -109,7 +104,7 @@ impl<'a> Spec<'a> {
         };
         pod.is_active()
             && is_in_list(pod, &self.0.name)
-            && matches(&self.0.value()["spec"]["selector"], pod)
+            && matches(&self.0.spec()["selector"], pod)
             && self.sidecars().iter().all(is_whole)
     }
 
@@ -120,7 +115,7 @@ impl<'a> Spec<'a> {
 
     /// Do only images differ?
     pub fn can_follow(self, pod: &Object) -> bool {
-        let wanted = text(&self.0.value()["metadata"]["annotations"][HASH_WITHOUT_IMAGE]);
+        let wanted = text(&self.0.annotations()[HASH_WITHOUT_IMAGE]);
         let entry = entry(pod, HASH_WITHOUT_IMAGE, &self.0.name);
         text(&entry["hash"]) == wanted
     }
@@ -141,7 +136,7 @@ impl<'a> Spec<'a> {
             })
         };
         pod.is_active()
-            && pod.value()["status"]["phase"] == "Running"
+            && pod.status()["phase"] == "Running"
             && pod.state("Ready") == "True"
             && self.sidecars().iter().all(idles)
     }
@@ -182,31 +177,20 @@ pub fn concerned(before: &Object, after: &Object) -> Vec<String> {
     let mut sets: Vec<String> = Vec::new();
     for key in [HASH, STATE] {
         let (old, new) = (annotation(before, key), annotation(after, key));
-        let names = [&old, &new]
-            .into_iter()
-            .filter_map(Value::as_object)
-            .flat_map(Map::keys);
-        sets.extend(
-            names
-                .filter(|name| old[name.as_str()] != new[name.as_str()])
-                .cloned(),
-        );
+        let names = pairs(&old).chain(pairs(&new)).map(|(name, _)| name);
+        sets.extend(names.filter(|name| old[*name] != new[*name]).map(str::to_owned));
     }
     // What the containers ran before may be the same, where they had not begun.
     if sets.is_empty() {
         let records = annotation(after, HASH);
-        let records = records.as_object().into_iter().flatten();
-        let has = |record: &Value, container: &str| {
-            let mut sidecars = items(&record["sidecarList"]);
-            sidecars.any(|sidecar| sidecar.as_str().is_some_and(|name| is_twin(container, name)))
+        let changed = containers(after).filter(|name| image(before, name) != image(after, name));
+        let changed: Vec<&str> = changed.collect();
+        let is_meant = |record: &Value| {
+            let mut sidecars = texts(&record["sidecarList"]);
+            sidecars.any(|sidecar| changed.iter().any(|name| is_twin(name, sidecar)))
         };
-        let changed = |container: &str| image(before, container) != image(after, container);
-        let is_meant = |record: &Value| containers(after).any(|name| changed(name) && has(record, name));
-        sets.extend(
-            records
-                .filter(|(_, record)| is_meant(record))
-                .map(|(name, _)| name.clone()),
-        );
+        let meant = pairs(&records).filter(|(_, record)| is_meant(record));
+        sets.extend(meant.map(|(name, _)| name.to_owned()));
     }
     sets.sort();
     sets.dedup();
@@ -215,7 +199,7 @@ pub fn concerned(before: &Object, after: &Object) -> Vec<String> {
 
 /// Names of the containers of a pod.
 fn containers(pod: &Object) -> impl Iterator<Item = &str> {
-    let list = items(&pod.value()["spec"]["containers"]);
+    let list = items(&pod.spec()["containers"]);
     list.filter_map(|container| container["name"].as_str())
 }
 
@@ -232,13 +216,13 @@ pub fn is_in_list(pod: &Object, set: &str) -> bool {
 
 /// Names of the sets that were injected into a pod.
 pub fn list(pod: &Object) -> impl Iterator<Item = &str> {
-    let list = text(&pod.value()["metadata"]["annotations"][LIST]);
+    let list = text(&pod.annotations()[LIST]);
     list.split(',').filter(|name| !name.is_empty())
 }
 
 /// Image of a container in the specification of a pod.
 pub fn image<'a>(pod: &'a Object, container: &str) -> Option<&'a str> {
-    named(&pod.value()["spec"]["containers"], container)?["image"].as_str()
+    named(&pod.spec()["containers"], container)?["image"].as_str()
 }
 
 /// Image that a container runs.
@@ -247,7 +231,7 @@ pub fn running<'a>(pod: &'a Object, container: &str) -> Option<&'a str> {
 }
 
 fn status<'a>(pod: &'a Object, container: &str) -> Option<&'a Value> {
-    named(&pod.value()["status"]["containerStatuses"], container)
+    named(&pod.status()["containerStatuses"], container)
 }
 
 fn entry(pod: &Object, key: &str, set: &str) -> Value {
@@ -255,35 +239,5 @@ fn entry(pod: &Object, key: &str, set: &str) -> Value {
 }
 
 fn annotation(pod: &Object, key: &str) -> Value {
-    serde_json::from_str(text(&pod.value()["metadata"]["annotations"][key])).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn limits_in_percent_are_rounded_up_and_a_partition_below_all_leaves_one() {
-        let set = |partition: Value, unavailable: Value| {
-            let value =
-                json!({"spec": {"updateStrategy": {"partition": partition, "maxUnavailable": unavailable}}});
-            Object::new(
-                Arc::new(value),
-                bytes::Bytes::new(),
-                false,
-                jiff::Timestamp::UNIX_EPOCH,
-            )
-        };
-        let of = |partition: Value, pods| Spec(&set(partition, Value::Null)).partition(pods);
-        assert_eq!(of(json!("50%"), 4), 2);
-        assert_eq!(of(json!("99%"), 3), 2);
-        assert_eq!(of(json!("100%"), 3), 3);
-        assert_eq!(of(json!(7), 3), 3);
-        assert_eq!(Spec(&set(json!(0), json!("20%"))).max_unavailable(6), 2);
-        assert_eq!(Spec(&set(json!(0), Value::Null)).max_unavailable(6), 1);
-    }
+    serde_json::from_str(text(&pod.annotations()[key])).unwrap_or_default()
 }

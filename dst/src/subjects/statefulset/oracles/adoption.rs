@@ -2,6 +2,7 @@
 
 use super::super::start::STATEFULSETS;
 use super::known::{is_selected, ordinal};
+use crate::rules::moments;
 use crate::rules::prelude::*;
 
 /// Judges a write that gives a pod an owner, or takes it away.
@@ -26,10 +27,6 @@ pub fn judge(write: &Write<'_>, [before, after]: [&Object; 2], mirror: &Mirror) 
 
 /// Was the StatefulSet there, and not being deleted, at some time since the sender decided?
 fn is_alive(uid: &str, write: &Write<'_>, mirror: &Mirror) -> bool {
-    let Some(versions) = mirror.of(STATEFULSETS).objects.get(uid) else {
-        return false;
-    };
-    let known = versions.partition_point(|object| object.at <= write.decided);
-    let since = versions.get(known.saturating_sub(1)..).unwrap_or_default();
+    let since = moments::since(mirror.versions(STATEFULSETS, uid), write.decided, u64::MAX);
     since.iter().any(|object| !object.is_going())
 }

@@ -2,7 +2,7 @@
 //! other, those that are not wanted first; and no more pods are unavailable than may be."*
 
 use super::claims::may_be_growing;
-use super::known::{Known, Pod, has_ended};
+use super::known::{Known, Pod};
 use super::spec::{Spec, revision};
 use crate::rules::pod_writes::claims::mounts;
 use crate::rules::prelude::*;
@@ -55,27 +55,17 @@ pub fn judge(
         mirror,
     };
     let target = revision(mirror, after.label(REVISION));
-    let oracle = known.broken(&[
-        ("a reason for each change", &|spec| case.has_reason(spec)),
-        ("pods go to the update revision", &|spec| {
-            !moves || target.is_some_and(|target| spec.is_revision(target))
-        }),
-        ("partition", &|spec| {
-            case.is_due(spec) || case.goes_on() || case.is_in_window(spec)
-        }),
-        ("one after the other", &|spec| case.is_in_order(spec)),
-        ("availability", &|spec| case.is_affordable(spec)),
-    ])?;
-    let what = format!(
-        "{} {:?} {} ({:?}, {}); {}",
-        write.process,
-        write.method,
-        before.name,
-        act,
-        before.label(STATE),
-        known.brief()
-    );
-    Some(Violation { oracle, what })
+    let oracle = kept_by!(&known.specs, |spec|
+        "a reason for each change": case.has_reason(spec);
+        "pods go to the update revision": !moves || target.is_some_and(|target| spec.is_revision(target));
+        "partition": case.is_due(spec) || case.goes_on() || case.is_in_window(spec);
+        "one after the other": case.is_in_order(spec);
+        "availability": case.is_affordable(spec);
+    )?;
+    write.breaks(
+        oracle,
+        format!("{act:?}, {}; {}", before.label(STATE), known.brief()),
+    )
 }
 
 fn act(write: &Write<'_>, before: &Object, after: &Object) -> Option<Act> {
@@ -119,10 +109,8 @@ impl Case<'_> {
 
     /// May it be believed to have failed, and is it old enough to be replaced?
     fn ended(&self) -> bool {
-        let created = self.before.value()["metadata"]["creationTimestamp"].as_str();
-        let created: Option<jiff::Timestamp> = created.and_then(|text| text.parse().ok());
-        let age = created.map_or(0, |created| self.write.now.as_second() - created.as_second());
-        self.pod.seen.may_be(has_ended) && age >= ENDED
+        let age = self.write.now.as_second() - self.before.created().as_second();
+        self.pod.seen.may_be(|pod| pod.end().is_some()) && age >= ENDED
     }
 
     /// Is it one of those that are updated?
@@ -179,10 +167,7 @@ impl Case<'_> {
 
 /// Does a hook hold it, or has it to come back?
 fn is_waiting(pod: &Object) -> bool {
-    matches!(
-        pod.label(STATE),
-        "PreparingUpdate" | "PreparingDelete" | "Updated"
-    )
+    ["PreparingUpdate", "PreparingDelete", "Updated"].contains(&pod.label(STATE))
 }
 
 /// Is it being updated in place?
@@ -193,10 +178,7 @@ fn is_under_way(pod: &Object) -> bool {
 /// Was it made without a volume for some claim template?
 fn lacks_volume(pod: &Object, spec: &Spec<'_>) -> bool {
     let mounted: Vec<&str> = mounts(pod).collect();
-    let names = spec
-        .claims
-        .iter()
-        .filter_map(|claim| claim["metadata"]["name"].as_str());
+    let names = spec.claims.iter().map(|claim| text(&claim["metadata"]["name"]));
     let mut wanted = names.map(|name| format!("{name}-{}", pod.name));
     wanted.any(|claim| !mounted.contains(&claim.as_str()))
 }

@@ -20,28 +20,20 @@ pub fn judge(write: &Write<'_>, known: &[Known<'_>], mirror: &Mirror) -> Option<
         change.before().filter(|_| write.method != Method::Post),
     );
     let ordinal = after.name.strip_prefix(&format!("{CLAIM}-")).and_then(ordinal);
-    let Some(number) = ordinal else {
-        return write.breaks(
-            "claims have their names",
-            "no pod of the StatefulSet uses it".to_owned(),
-        );
-    };
+    never!(write, "claims have their names", ordinal.is_none() => "no pod of the StatefulSet uses it");
+    let number = ordinal?;
     let is_new = before.is_none();
-    let owners = |claim: &Object| claim.value()["metadata"]["ownerReferences"].clone();
+    let owners = |claim: &Object| claim.metadata()["ownerReferences"].clone();
     let is_owned_anew = before.is_none_or(|before| owners(before) != owners(after));
     let grows = before.is_some_and(|before| requests(before) != requests(after));
     never!(write, "claims only grow",
         grows && requests(after) < before.and_then(requests) => "it is to shrink; {}", brief());
     let of = known.iter().map(|known| {
-        known.broken(&[
-            ("claims of slots", &|spec| !is_new || spec.rank(number).is_some()),
-            ("claims are owned as their policy says", &|spec| {
-                !is_owned_anew || is_owned(after, number, known, spec, mirror)
-            }),
-            ("claims grow with their pods", &|spec| {
-                !grows || may_grow(after, number, spec)
-            }),
-        ])
+        kept_by!(&known.specs, |spec|
+            "claims of slots": !is_new || spec.rank(number).is_some();
+            "claims are owned as their policy says": !is_owned_anew || is_owned(after, number, known, spec, mirror);
+            "claims grow with their pods": !grows || may_grow(after, number, spec);
+        )
     });
     let broken: Option<Vec<&'static str>> = of.collect();
     let oracle = broken?.into_iter().next_back()?;
@@ -55,14 +47,8 @@ pub fn judge_sent(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     }
     let mut classes = write.sees_all(mirror, CLASSES);
     let expands = classes.any(|seen| seen.may_be(|class| class.value()["allowVolumeExpansion"] == true));
-    let what = format!(
-        "{} lets claim {} grow, and its class does not",
-        write.process, write.name
-    );
-    (!expands).then_some(Violation {
-        oracle: "claims grow where their class allows it",
-        what,
-    })
+    never!(write, "claims grow where their class allows it", !expands => "its class does not");
+    None
 }
 
 /// Judges the deletion of a pod that is not wanted any more: its claims must go with it, if they are to.
@@ -82,25 +68,24 @@ pub fn judge_deletion(
     }
     let claims = mirror.of(CLAIMS);
     let mut left = mounts(pod).filter_map(|name| claims.named(name));
-    let left = left.find(|claim| !claim.is_going() && owner_of_kind(claim, "Pod") != Some(&*pod.uid))?;
-    write.breaks(
-        "claims go with pods that are scaled away",
-        format!("deleted {}, and {} stays", pod.name, left.name),
-    )
+    never!(write, "claims go with pods that are scaled away",
+        some left in left.find(|claim| !claim.is_going() && owner_of_kind(claim, "Pod") != Some(&*pod.uid))
+            => "{} stays", left.name);
+    None
 }
 
 fn is_owned(claim: &Object, number: i64, known: &Known<'_>, spec: &Spec<'_>, mirror: &Mirror) -> bool {
     let is_wanted = spec.rank(number).is_some();
     let goes_with_pod = !is_wanted && spec.deletes_scaled;
     let goes_with_set = spec.deletes_all && !goes_with_pod;
-    let mut owners = items(&claim.value()["metadata"]["ownerReferences"]);
+    let mut owners = items(&claim.metadata()["ownerReferences"]);
     let of_set = owners.any(|one| one["uid"] == *known.uid);
     let pod = owner_of_kind(claim, "Pod");
     let controlled = !claim.owner().is_empty();
     let is_its_pod = |uid: &str| {
-        let versions = mirror.of(PODS).objects.get(uid);
-        let last = versions.and_then(|versions| versions.last());
-        last.is_some_and(|pod| ordinal(&pod.name) == Some(number))
+        mirror
+            .last(PODS, uid)
+            .is_some_and(|pod| ordinal(&pod.name) == Some(number))
     };
     !controlled && of_set == goes_with_set && pod.is_some() == goes_with_pod && pod.is_none_or(is_its_pod)
 }
@@ -113,7 +98,7 @@ fn may_grow(claim: &Object, number: i64, spec: &Spec<'_>) -> bool {
 
 /// How much a claim asks for.
 pub fn requests(claim: &Object) -> Option<i64> {
-    gibibytes(&claim.value()["spec"])
+    gibibytes(claim.spec())
 }
 
 /// `resources.requests.storage` of scenarios: so many `Gi`.
@@ -124,7 +109,7 @@ pub fn gibibytes(spec: &Value) -> Option<i64> {
 
 /// What a claim has got.
 pub fn capacity(claim: &Object) -> Option<i64> {
-    let text = claim.value()["status"]["capacity"]["storage"].as_str()?;
+    let text = claim.status()["capacity"]["storage"].as_str()?;
     text.strip_suffix("Gi")?.parse().ok()
 }
 

@@ -8,43 +8,34 @@ use crate::rules::prelude::*;
 
 /// Judges the creation of a pod.
 pub fn judge(write: &Write<'_>, new: &Object, known: &Known<'_>, mirror: &Mirror) -> Option<Violation> {
-    let Some(number) = ordinal(&new.name).filter(|number| is_identified(new, *number)) else {
-        return write.breaks(
-            "a pod has its identity",
-            "name, labels and host name differ".into(),
-        );
-    };
+    let number = ordinal(&new.name).filter(|number| is_identified(new, *number));
+    never!(write, "a pod has its identity", number.is_none() => "name, labels and host name differ");
+    let number = number?;
     never!(write, "claims before their pod",
         some claim in mounts(new).find(|claim| !is_there(claim, write, mirror))
             => "there is no claim {claim}");
     never!(write, "stale claims are waited for",
         some claim in mounts(new).find(|claim| is_stale(claim, new, write, mirror))
             => "claim {claim} goes with another pod");
-    let oracle = known.broken(&[
-        ("one pod for each slot", &|spec| spec.rank(number).is_some()),
-        ("revisions of new pods", &|spec| {
-            has_revision(new, number, spec, known, (write, mirror))
-        }),
-        ("one after the other", &|spec| {
-            // Whatever becomes of higher ones: it is the lowest that is out of service.
-            !spec.ordered || known.are_available_below(spec, number)
-        }),
-        ("budget of scaling", &|spec| {
-            let waits =
-                |pod: &Object| pod.is_active() && !pod.is_available(spec.min_ready_seconds, write.now);
-            // In an ordered set the lowest pod that is missing comes first, whatever others do.
-            let fits = |budget| known.least(spec, number, waits) < budget;
-            spec.ordered || spec.budget.is_none_or(fits)
-        }),
-    ])?;
+    let waits = |pod: &Object, spec: &Spec<'_>| {
+        pod.is_active() && !pod.is_available(spec.min_ready_seconds, write.now)
+    };
+    let waiting = |spec: &Spec<'_>| known.least(spec, number, |pod| waits(pod, spec));
+    // Whatever becomes of higher ones: in an ordered set it is the lowest that is out of service, and comes first.
+    let oracle = kept_by!(&known.specs, |spec|
+        "one pod for each slot": spec.rank(number).is_some();
+        "revisions of new pods": has_revision(new, number, spec, known, (write, mirror));
+        "one after the other": !spec.ordered || known.are_available_below(spec, number);
+        "budget of scaling": spec.ordered || spec.budget.is_none_or(|budget| waiting(spec) < budget);
+    )?;
     write.breaks(oracle, format!("on {}; {}", new.label(REVISION), known.brief()))
 }
 
 fn is_identified(pod: &Object, number: i64) -> bool {
     pod.label("statefulset.kubernetes.io/pod-name") == &*pod.name
         && pod.label("apps.kubernetes.io/pod-index") == number.to_string()
-        && pod.value()["spec"]["hostname"] == *pod.name
-        && pod.value()["spec"]["subdomain"] == "web"
+        && pod.spec()["hostname"] == *pod.name
+        && pod.spec()["subdomain"] == "web"
 }
 
 /// Was there a claim when the sender decided, or may it have believed so?
@@ -63,15 +54,11 @@ fn is_there(claim: &str, write: &Write<'_>, mirror: &Mirror) -> bool {
 fn is_stale(claim: &str, pod: &Object, write: &Write<'_>, mirror: &Mirror) -> bool {
     let mut named = write.sees_all(mirror, CLAIMS).filter(|seen| seen.name() == claim);
     let is_of_another = |object: &Object| {
-        let mut owners = items(&object.value()["metadata"]["ownerReferences"]);
+        let mut owners = items(&object.metadata()["ownerReferences"]);
         owners.any(|one| one["kind"] == "Pod" && one["name"] == *pod.name && one["uid"] != *pod.uid)
     };
     // One that was made since is another one.
-    named.all(|seen| {
-        seen.versions
-            .iter()
-            .all(|object| object.gone || is_of_another(object))
-    })
+    named.all(|seen| !seen.may_be(|object| !object.gone && !is_of_another(object)))
 }
 
 /// Is it the revision that a new pod of this ordinal gets?

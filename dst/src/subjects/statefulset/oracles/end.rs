@@ -2,25 +2,18 @@
 
 use super::super::start::{HISTORY, STATEFULSETS};
 use super::claims::{capacity, gibibytes, requests};
-use super::known::{is_selected, ordinal, owner_of_kind};
+use super::known::{ordinal, owner_of_kind};
 use super::spec::{Gates, Spec};
 use crate::rules::pod_writes::claims::mounts;
 use crate::rules::prelude::*;
-use crate::rules::settled::settled;
+use crate::rules::settled::{counts, history, names, no_failure, pods_of, settled};
 
 /// What is not yet as it should be.
 pub fn unfinished(mirror: &Mirror, now: Timestamp, gates: Gates) -> Result<(), String> {
-    let set = mirror.of(STATEFULSETS).now().next().ok_or("there is no set")?;
+    let set = mirror.only(STATEFULSETS).ok_or("there is no set")?;
     wrong!(set.is_going() => "the set is still being deleted");
     let spec = Spec::of(set, gates);
-    let mut pods: Vec<&Arc<Object>> = mirror
-        .of(PODS)
-        .now()
-        .filter(|pod| pod.owner() == &*set.uid)
-        .collect();
-    wrong!(some pod in pods.iter().find(|pod| pod.is_going()) => "pod {} is still being deleted", pod.name);
-    wrong!(some pod in pods.iter().find(|pod| !is_selected(pod))
-        => "pod {} left the selector and is still owned", pod.name);
+    let mut pods = pods_of(set, mirror)?;
     pods.sort_by_key(|pod| ordinal(&pod.name));
     let ordinals: Vec<i64> = pods.iter().filter_map(|pod| ordinal(&pod.name)).collect();
     expect("ordinals of the pods", &ordinals, &spec.slots)?;
@@ -33,10 +26,11 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp, gates: Gates) -> Result<(), S
         if !pod.label(REVISION).is_empty() {
             settled(pod, spec.min_ready_seconds, mirror, now)?;
         }
+        let name = pod.label("statefulset.kubernetes.io/pod-name");
         expect(
             format_args!("pod {}: its name in its labels", pod.name),
-            pod.label("statefulset.kubernetes.io/pod-name"),
-            &pod.name,
+            name,
+            &*pod.name,
         )?;
         claims(pod, rank, &spec, set, mirror)?;
     }
@@ -45,7 +39,11 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp, gates: Gates) -> Result<(), S
         => "{updated} pods are updated, partition {}", spec.partition);
     status(set, &spec, revision, &pods, now)?;
     volume_claims(set, &spec, &pods, mirror)?;
-    history(set, &pods, mirror)
+    let names_it =
+        |name: &str| set.status()["currentRevision"] == *name || set.status()["updateRevision"] == *name;
+    let is_used =
+        |one: &Object| names_it(&one.name) || pods.iter().any(|pod| pod.label(REVISION) == &*one.name);
+    history(set, HISTORY, mirror, is_used)
 }
 
 /// A pod that stays has its claims, and they have the owners that the policy says. One that somebody else made, and that
@@ -64,16 +62,8 @@ fn claims(pod: &Object, rank: i64, spec: &Spec<'_>, set: &Object, mirror: &Mirro
             continue;
         }
         let owner = spec.deletes_all.then_some(&*set.uid);
-        expect(
-            format_args!("{name}: owning set"),
-            owner_of_kind(claim, "StatefulSet"),
-            owner,
-        )?;
-        expect(
-            format_args!("{name}: owning pod"),
-            owner_of_kind(claim, "Pod"),
-            None,
-        )?;
+        let owners = ["StatefulSet", "Pod"].map(|kind| owner_of_kind(claim, kind));
+        expect(format_args!("{name}: owning set and pod"), owners, [owner, None])?;
         has_grown(claim, template, rank, spec)?;
     }
     Ok(())
@@ -82,10 +72,9 @@ fn claims(pod: &Object, rank: i64, spec: &Spec<'_>, set: &Object, mirror: &Mirro
 /// A claim goes while its pod stays for one reason only: the request that named a set as its owner was on its way while
 /// that set was deleted and its dependents became orphans.
 fn went_with_an_earlier_set(claim: &Object, set: &Object) -> Result<(), String> {
-    match owner_of_kind(claim, "StatefulSet") {
-        Some(uid) if uid != &*set.uid => Ok(()),
-        owner => Err(format!("claim {} goes, owning set {owner:?}", claim.name)),
-    }
+    let owner = owner_of_kind(claim, "StatefulSet");
+    wrong!(owner.is_none_or(|uid| uid == &*set.uid) => "claim {} goes, owning set {owner:?}", claim.name);
+    Ok(())
 }
 
 /// Does a claim wait until its pod starts anew?
@@ -113,7 +102,7 @@ fn status(
     pods: &[&Arc<Object>],
     now: Timestamp,
 ) -> Result<(), String> {
-    let status = &set.value()["status"];
+    let status = set.status();
     let all = spec.replicas;
     let is_of = |revision: &str| pods.iter().filter(|pod| pod.label(REVISION) == revision).count() as i64;
     let updated = is_of(revision);
@@ -123,46 +112,37 @@ fn status(
         .count() as i64;
     let is_complete = updated == all && available == all && !spec.on_delete;
     let current = text(&status["currentRevision"]);
-    let generation = number(&set.value()["metadata"]["generation"]);
-    for (name, wanted) in [
-        ("observedGeneration", generation),
-        ("replicas", all),
-        ("readyReplicas", all),
-        ("availableReplicas", all),
-        ("currentReplicas", is_of(current)),
-        ("updatedReplicas", updated),
-        ("updatedReadyReplicas", updated),
-        ("updatedAvailableReplicas", updated),
-    ] {
-        expect(format_args!("status.{name}"), number(&status[name]), wanted)?;
-    }
-    expect(
-        "status.updateRevision",
-        status["updateRevision"].as_str(),
-        Some(revision),
+    counts(
+        status,
+        &[
+            ("observedGeneration", number(set.generation())),
+            ("replicas", all),
+        ],
     )?;
-    expect(
-        "status.labelSelector",
-        status["labelSelector"].as_str(),
-        Some("app=web"),
+    counts(status, &[("readyReplicas", all), ("availableReplicas", all)])?;
+    counts(
+        status,
+        &[("currentReplicas", is_of(current)), ("updatedReplicas", updated)],
     )?;
+    counts(
+        status,
+        &[
+            ("updatedReadyReplicas", updated),
+            ("updatedAvailableReplicas", updated),
+        ],
+    )?;
+    names(status, "updateRevision", revision)?;
+    names(status, "labelSelector", "app=web")?;
     wrong!(status["collisionCount"].as_i64().is_none() => "status.collisionCount is absent");
     if is_complete {
-        expect("status.currentRevision", current, revision)?;
+        names(status, "currentRevision", revision)?;
     }
-    let conditions = items(&status["conditions"]);
-    let is_failure = |kind: &str| match kind {
+    no_failure(status, |kind| match kind {
         "FailedCreatePod" | "FailedUpdatePod" => true,
         // Claims that wait for a start of their pods are told there.
         "Stalled" => !spec.resizes,
         _ => false,
-    };
-    let mut failed =
-        conditions.filter(|one| one["status"] == "True" && one["type"].as_str().is_some_and(is_failure));
-    match failed.next() {
-        Some(condition) => Err(format!("status reports a failure that is over: {condition}")),
-        None => Ok(()),
-    }
+    })
 }
 
 /// `status.volumeClaims`: of each claim template, how many pods have a claim as it says, and how many of these got it.
@@ -172,16 +152,11 @@ fn volume_claims(
     pods: &[&Arc<Object>],
     mirror: &Mirror,
 ) -> Result<(), String> {
-    let reported = set.value()["status"]["volumeClaims"].as_array();
-    let reported = reported.map(Vec::as_slice).unwrap_or_default();
+    let reported = list(&set.status()["volumeClaims"]);
     expect("status.volumeClaims", reported.len(), spec.claims.len())?;
     for (template, one) in spec.claims.iter().zip(reported) {
         let name = text(&template["metadata"]["name"]);
-        expect(
-            "status.volumeClaims: name",
-            one["volumeClaimName"].as_str(),
-            Some(name),
-        )?;
+        names(one, "volumeClaimName", name)?;
         let wanted = gibibytes(&template["spec"]);
         let claims = pods.iter().filter_map(|pod| {
             let claim = mirror.of(CLAIMS).named(&format!("{name}-{}", pod.name))?;
@@ -190,30 +165,13 @@ fn volume_claims(
         let has_it = |claim: &&Arc<Object>| capacity(claim) >= requests(claim);
         let compatible = claims.clone().count() as i64;
         let ready = claims.filter(has_it).count() as i64;
-        for (member, wanted) in [
-            ("compatibleReplicas", compatible),
-            ("compatibleReadyReplicas", ready),
-        ] {
-            expect(
-                format_args!("status.volumeClaims: {member}"),
-                one[member].as_i64(),
-                Some(wanted),
-            )?;
-        }
+        counts(
+            one,
+            &[
+                ("compatibleReplicas", compatible),
+                ("compatibleReadyReplicas", ready),
+            ],
+        )?;
     }
-    Ok(())
-}
-
-/// Not more revisions than the history may have, but for those in use.
-fn history(set: &Object, pods: &[&Arc<Object>], mirror: &Mirror) -> Result<(), String> {
-    let status = &set.value()["status"];
-    let in_use = |name: &str| {
-        status["currentRevision"] == *name
-            || status["updateRevision"] == *name
-            || pods.iter().any(|pod| pod.label(REVISION) == name)
-    };
-    let revisions = mirror.of(REVISIONS).now().filter(|one| one.owner() == &*set.uid);
-    let unused = revisions.filter(|one| !in_use(&one.name)).count() as i64;
-    wrong!(unused > HISTORY => "{unused} revisions that nothing uses, {HISTORY} are kept");
     Ok(())
 }

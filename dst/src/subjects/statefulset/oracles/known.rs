@@ -2,7 +2,7 @@
 
 use super::super::start::STATEFULSETS;
 use super::spec::{Gates, Spec};
-use crate::rules::belief::{self, Rule, Seen, Wrote};
+use crate::rules::belief::{self, Seen, Wrote};
 use crate::rules::prelude::*;
 
 /// A pod as the sender may have seen it.
@@ -38,12 +38,6 @@ pub fn is_selected(pod: &Object) -> bool {
     pod.label("app") == "web"
 }
 
-/// A pod that failed or is done.
-pub fn has_ended(pod: &Object) -> bool {
-    let phase = &pod.value()["status"]["phase"];
-    phase == "Failed" || phase == "Succeeded"
-}
-
 impl<'a> Known<'a> {
     /// What the sender may have believed of the StatefulSet with this uid.
     pub fn of(write: &Write<'_>, mirror: &'a Mirror, uid: &str, gates: Gates, wrote: &Wrote) -> Self {
@@ -69,10 +63,8 @@ impl<'a> Known<'a> {
     /// The pod that a write is about, if it may still be there. An earlier pod of its name may be known, too.
     pub fn pod(&self, written: &Object) -> Option<&Pod<'a>> {
         let mut pods = self.pods.iter();
-        pods.find(|pod| {
-            pod.seen
-                .may_be(|object| object.uid == written.uid && !object.is_going())
-        })
+        let is_it = |object: &Object| object.uid == written.uid && !object.is_going();
+        pods.find(|pod| pod.seen.may_be(is_it))
     }
 
     fn is_ours(&self, pod: &Object) -> bool {
@@ -123,11 +115,6 @@ impl<'a> Known<'a> {
         others.filter(|pod| pod.seen.must_be(is_so)).count() as i64
     }
 
-    /// The first of some rules that no specification keeps together with those before it.
-    pub fn broken(&self, rules: &[Rule<'_, Spec<'a>>]) -> Option<&'static str> {
-        belief::broken(&self.specs, rules)
-    }
-
     /// The specifications that may have been believed.
     pub fn brief(&self) -> String {
         let all: Vec<String> = self.specs.iter().map(Spec::brief).collect();
@@ -137,7 +124,7 @@ impl<'a> Known<'a> {
 
 /// Owner reference of a kind, as its uid.
 pub fn owner_of_kind<'v>(object: &'v Object, kind: &str) -> Option<&'v str> {
-    let mut owners = items(&object.value()["metadata"]["ownerReferences"]);
+    let mut owners = items(&object.metadata()["ownerReferences"]);
     owners.find(|one: &&Value| one["kind"] == kind)?["uid"].as_str()
 }
 
@@ -149,16 +136,8 @@ mod tests {
     fn only_names_that_a_set_gives_have_an_ordinal() {
         assert_eq!(ordinal("web-0"), Some(0));
         assert_eq!(ordinal("web-2000000000"), Some(2_000_000_000));
-        for name in [
-            "web-01",
-            "web--1",
-            "web-+1",
-            "web-",
-            "web",
-            "web-2147483648",
-            "web-1-2",
-        ] {
-            assert_eq!(ordinal(name), None, "{name}");
+        for end in ["01", "-1", "+1", "", "2147483648", "1-2"] {
+            assert_eq!(ordinal(&format!("web-{end}")), None, "{end}");
         }
     }
 }

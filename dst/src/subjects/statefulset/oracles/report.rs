@@ -16,12 +16,10 @@ const PARTS: [(&str, &str); 6] = [
 
 /// Judges status writes.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
-    if write.resource != STATEFULSETS.plural || write.subresource != "status" || write.method != Method::Patch
-    {
-        return None;
-    }
-    let set = mirror.of(STATEFULSETS).now().next()?;
-    let status = &set.value()["status"];
+    let set = mirror
+        .only(STATEFULSETS)
+        .filter(|_| write.reports(STATEFULSETS))?;
+    let status = set.status();
     never!(write, "status fits together", some counts in misfit(status, &PARTS) => "{counts}");
     let revision = text(&status["updateRevision"]);
     let is_ready = |pod: &Object| pod.state("Ready") == "True";

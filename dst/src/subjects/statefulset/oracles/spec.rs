@@ -66,7 +66,7 @@ pub struct Spec<'a> {
 impl<'a> Spec<'a> {
     /// Reads a StatefulSet.
     pub fn of(set: &'a Object, gates: Gates) -> Self {
-        let spec = &set.value()["spec"];
+        let spec = set.spec();
         let rolling = &spec["updateStrategy"]["rollingUpdate"];
         let replicas = spec["replicas"].as_i64().unwrap_or(1);
         let start = spec["ordinals"]["start"].as_i64().filter(|_| gates.first);
@@ -91,7 +91,7 @@ impl<'a> Spec<'a> {
             resizes: gates.resizes && grows,
             template: &spec["template"],
             claims: list(&spec["volumeClaimTemplates"]),
-            current: text(&set.value()["status"]["currentRevision"]),
+            current: text(&set.status()["currentRevision"]),
         }
     }
 
@@ -168,11 +168,7 @@ fn slots(first: i64, replicas: i64, reserved: &[(i64, i64)]) -> Vec<i64> {
 
 /// A number, or a percentage of all rounded down; one at least.
 fn limit(value: &Value, all: i64) -> i64 {
-    let number = match value {
-        Value::String(text) => text.trim_end_matches('%').parse().unwrap_or(0) * all / 100,
-        other => other.as_i64().unwrap_or(1),
-    };
-    number.max(1)
+    rounded_down(value, all, 1).max(1)
 }
 
 #[cfg(test)]
@@ -192,12 +188,5 @@ mod tests {
         assert_eq!(of(0, 3, json!(["2-4", 1])), [0, 5, 6]);
         assert_eq!(of(4, 2, json!([])), [4, 5]);
         assert_eq!(of(0, 1, json!(["0-1999999999"])), [2_000_000_000]);
-    }
-
-    #[test]
-    fn limits_are_rounded_down_and_at_least_one() {
-        assert_eq!(limit(&json!("25%"), 10), 2);
-        assert_eq!(limit(&json!("20%"), 3), 1);
-        assert_eq!(limit(&Value::Null, 3), 1);
     }
 }

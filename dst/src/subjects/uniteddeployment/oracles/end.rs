@@ -3,13 +3,15 @@
 use super::super::start::{FLEET, REVISION, SUBSET, UNITED};
 use super::truth;
 use crate::rules::prelude::*;
+use crate::rules::settled::{counts, observed};
 use crate::subjects::cloneset::draft::CLONESETS;
 
 /// The first difference to what the specification demands.
 pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
-    let Some(united) = mirror.of(UNITED).named(FLEET) else {
-        return Err("there is no UnitedDeployment".to_owned());
-    };
+    let united = mirror
+        .of(UNITED)
+        .named(FLEET)
+        .ok_or("there is no UnitedDeployment")?;
     let end = End { mirror, united };
     end.workloads_rest()?;
     end.reported_at_all()?;
@@ -36,18 +38,18 @@ struct Subset<'m> {
 
 impl<'m> End<'m> {
     fn spec(&self) -> &'m Value {
-        &self.united.value()["spec"]
+        self.united.spec()
     }
 
     fn status(&self) -> &'m Value {
-        &self.united.value()["status"]
+        self.united.status()
     }
 
     /// Active pods of a workload.
     fn pods(&self, set: &Object) -> Vec<&'m Arc<Object>> {
         let pods = self.mirror.of(PODS).now();
-        pods.filter(|pod| pod.owner() == &*set.uid && pod.is_active())
-            .collect()
+        let own = pods.filter(|pod| pod.owner() == &*set.uid && pod.is_active());
+        own.collect()
     }
 
     /// Every workload, whosever it is, has all its pods, and nothing is left of a UnitedDeployment that is gone.
@@ -55,29 +57,18 @@ impl<'m> End<'m> {
         for set in self.mirror.of(CLONESETS).now() {
             wrong!(truth::is_of_any(set, self.mirror) && set.owner() != &*self.united.uid
                 => "{} is left of an earlier UnitedDeployment", set.name);
-            let value = set.value();
-            let generation = &value["metadata"]["generation"];
-            expect(&set.name, &value["status"]["observedGeneration"], generation)?;
+            observed(set)?;
             let pods = self.pods(set);
-            let replicas = value["spec"]["replicas"].as_i64().unwrap_or(1);
+            let replicas = set.spec()["replicas"].as_i64().unwrap_or(1);
             let late = pods.iter().filter(|pod| pod.state("Ready") != "True").count();
-            if pods.len() as i64 != replicas || late > 0 {
-                let (name, count) = (&set.name, pods.len());
-                return Err(format!(
-                    "{name} has {count} pods, {late} of them not ready, not {replicas}"
-                ));
-            }
+            wrong!(pods.len() as i64 != replicas || late > 0
+                => "{} has {} pods, {late} of them not ready, not {replicas}", set.name, pods.len());
         }
         Ok(())
     }
 
     fn reported_at_all(&self) -> Result<(), String> {
-        let generation = &self.united.value()["metadata"]["generation"];
-        expect(
-            "observedGeneration",
-            &self.status()["observedGeneration"],
-            generation,
-        )?;
+        observed(self.united)?;
         let updated = text(&self.status()["updatedRevision"]);
         let revision = self.mirror.of(REVISIONS).named(updated);
         let revision = revision.ok_or_else(|| format!("there is no revision {updated:?}"))?;
@@ -108,8 +99,7 @@ impl<'m> End<'m> {
     /// Each subset has one workload with its share, and there is no other.
     fn subsets(&self) -> Result<Vec<Subset<'m>>, String> {
         let spec = self.spec();
-        let sets = self.mirror.of(CLONESETS).now();
-        let sets: Vec<&'m Arc<Object>> = sets.filter(|set| set.owner() == &*self.united.uid).collect();
+        let sets: Vec<_> = self.mirror.owned(CLONESETS, self.united).collect();
         let shares = truth::shares(spec).unwrap_or_default();
         expect("workloads", sets.len(), shares.len())?;
         let mut subsets = Vec::new();
@@ -118,11 +108,10 @@ impl<'m> End<'m> {
             let (Some(&set), None) = (found.next(), found.next()) else {
                 return Err(format!("subset {name} has no workload, or several"));
             };
-            let replicas = set.value()["spec"]["replicas"].as_i64().unwrap_or(1);
+            let replicas = set.spec()["replicas"].as_i64().unwrap_or(1);
             wrong!(!share.contains(&replicas) => "subset {name} has {replicas} replicas, not {share:?}");
             let partition = truth::partition(spec, name, replicas);
-            let found = &set.value()["spec"]["updateStrategy"]["rollingUpdate"]["partition"];
-            let found = number(found);
+            let found = number(&set.spec()["updateStrategy"]["rollingUpdate"]["partition"]);
             expect(format_args!("partition of {name}"), found, partition)?;
             let wanted = truth::wanted(&spec["template"]);
             expect(format_args!("template of {name}"), truth::given(set), wanted)?;
@@ -147,30 +136,21 @@ impl<'m> End<'m> {
         let status = self.status();
         let revision = text(&status["updatedRevision"]);
         let pods: Vec<&Arc<Object>> = subsets.iter().flat_map(|subset| &subset.pods).copied().collect();
-        let updated = pods.iter().filter(|pod| pod.label(REVISION) == revision).count();
-        let all = pods.len();
-        for (member, count) in [
-            ("replicas", all),
-            ("readyReplicas", all),
-            ("updatedReplicas", updated),
-            ("updatedReadyReplicas", updated),
-        ] {
-            expect(member, status[member].as_u64().unwrap_or(0), count as u64)?;
-        }
+        let updated = pods.iter().filter(|pod| pod.label(REVISION) == revision).count() as i64;
+        let all = pods.len() as i64;
+        counts(status, &[("replicas", all), ("readyReplicas", all)])?;
+        counts(
+            status,
+            &[("updatedReplicas", updated), ("updatedReadyReplicas", updated)],
+        )?;
         let entries = list(&status["subsetStatuses"]);
         expect("entries", entries.len(), subsets.len())?;
-        for Subset {
-            name,
-            replicas,
-            partition,
-            ..
-        } in subsets
-        {
-            let entry = entries.iter().find(|entry| entry["name"] == *name);
+        for one in subsets {
+            let entry = entries.iter().find(|entry| entry["name"] == one.name);
             let members = ["replicas", "readyReplicas", "partition"];
             let found = entry.map(|entry| members.map(|member| number(&entry[member])));
-            let wanted = [*replicas, *replicas, *partition];
-            expect(format_args!("entry of {name}"), found, Some(wanted))?;
+            let wanted = [one.replicas, one.replicas, one.partition];
+            expect(format_args!("entry of {}", one.name), found, Some(wanted))?;
         }
         for kind in ["SubsetProvisioned", "SubsetUpdated"] {
             expect(kind, self.united.state(kind), "True")?;
@@ -208,17 +188,9 @@ impl<'m> End<'m> {
             let mut reported = ["currentRevision", "updatedRevision"].iter();
             used.contains(name) || reported.any(|member| status[*member] == name)
         };
-        let unused = own
-            .iter()
-            .take(surplus)
-            .find(|(_, revision)| !is_kept(&revision.name));
-        match unused {
-            Some((_, revision)) => Err(format!(
-                "revision {} is kept, one of {} of which {limit} are to be",
-                revision.name,
-                own.len()
-            )),
-            None => Ok(()),
-        }
+        let mut oldest = own.iter().take(surplus);
+        wrong!(some (_, revision) in oldest.find(|(_, revision)| !is_kept(&revision.name))
+            => "revision {} is kept, one of {} of which {limit} are to be", revision.name, own.len());
+        Ok(())
     }
 }

@@ -21,7 +21,7 @@ pub fn wanted(template: &Value) -> Container<'_> {
 
 /// The container in the template of a workload.
 pub fn given(set: &Object) -> Container<'_> {
-    container(&set.value()["spec"]["template"]["spec"])
+    container(&set.spec()["template"]["spec"])
 }
 
 /// The template that a revision holds.

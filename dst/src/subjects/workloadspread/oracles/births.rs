@@ -10,15 +10,6 @@ const LAG: SignedDuration = SignedDuration::from_secs(90);
 /// How long a pod may take from its review until it is stored.
 const REVIEWED: SignedDuration = SignedDuration::from_secs(30);
 
-/// Pods that were seen.
-pub struct Births {
-    workload: Workload,
-    /// Changes of pods that were seen.
-    seen: usize,
-    /// When a manager sent the creation of each pod last, by name.
-    sent: BTreeMap<String, Timestamp>,
-}
-
 /// A new pod, and the WorkloadSpread that every webhook must know.
 struct Birth<'a> {
     pod: &'a Object,
@@ -30,47 +21,27 @@ struct Birth<'a> {
     sent: Option<Timestamp>,
 }
 
-impl Births {
-    /// Of a workload, before anything was seen.
-    pub fn of(workload: Workload) -> Self {
-        Self {
-            workload,
-            seen: 0,
-            sent: BTreeMap::new(),
-        }
-    }
-
-    /// A manager sends the creation of a pod.
-    pub fn sends(&mut self, pod: &str, now: Timestamp) {
-        self.sent.insert(pod.to_owned(), now);
-    }
-
-    /// Judges what is new.
-    pub fn judge(&mut self, mirror: &Mirror) -> Option<Violation> {
-        let pods = mirror.of(PODS);
-        let from = std::mem::replace(&mut self.seen, pods.changes.len());
-        (from..self.seen).find_map(|place| {
-            let version = pods.changes.get(place)?.version;
-            let pod = pods.changed_at(place)?.first()?;
-            let is_new = pod.version == version && truth::is_of(pod, mirror, self.workload);
-            self.birth(pod, mirror).filter(|_| is_new)?.judge()
-        })
-    }
-
-    fn birth<'a>(&self, pod: &'a Object, mirror: &'a Mirror) -> Option<Birth<'a>> {
-        let mut spreads = mirror.of(SPREADS).objects.values();
-        let spread = spreads.find(|versions| {
-            moments::at(versions, pod.version).is_some_and(|now| &*now.name == SPREAD && !now.is_going())
-        })?;
-        let is_old = pod.at.duration_since(moments::created(spread.first()?)) > LAG;
-        is_old.then_some(Birth {
-            pod,
-            spread,
-            workload: self.workload,
-            mirror,
-            sent: self.sent.get(&*pod.name).copied(),
-        })
-    }
+/// Judges a pod of the workload that is new. `sent`: when a manager sent the creation of each pod last, by name.
+pub fn judge(
+    pod: &Object,
+    mirror: &Mirror,
+    workload: Workload,
+    sent: &BTreeMap<String, Timestamp>,
+) -> Option<Violation> {
+    let mut spreads = mirror.of(SPREADS).objects.values();
+    let spread = spreads.find(|versions| {
+        moments::at(versions, pod.version).is_some_and(|now| &*now.name == SPREAD && !now.is_going())
+    })?;
+    let is_old = pod.at.duration_since(spread.first()?.created()) > LAG;
+    let birth = Birth {
+        pod,
+        spread,
+        workload,
+        mirror,
+        sent: sent.get(&*pod.name).copied(),
+    };
+    let is_judged = is_old && truth::is_of(pod, mirror, workload);
+    is_judged.then(|| birth.judge()).flatten()
 }
 
 impl Birth<'_> {
@@ -86,23 +57,25 @@ impl Birth<'_> {
     }
 
     fn before(&self, lag: SignedDuration) -> Timestamp {
-        self.pod.at.checked_sub(lag).unwrap_or(self.pod.at)
+        moments::before(self.pod.at, lag)
+    }
+
+    /// Versions of the WorkloadSpread since then.
+    fn since(&self, from: Timestamp) -> &[Arc<Object>] {
+        moments::since(self.spread, from, self.pod.version)
     }
 
     /// *"Inject: the required terms, and the patch."*
     fn is_injected(&self, name: &str) -> Option<Violation> {
         let place = (0..).take(9).find(|place| subset(*place) == name).unwrap_or(9);
-        let value = self.pod.value();
-        let required =
-            &value["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+        let affinity = &self.pod.spec()["affinity"]["nodeAffinity"];
+        let required = &affinity["requiredDuringSchedulingIgnoredDuringExecution"];
         let terms = list(&required["nodeSelectorTerms"]);
-        let requires = |term: &Value| {
-            let mut expressions = list(&term["matchExpressions"]).iter();
-            expressions.any(|one| one["values"][0] == node(place))
-        };
+        let is_node = |one: &Value| one["values"][0] == node(place);
+        let requires = |term: &Value| items(&term["matchExpressions"]).any(is_node);
         let is_right = self.pod.label(POOL) == name && !terms.is_empty() && terms.iter().all(requires);
         never!(Violation::of, "pods get what their subset adds",
-            !is_right => "pod {} of subset {name}: {value}", self.pod.name);
+            !is_right => "pod {} of subset {name}: {}", self.pod.name, self.pod.value());
         None
     }
 
@@ -123,7 +96,7 @@ impl Birth<'_> {
             counts.then_some(&*pod.name)
         });
         let in_it: Vec<&str> = in_it.collect();
-        let now = moments::at(self.spread, self.pod.version).map(|spread| &spread.value()["status"]);
+        let now = moments::at(self.spread, self.pod.version).map(|spread| spread.status());
         never!(Violation::of, "no subset takes more pods than its limit",
             in_it.len() as i64 > most
                 => "pod {} came into subset {name}, which has {in_it:?} and takes {most}: {now:?}", self.pod.name);
@@ -144,14 +117,14 @@ impl Birth<'_> {
     /// The highest limit that the sender of the review may have counted with; nothing if there may have been none: by every
     /// specification since that of the status.
     fn most(&self, name: &str) -> Option<i64> {
-        let generation = |spread: &Object| number(&spread.value()["metadata"]["generation"]);
-        let observed = |spread: &Object| number(&spread.value()["status"]["observedGeneration"]);
-        let recent = moments::since(self.spread, self.before(REVIEWED), self.pod.version);
+        let generation = |spread: &Object| number(spread.generation());
+        let observed = |spread: &Object| number(&spread.status()["observedGeneration"]);
+        let recent = self.since(self.before(REVIEWED));
         let counted = recent.iter().map(|spread| observed(spread)).min().unwrap_or(0);
-        let until = self
+        let specs = self
             .spread
-            .partition_point(|spread| spread.version <= self.pod.version);
-        let specs = self.spread.get(..until).unwrap_or_default().iter();
+            .iter()
+            .take_while(|spread| spread.version <= self.pod.version);
         let replicas = self.replicas();
         let limits = specs
             .filter(|spread| generation(spread) >= counted)
@@ -162,20 +135,22 @@ impl Birth<'_> {
 
     /// Most replicas that anybody may believe to be wanted.
     fn replicas(&self) -> i64 {
-        let workloads = self.mirror.of(self.workload.resource()).objects.values();
-        let versions =
-            workloads.flat_map(|versions| moments::since(versions, self.before(LAG), self.pod.version));
+        let (workloads, from) = (self.mirror.of(self.workload.resource()), self.before(LAG));
+        let all = workloads.objects.values();
+        let versions = all.flat_map(|versions| moments::since(versions, from, self.pod.version));
         versions.map(|version| truth::wanted(version)).max().unwrap_or(0)
     }
 
     /// Names of pods whose deletion was recorded.
     fn granted(&self) -> Vec<&str> {
-        let recent = moments::since(self.spread, self.before(LAG), self.pod.version).iter();
+        let recent = self.since(self.before(LAG)).iter();
         let subsets = recent
             .flat_map(|spread| truth::all_statuses(spread))
             .flat_map(|(_, list)| list);
-        let names = subsets.filter_map(|subset| subset["deletingPods"].as_object());
-        names.flatten().map(|(name, _)| name.as_str()).collect()
+        subsets
+            .flat_map(|subset| pairs(&subset["deletingPods"]))
+            .map(|(name, _)| name)
+            .collect()
     }
 
     /// *"A pod passes without a subset only if none has room."* At some moment of its review, no subset missed a pod. Where limits
@@ -183,8 +158,8 @@ impl Birth<'_> {
     fn finds_no_room(&self) -> Option<Violation> {
         let reviewed = self.before(REVIEWED);
         let from = self.sent.filter(|_| self.is_surprising()).unwrap_or(reviewed);
-        let recent = moments::since(self.spread, from, self.pod.version);
-        let newest = recent.last().map(|spread| &spread.value()["status"]);
+        let recent = self.since(from);
+        let newest = recent.last().map(|spread| spread.status());
         never!(Violation::of, "pods pass without a subset only if none has room",
             recent.iter().all(|spread| self.has_room(spread)) => "pod {} is in no subset: {newest:?}", self.pod.name);
         None
@@ -193,7 +168,7 @@ impl Birth<'_> {
     /// Do all limits that anybody may believe in have room for all replicas?
     fn is_surprising(&self) -> bool {
         let replicas = self.replicas();
-        let recent = moments::since(self.spread, self.before(LAG), self.pod.version);
+        let recent = self.since(self.before(LAG));
         recent.iter().all(|spread| {
             let subsets = truth::subsets(spread).iter();
             let limits: Option<Vec<i64>> = subsets.map(|one| truth::limit(one, replicas)).collect();

@@ -3,6 +3,7 @@
 use super::super::start::{SPREADS, Workload};
 use super::truth;
 use crate::rules::prelude::*;
+use crate::rules::settled::observed;
 
 /// The annotation by which workloads choose the pods that go first.
 const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
@@ -38,29 +39,20 @@ struct End<'a> {
 impl End<'_> {
     /// Every count is that of the pods that are there, and nothing is expected any more.
     fn status(&self) -> Result<(), String> {
-        let value = self.spread.value();
-        let generation = &value["metadata"]["generation"];
-        expect(
-            "observedGeneration",
-            &value["status"]["observedGeneration"],
-            generation,
-        )?;
-        self.list("all", &value["status"]["subsetStatuses"], |_| true)?;
-        for (version, _) in truth::all_statuses(self.spread) {
-            let list = &value["status"]["versionedSubsetStatuses"][version];
+        observed(self.spread)?;
+        self.list("all", list(&self.spread.status()["subsetStatuses"]), |_| true)?;
+        for (version, list) in truth::all_statuses(self.spread) {
             self.list(version, list, |pod| truth::version(pod, self.workload) == version)?;
         }
         let mut counted = self.pods.iter().filter(|pod| truth::subset_of(pod).is_some());
         let is_missing =
             |pod: &&&Arc<Object>| truth::statuses(self.spread, truth::version(pod, self.workload)).is_empty();
-        counted.find(is_missing).map_or(Ok(()), |pod| {
-            Err(format!("the version of pod {} is not counted", pod.name))
-        })
+        wrong!(some pod in counted.find(is_missing) => "the version of pod {} is not counted", pod.name);
+        Ok(())
     }
 
-    fn list(&self, of: &str, list: &Value, is_of: impl Fn(&Object) -> bool) -> Result<(), String> {
+    fn list(&self, of: &str, list: &[Value], is_of: impl Fn(&Object) -> bool) -> Result<(), String> {
         let subsets = truth::subsets(self.spread);
-        let list = crate::rules::json::list(list);
         expect(format_args!("subsets of {of}"), list.len(), subsets.len())?;
         for (subset, status) in subsets.iter().zip(list) {
             let what = |member: &str| format!("{member} of {} of {of}", subset["name"]);
@@ -70,15 +62,9 @@ impl End<'_> {
             expect(what("replicas"), status["replicas"].as_i64(), Some(count))?;
             let limit = truth::limit(subset, self.replicas);
             let missing = limit.map_or(-1, |limit| (limit - count).max(0));
-            expect(
-                what("missingReplicas"),
-                status["missingReplicas"].as_i64(),
-                Some(missing),
-            )?;
-            for entries in ["creatingPods", "deletingPods"] {
-                let entries = status[entries].as_object().map_or(0, serde_json::Map::len);
-                expect(what("entries"), entries, 0)?;
-            }
+            expect(what("missing"), status["missingReplicas"].as_i64(), Some(missing))?;
+            let entries = ["creatingPods", "deletingPods"].map(|entries| pairs(&status[entries]).count());
+            expect(what("entries"), entries, [0, 0])?;
             wrong!(truth::is_marked(status) => "{}", what("mark"));
         }
         Ok(())
@@ -87,20 +73,15 @@ impl End<'_> {
     /// Pods of later subsets go first, and before all others those that are too many for theirs. While pods of several
     /// versions are there, which of them is the newest is not looked at.
     fn costs(&self) -> Result<(), String> {
-        let mut versions: Vec<&str> = self
-            .pods
-            .iter()
-            .map(|pod| truth::version(pod, self.workload))
-            .collect();
-        versions.dedup();
-        if versions.len() > 1 {
+        let versions = self.pods.iter().map(|pod| truth::version(pod, self.workload));
+        if versions.collect::<BTreeSet<_>>().len() > 1 {
             return Ok(());
         }
         let subsets = truth::subsets(self.spread);
         for (place, subset) in (0..).zip(subsets) {
             let pods = self.pods.iter().filter(|pod| is_in(pod, subset));
             let cost = |pod: &Object| {
-                let text = pod.value()["metadata"]["annotations"][COST].as_str();
+                let text = pod.annotations()[COST].as_str();
                 text.and_then(|text| text.parse::<i64>().ok())
             };
             let found: Vec<Option<i64>> = pods.map(|pod| cost(pod)).collect();

@@ -5,53 +5,42 @@
 
 mod births;
 mod end;
-mod moves;
 pub mod truth;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::start::{CONTROLLER, SPREADS, Start};
+use super::start::{SPREADS, Start};
+use crate::rules::moments::Births;
 use crate::rules::prelude::*;
-use births::Births;
 
 /// Least of writes of the status for a scenario to count.
 const WRITES: u32 = 25;
 
 /// What judges the WorkloadSpread of a scenario.
 pub struct SpreadOracles {
-    start: Start,
+    pub start: Start,
     /// The workload was emptied and filled again.
-    refilled: Arc<AtomicBool>,
-    births: Births,
-}
-
-impl SpreadOracles {
-    /// For a WorkloadSpread that starts like this.
-    pub fn new(start: Start, refilled: Arc<AtomicBool>) -> Self {
-        Self {
-            births: Births::of(start.workload),
-            start,
-            refilled,
-        }
-    }
+    pub refilled: Arc<AtomicBool>,
+    pub births: Births,
+    /// When a manager sent the creation of each pod last, by name.
+    pub sent: BTreeMap<String, Timestamp>,
 }
 
 impl Oracles for SpreadOracles {
     fn judge(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
-        let of_controller = write.component == CONTROLLER && write.resource == "pods";
-        of_controller
-            .then(|| moves::judge(write, mirror, self.start.adaptive))
-            .flatten()
+        moves(write, mirror, self.start.adaptive)
     }
 
     fn judge_newborn(&mut self, mirror: &Mirror) -> Option<Violation> {
-        self.births.judge(mirror)
+        let (workload, sent) = (self.start.workload, &self.sent);
+        self.births
+            .judge(mirror, |pod| births::judge(pod, mirror, workload, sent))
     }
 
     fn judge_sent(&mut self, write: &Write<'_>, _: &Mirror) -> Option<Violation> {
         if write.resource == "pods" && write.method == Method::Post {
             let name = text(&write.body["metadata"]["name"]);
-            self.births.sends(name, write.now);
+            self.sent.insert(name.to_owned(), write.now);
         }
         None
     }
@@ -69,12 +58,25 @@ impl Oracles for SpreadOracles {
     }
 
     /// Those of its workload are the most.
-    fn writes_to_come(&self, _: &Mirror) -> Option<u32> {
+    fn writes_to_come(&self, _: &Mirror) -> Option<usize> {
         Some(0)
     }
+}
 
-    /// What it wrote to pods it finds in its caches.
-    fn remembers_pods(&self) -> bool {
-        false
+/// *"Pods that no node can take are deleted when their time is over."* Otherwise a controller of WorkloadSpreads changes nothing
+/// of a pod but its metadata. `seconds` is how long a pod may wait for a node; zero if none is moved.
+fn moves(write: &Write<'_>, mirror: &Mirror, seconds: u32) -> Option<Violation> {
+    let [before, after] = write.pod(mirror)?;
+    if write.method != Method::Delete {
+        never!(write, "pods of a spread get metadata only", before.spec() != after.spec() => "");
+        return None;
     }
+    let window = mirror.of(PODS).window(&before.uid, write.sent.floors.of(PODS));
+    let mut believed = window.iter().filter(|pod| pod.version <= before.version);
+    let has_no_node = believed.any(|pod| pod.spec()["nodeName"].is_null());
+    // Times of the API have whole seconds.
+    let waited = write.now.duration_since(before.created());
+    let is_over = seconds > 0 && waited >= SignedDuration::from_secs(i64::from(seconds));
+    never!(write, "pods move when no node takes them in time", !has_no_node || !is_over => "after {waited:?}");
+    None
 }

@@ -10,7 +10,7 @@ const IGNORED: &str = "versionIgnored";
 
 /// The subset that a pod is in.
 pub fn subset_of(pod: &Object) -> Option<String> {
-    let text = pod.value()["metadata"]["annotations"][MATCHED].as_str()?;
+    let text = pod.annotations()[MATCHED].as_str()?;
     let matched: Value = serde_json::from_str(text).ok()?;
     let subset = matched["subset"].as_str().filter(|_| matched["name"] == SPREAD);
     subset.map(str::to_owned)
@@ -38,48 +38,39 @@ pub fn replicas(mirror: &Mirror, workload: Workload) -> i64 {
 
 /// Replicas that a version of the workload wants.
 pub fn wanted(workload: &Object) -> i64 {
-    workload.value()["spec"]["replicas"].as_i64().unwrap_or(1)
+    workload.spec()["replicas"].as_i64().unwrap_or(1)
 }
 
 /// How many pods a subset may have, of so many replicas; nothing without a limit.
 pub fn limit(subset: &Value, replicas: i64) -> Option<i64> {
-    match &subset["maxReplicas"] {
-        Value::String(text) => {
-            let percent: i64 = text.trim_end_matches('%').parse().unwrap_or(0);
-            Some((percent * replicas + 99) / 100)
-        }
-        limit => limit.as_i64(),
-    }
+    let limit = &subset["maxReplicas"];
+    (!limit.is_null()).then(|| rounded_up(limit, replicas, 0))
 }
 
 /// Does a limit of a WorkloadSpread depend on the replicas?
 pub fn has_percentages(spread: &Object) -> bool {
-    subsets(spread)
-        .iter()
-        .any(|subset| subset["maxReplicas"].is_string())
+    let mut subsets = subsets(spread).iter();
+    subsets.any(|subset| subset["maxReplicas"].is_string())
 }
 
 /// The subsets of a specification.
 pub fn subsets(spread: &Object) -> &[Value] {
-    list(&spread.value()["spec"]["subsets"])
+    list(&spread.spec()["subsets"])
 }
 
 /// What the status says of the subsets for a version of the pods.
 pub fn statuses<'s>(spread: &'s Object, version: &str) -> &'s [Value] {
-    list(&spread.value()["status"]["versionedSubsetStatuses"][version])
+    list(&spread.status()["versionedSubsetStatuses"][version])
 }
 
 /// Every list of the status that records pods.
 pub fn all_statuses(spread: &Object) -> impl Iterator<Item = (&str, &[Value])> {
-    let versions = spread.value()["status"]["versionedSubsetStatuses"].as_object();
-    versions
-        .into_iter()
-        .flatten()
-        .map(|(version, statuses)| (version.as_str(), list(statuses)))
+    let versions = pairs(&spread.status()["versionedSubsetStatuses"]);
+    versions.map(|(version, statuses)| (version, list(statuses)))
 }
 
 /// Is a subset marked as one that no node can take pods of?
 pub fn is_marked(status: &Value) -> bool {
-    let mut conditions = list(&status["conditions"]).iter();
+    let mut conditions = items(&status["conditions"]);
     conditions.any(|one| one["type"] == "Schedulable" && one["status"] == "False")
 }
