@@ -261,6 +261,7 @@ impl Server {
     }
 
     /// The same, and what becomes of pod templates is counted.
+    #[must_use]
     pub fn measured(self, metrics: PodMetrics) -> Self {
         Self {
             templates: self.templates.measured(metrics),

@@ -42,6 +42,7 @@ impl Judge {
     }
 
     /// The same, with metrics.
+    #[must_use]
     pub fn measured(self, metrics: PodMetrics) -> Self {
         Self {
             metrics: Some(metrics),

@@ -6,8 +6,6 @@
 
 mod admission;
 mod callers;
-#[cfg(test)]
-mod config_tests;
 mod elsewhere;
 mod endpoints;
 mod flags;
@@ -22,6 +20,8 @@ mod reviews;
 mod run;
 mod side_effects;
 mod sockets;
+#[cfg(test)]
+mod tests;
 mod verbosity;
 mod watched_objects;
 mod widening;
@@ -29,7 +29,7 @@ mod widening;
 use std::process::ExitCode;
 
 use kruise_frame::{command, config::Config, output};
-use kruise_kinds::{self as controllers, ALL, refusals};
+use kruise_kinds::{self as controllers, refusals};
 use kruise_runtime::metrics::objects::Spec;
 
 use rehearsal::Rehearsal;
@@ -58,7 +58,7 @@ fn started(line: Vec<String>) -> Result<ExitCode, ExitCode> {
     let values = command::parse(&FLAGS, line)?;
     let variable = |name: &str| std::env::var(name).ok();
     let config =
-        command::checked(Config::new(&values, kruise_kinds::limits(), &variable))?.in_local_time(&variable);
+        command::checked(Config::new(&values, controllers::limits(), &variable))?.in_local_time(&variable);
     command::start_log(&values, values.get_string("vmodule"))?;
     let mut threads = tokio::runtime::Builder::new_multi_thread();
     threads.worker_threads(2);

@@ -65,6 +65,7 @@ impl Intent {
     }
 
     /// The same, of a write that changes the containers of a pod.
+    #[must_use]
     pub const fn of_pod(self, change: PodChange) -> Self {
         Self {
             pod: Some(change),
@@ -73,6 +74,7 @@ impl Intent {
     }
 
     /// The same, of a write of a copy: its version is remembered, and so is each of its failures, by object.
+    #[must_use]
     pub const fn of_copy(self) -> Self {
         Self {
             is_copy: true,

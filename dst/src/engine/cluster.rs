@@ -374,7 +374,7 @@ impl State {
 
     /// What is not yet as it must be at the end.
     pub fn unfinished(&mut self) -> Result<(), String> {
-        let paths: Vec<_> = self.judges.each().map(|one| one.subject.reads).collect();
+        let paths: Vec<_> = self.judges.each().map(|one| one.reads).collect();
         let mut read = |path: &str| match self.answer(&Request::new(Method::Get, path, None)) {
             Reply::Response(Response { code: 200, body, .. }) => serde_json::from_slice(&body).ok(),
             _ => None,

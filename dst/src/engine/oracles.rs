@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{leader::Leader, subject::Subject};
+use super::leader::Leader;
 
 // All that oracles read.
 pub use super::{
@@ -36,10 +36,10 @@ pub trait Oracles: Send {
     }
 
     /// What is not yet as it must be once nobody edits or breaks anything any more. `read` is the object of
-    /// [`Subject::reads`], or null.
+    /// the path that the subject reads, or null.
     fn unfinished(&self, mirror: &Mirror, now: Timestamp, read: &Value) -> Result<(), String>;
 
-    /// Did enough happen for the scenario to count, beyond what [`Subject::least`] says?
+    /// Did enough happen for the scenario to count, beyond the writes that it must have?
     fn counts(&self, _counters: &Counters) -> bool {
         true
     }
@@ -79,8 +79,16 @@ pub struct Judges {
 
 /// A subject of a scenario, and what judges it.
 pub struct Judge {
-    /// The subject.
-    pub subject: &'static Subject,
+    /// The last part of its controller's user agent.
+    pub component: Option<&'static str>,
+    /// Is it a pod of its workload?
+    pub owns: fn(&Object, &Mirror) -> bool,
+    /// Must its controller take its own writes of pods into account in all that it decides later?
+    pub remembers_pods: bool,
+    /// The path of an object that its end conditions need and that no manager watches.
+    pub reads: Option<&'static str>,
+    /// So many writes of resources are needed for a scenario to count.
+    pub least: &'static [(Resource, u32)],
     /// Is what it starts with large enough for the scenario to count?
     pub is_large: bool,
     /// Its oracles.
@@ -108,13 +116,13 @@ impl Judges {
 
     /// Is it a pod of a subject's workload?
     pub fn own(&self, pod: &Object, mirror: &Mirror) -> bool {
-        self.each().any(|one| (one.subject.owns)(pod, mirror))
+        self.each().any(|one| (one.owns)(pod, mirror))
     }
 
     /// Did enough happen for the scenario to count, as far as the subjects are concerned?
     pub fn count(&self, counters: &Counters) -> bool {
         self.each().all(|one| {
-            let mut least = one.subject.least.iter();
+            let mut least = one.least.iter();
             one.is_large
                 && least.all(|(of, count)| counters.written(of.plural) >= *count)
                 && one.oracles.counts(counters)
@@ -140,14 +148,14 @@ impl Judges {
             }
             return None;
         }
-        let is_of = |one: &Judge| one.subject.component == Some(write.component);
+        let is_of = |one: &Judge| one.component == Some(write.component);
         let has_owner = self.each().any(is_of);
         let mut verdict = self.leader.judge(write);
         let mut remembers = false;
         for one in &mut self.subjects {
             if is_of(one) {
                 verdict = verdict.or_else(|| one.oracles.judge(write, mirror));
-                remembers |= one.subject.remembers_pods;
+                remembers |= one.remembers_pods;
             } else if !has_owner {
                 verdict = verdict.or_else(|| one.oracles.judge_other(write, mirror));
             }

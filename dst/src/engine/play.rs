@@ -172,7 +172,11 @@ impl<'a> Play<'a> {
             definitions.extend(manifests);
             users.insert(subject.name, user);
             oracles.push(Judge {
-                subject,
+                component: subject.component,
+                owns: subject.owns,
+                remembers_pods: subject.remembers_pods,
+                reads: subject.reads,
+                least: subject.least,
                 is_large: subject.is_large(scenario),
                 oracles: judge,
             });

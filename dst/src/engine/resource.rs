@@ -96,6 +96,7 @@ impl Resource {
     }
 
     /// The same objects in the older version, which is converted.
+    #[must_use]
     pub const fn older(self) -> Self {
         Self {
             version: "v1alpha1",

@@ -40,13 +40,13 @@ pub fn containers(cluster: &Arc<Cluster>, of: Resource, change: impl FnOnce(&mut
 /// Another image of the first container.
 pub fn image(cluster: &Arc<Cluster>, of: Resource, number: u32) -> Value {
     containers(cluster, of, |all| {
-        all[0]["image"] = format!("web:{number}").into()
+        all[0]["image"] = format!("web:{number}").into();
     })
 }
 
 /// Another value of its variable.
 pub fn variable(cluster: &Arc<Cluster>, of: Resource, number: u32) -> Value {
     containers(cluster, of, |all| {
-        all[0]["env"][0]["value"] = number.to_string().into()
+        all[0]["env"][0]["value"] = number.to_string().into();
     })
 }

@@ -97,6 +97,7 @@ impl Refusals {
     }
 
     /// With an event on each budget that refuses.
+    #[must_use]
     pub fn with_events(self, events: EventSink) -> Self {
         Self {
             events: Some(events),

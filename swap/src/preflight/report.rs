@@ -66,6 +66,7 @@ impl Finding {
     }
 
     /// With what to do about it.
+    #[must_use]
     pub fn advising(self, action: impl Into<String>) -> Self {
         Self {
             action: Some(action.into()),

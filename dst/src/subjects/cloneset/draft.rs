@@ -23,7 +23,7 @@ impl Draft {
     }
 
     /// The edit of the CloneSet that a step is, if it is one.
-    pub fn read(&self, step: &Step) -> Option<Edit> {
+    pub fn read(step: &Step) -> Option<Edit> {
         step.what.edit_of(NAME)
     }
 

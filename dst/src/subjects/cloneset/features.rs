@@ -49,7 +49,7 @@ pub fn add(draft: &mut Draft) {
 /// When users edit the CloneSet: further edits come between, or a little later.
 fn moments(draft: &Draft) -> Vec<u64> {
     let steps = draft.scenario.steps.iter();
-    let is_edit = |step: &&Step| draft.read(step).is_some_and(|edit| !edit.is_release());
+    let is_edit = |step: &&Step| Draft::read(step).is_some_and(|edit| !edit.is_release());
     steps.filter(is_edit).map(|step| step.at).collect()
 }
 
@@ -180,7 +180,7 @@ fn strategies(draft: &mut Draft) {
 /// Pods that request too much may be among those that the partition keeps.
 fn releases(draft: &mut Draft) {
     let steps = &draft.scenario.steps;
-    if steps.iter().any(|step| draft.read(step) == Some(Edit::TooMuch)) {
+    if steps.iter().any(|step| Draft::read(step) == Some(Edit::TooMuch)) {
         let last = steps.iter().map(|step| step.at).max().unwrap_or(0);
         draft.edit(last + 1, &Edit::Everywhere);
     }

@@ -114,7 +114,7 @@ fn thin_out(draft: &mut Draft) {
     let mut number = 0;
     let steps = std::mem::take(&mut draft.scenario.steps);
     let keep = |step: &Step| {
-        let is_edit = draft.read(step).is_some_and(|edit| !edit.is_release());
+        let is_edit = Draft::read(step).is_some_and(|edit| !edit.is_release());
         number += usize::from(is_edit);
         !is_edit || number % 3 == 1
     };

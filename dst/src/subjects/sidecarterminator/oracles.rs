@@ -57,7 +57,7 @@ impl Oracles for SidecarTerminatorOracles {
             let has_ended = pod.is_some_and(|pod| pod.end().is_some());
             let mut states = items(&request.status()["containerRecreateStates"]);
             let says_why = states.any(|state| !text(&state["message"]).is_empty());
-            wrong!(!request.is_completed() && !(has_ended && says_why)
+            wrong!(!(request.is_completed() || has_ended && says_why)
                 => "{} has not ended: {}", request.name, request.status());
         }
         let pods = mirror.of(PODS).objects.values();

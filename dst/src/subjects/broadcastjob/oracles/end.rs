@@ -1,6 +1,6 @@
 //! The state that must be reached after the last edit and the last fault.
 
-use super::{failure_policy, has_ended, is_never, pod_has_failed};
+use super::facts::{failure_policy, has_ended, is_never, pod_has_failed};
 use crate::rules::fit;
 use crate::rules::prelude::*;
 use crate::rules::settled::counts;

@@ -3,7 +3,7 @@
 //! ended, or when it may not stay."*
 
 use super::super::start::JOBS;
-use super::{failure_policy, has_ended, has_stored_end, holds, is_over_limit, known_failure, oracle};
+use super::facts::{failure_policy, has_ended, has_stored_end, holds, is_over_limit, known_failure, oracle};
 use crate::rules::belief::Seen;
 use crate::rules::fit;
 use crate::rules::prelude::*;

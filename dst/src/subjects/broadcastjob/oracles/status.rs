@@ -2,7 +2,7 @@
 //! deadline. Status reports what was. A job is deleted its time to live after its end, and not before."*
 
 use super::super::start::JOBS;
-use super::{
+use super::facts::{
     failure_policy, has_ended, has_stored_end, holds, is_failure, is_never, is_over_limit, known_failure,
     oracle,
 };

@@ -37,8 +37,8 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         let (one, next) = (progress(one), progress(next));
         one.0 != next.0 || one.1 < next.1
     };
-    let steps = versions.iter().zip(versions.iter().skip(1));
-    let (one, next) = steps.filter(|(one, next)| is_step(one, next)).next_back()?;
+    let mut steps = versions.iter().zip(versions.iter().skip(1));
+    let (one, next) = steps.rfind(|(one, next)| is_step(one, next))?;
     let last = noticed(one, next);
     let passed = write.now.as_second() - last.as_second();
     // A status may report the progress and its end at once; times are in seconds.

@@ -1,15 +1,14 @@
 //! Oracles of ContainerRecreateRequests, written from their specification.
 
+mod facts;
 mod reports;
 mod requests;
 mod stops;
 
-use super::start::{POD_UID, REQUESTS};
+use super::start::REQUESTS;
 use crate::rules::prelude::*;
+use facts::{is_held, keys, pod_of};
 pub use stops::Stops;
-
-/// Finalizer of a request that keeps its pod out of service.
-const FINALIZER: &str = "crr.apps.kruise.io/unready-acquired";
 
 /// What judges the requests of a scenario.
 #[derive(Default)]
@@ -79,59 +78,4 @@ pub fn is_open(request: &Object) -> bool {
 fn says_why(status: &Value) -> bool {
     let mut all = items(&status["containerRecreateStates"]).chain([status]);
     all.any(|one| !text(&one["message"]).is_empty())
-}
-
-/// Since when the grace period of a request runs; empty if it does not.
-fn grace(request: &Object) -> &str {
-    let condition = request.condition("PreRecreateGrace");
-    let condition = condition.filter(|condition| condition["status"] == "True");
-    condition.map_or("", |condition| text(&condition["lastTransitionTime"]))
-}
-
-fn is_held(request: &Object) -> bool {
-    texts(&request.metadata()["finalizers"]).any(|one| one == FINALIZER)
-}
-
-/// How the request ended.
-fn end(request: &Object) -> [Value; 3] {
-    ["phase", "completionTime", "message"].map(|member| request.status()[member].clone())
-}
-
-/// What is reported of its containers.
-fn states(request: &Object) -> std::slice::Iter<'_, Value> {
-    items(&request.status()["containerRecreateStates"])
-}
-
-/// Is a container dealt with?
-fn is_final(state: &Value) -> bool {
-    state["phase"] == "Succeeded" || state["phase"] == "Failed"
-}
-
-/// The keys of requests that keep a pod out of service.
-fn keys(pod: &Object) -> Vec<String> {
-    let condition = pod.condition("KruisePodReady");
-    let condition = condition.filter(|condition| condition["status"] == "False");
-    let message = condition.map_or("[]", |condition| text(&condition["message"]));
-    let list: Vec<Value> = serde_json::from_str(message).unwrap_or_default();
-    let own = list
-        .iter()
-        .filter(|hold| hold["userAgent"] == "ContainerRecreateRequest");
-    own.map(|hold| text(&hold["key"]).to_owned()).collect()
-}
-
-/// Is this pod out of service for a request?
-fn has_key(pod: &Object, request: &Object) -> bool {
-    keys(pod).contains(&format!("default/{}", request.name))
-}
-
-/// The newest version of the pod of a request; none if it never was.
-fn pod_of<'m>(request: &Object, mirror: &'m Mirror) -> Option<&'m Arc<Object>> {
-    mirror.last(PODS, request.label(POD_UID))
-}
-
-/// The pod of a request, if it is there, has the readiness gate, and is in service as far as the request is concerned.
-fn serving<'m>(request: &Object, mirror: &'m Mirror) -> Option<&'m Arc<Object>> {
-    let is_gate = |gate: &Value| gate["conditionType"] == "KruisePodReady";
-    let has_gate = |pod: &Object| items(&pod.spec()["readinessGates"]).any(is_gate);
-    pod_of(request, mirror).filter(|pod| !pod.is_going() && has_gate(pod) && !has_key(pod, request))
 }

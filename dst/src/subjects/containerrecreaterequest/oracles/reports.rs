@@ -4,7 +4,7 @@
 use kruise_api::names::agent::CONTAINER_RECREATE;
 
 use super::super::start::{POD_UID, REQUESTS};
-use super::{end, is_final, states};
+use super::facts::{end, is_final, states};
 use crate::rules::prelude::*;
 
 /// Judges writes of agents.

@@ -2,7 +2,7 @@
 //! written that takes it out of service; it stays so while its request runs, and nothing is left on it."*
 
 use super::super::start::REQUESTS;
-use super::{end, grace, has_key, is_held, keys, pod_of, serving};
+use super::facts::{end, grace, has_key, is_held, keys, pod_of, serving};
 use crate::rules::prelude::*;
 
 /// Most writes of a request beside its status: one that holds it back, one that releases it.

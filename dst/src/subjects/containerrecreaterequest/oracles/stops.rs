@@ -4,7 +4,7 @@
 use kruise_sim::runtime::Call;
 
 use super::super::start::{POD_UID, REQUESTS};
-use super::{grace, is_final, serving, states};
+use super::facts::{grace, is_final, serving, states};
 use crate::rules::prelude::*;
 
 /// What agents have stopped.

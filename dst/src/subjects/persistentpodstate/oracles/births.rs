@@ -2,8 +2,8 @@
 //! may have known, whichever replica reviewed it: it has what one of them says, and nothing else.
 
 use super::super::start::STATES;
+use super::facts::{LAG, is_for_workload, record};
 use super::wanted::Wanted;
-use super::{LAG, is_for_workload, record};
 use crate::rules::moments;
 use crate::rules::prelude::*;
 use crate::subjects::statefulset::start::STATEFULSETS;

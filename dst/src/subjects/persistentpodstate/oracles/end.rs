@@ -1,8 +1,8 @@
 //! The state that PersistentPodStates must reach after the last edit and the last fault.
 
 use super::super::start::{STATES, WORKLOAD, ZONE};
+use super::facts::{is_for_workload, ordinal, record};
 use super::wanted::Wanted;
-use super::{is_for_workload, ordinal, record};
 use crate::rules::prelude::*;
 use crate::rules::settled::observed;
 use crate::subjects::statefulset::oracles::spec::{Gates, Spec};

@@ -5,18 +5,17 @@
 
 mod births;
 mod end;
+mod facts;
 mod record;
 mod wanted;
 
 use super::start::{STATES, WORKLOAD};
-use crate::rules::moments::{self, Births};
+use crate::rules::moments::Births;
 use crate::rules::prelude::*;
 use crate::subjects::statefulset::oracles::spec::Gates;
 use crate::subjects::statefulset::start::STATEFULSETS;
+use facts::{Change, is_for_workload};
 use wanted::Wanted;
-
-/// How far anybody may lag behind what others write.
-const LAG: SignedDuration = SignedDuration::from_secs(90);
 
 /// What judges the PersistentPodStates of a scenario.
 pub struct StateOracles {
@@ -50,30 +49,6 @@ impl Oracles for StateOracles {
     }
 }
 
-/// A write of a PersistentPodState.
-struct Change<'a> {
-    /// What was stored before; none if it was created.
-    before: Option<&'a Object>,
-    /// What is stored now. Of one that was deleted, what was stored last.
-    after: &'a Object,
-}
-
-impl<'a> Change<'a> {
-    /// Nothing if the write changed nothing that is stored.
-    fn of(write: &Write<'_>, mirror: &'a Mirror) -> Option<Self> {
-        let change = write.change(mirror, STATES)?;
-        Some(Self {
-            before: change.before().filter(|_| write.method != Method::Post),
-            after: change.after,
-        })
-    }
-
-    /// The versions of an object that the writer may have taken for the newest.
-    fn recent<'v>(&self, versions: &'v [Arc<Object>]) -> &'v [Arc<Object>] {
-        moments::since(versions, moments::before(self.after.at, LAG), self.after.version)
-    }
-}
-
 /// *"A workload whose annotations ask for it gets a PersistentPodState of its own name. What the workload does not control is
 /// never written."*
 fn own(write: &Write<'_>, change: &Change<'_>, mirror: &Mirror) -> Option<Violation> {
@@ -90,23 +65,4 @@ fn own(write: &Write<'_>, change: &Change<'_>, mirror: &Mirror) -> Option<Violat
     let made = Wanted::of(change.after);
     never!(write, "what is generated is what annotations ask for", !believed.contains(&Some(made)) => "{believed:?}");
     None
-}
-
-/// Is it about the pods of the StatefulSet?
-fn is_for_workload(state: &Object) -> bool {
-    let target = &state.spec()["targetRef"];
-    let group = text(&target["apiVersion"])
-        .split_once('/')
-        .map(|(group, _)| group);
-    target["kind"] == STATEFULSETS.kind && target["name"] == WORKLOAD && group == Some(STATEFULSETS.group)
-}
-
-/// What is recorded of a pod; null if nothing is.
-fn record<'s>(state: &'s Object, pod: &str) -> &'s Value {
-    &state.status()["podStates"][pod]
-}
-
-/// The ordinal in the name of a pod.
-fn ordinal(pod: &str) -> Option<i64> {
-    pod.rsplit_once('-').and_then(|(_, number)| number.parse().ok())
 }

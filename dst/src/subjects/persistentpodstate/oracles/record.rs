@@ -1,8 +1,8 @@
 //! Judges what the controller records, by what it may have believed. A report is for the version of the PersistentPodState that it
 //! was made from, so it knew what that said and recorded.
 
+use super::facts::{Change, LAG, ordinal};
 use super::wanted::Wanted;
-use super::{Change, LAG, ordinal};
 use crate::rules::moments;
 use crate::rules::prelude::*;
 use crate::subjects::statefulset::oracles::spec::{Gates, Spec};

@@ -1,7 +1,7 @@
 //! What the sender of a write to a pod may have believed.
 
 use super::super::start::SIDECARSETS;
-use super::Memory;
+use super::memory::Memory;
 use super::view::Spec;
 use crate::rules::belief::Seen;
 use crate::rules::prelude::*;

@@ -9,6 +9,7 @@ mod form;
 mod hot;
 mod known;
 mod limits;
+mod memory;
 mod report;
 mod revisions;
 pub mod view;
@@ -17,18 +18,8 @@ use crate::rules::Broken;
 use crate::rules::moments::Births;
 use crate::rules::prelude::*;
 use known::Known;
+use memory::Memory;
 use view::Spec;
-
-/// Who wrote what.
-#[derive(Debug, Default)]
-struct Memory {
-    /// Newest version of a pod that a process wrote for a SidecarSet: by process, SidecarSet and uid of the pod.
-    wrote: BTreeMap<(ProcessId, String, Arc<str>), u64>,
-    /// Newest version of a pod that anybody wrote for any SidecarSet.
-    newest: u64,
-    /// What was written before a process began to lead.
-    led: BTreeMap<ProcessId, u64>,
-}
 
 /// What judges the SidecarSets of a scenario.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! *"The content of a revision never changes, there is one for each content, and those in use stay."*
 
-use super::Memory;
 use super::known::Known;
+use super::memory::Memory;
 use super::view;
 use super::view::Spec;
 use crate::rules::pod_writes::guards;
