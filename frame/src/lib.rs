@@ -1,8 +1,7 @@
 //! What controllers are made of: registrations, configuration, caches that several of them read, lookups of reviews, and the
 //! engine of explanations.
 //!
-//! This crate has no list of controllers. Whoever needs one is given it: the flags of a process, the rights of an
-//! installation, the facts that a server is asked for.
+//! This crate contains no list of controllers. Callers pass in the registrations or limits that a function is about.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

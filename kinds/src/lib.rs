@@ -93,15 +93,9 @@ pub fn reconciled(profile: &Profile) -> Vec<&'static Kind> {
         .collect()
 }
 
-/// The kinds with a controller.
-fn kinds() -> Vec<&'static Kind> {
-    let kinds = ALL.into_iter().filter_map(|registration| registration.kind);
-    kinds.collect()
-}
-
 /// The kinds without a controller, which are served and stored only.
 pub fn kinds_without_controller() -> impl Iterator<Item = &'static Kind> {
-    let reconciled = kinds();
+    let reconciled = reconciled(&Profile::default());
     let has_controller = move |kind: &Kind| {
         let mut kinds = reconciled.iter();
         kinds.any(|other| other.kind == kind.kind && other.group == kind.group)

@@ -1,4 +1,4 @@
-//! What is known of the cluster, by lookups or by whoever asks.
+//! What a review knows of the cluster: results of lookups, and what its caller passes in.
 
 use std::{cell::RefCell, sync::Arc};
 

@@ -9,7 +9,7 @@ use crate::lookup::{Lookup, Lookups, Read, Reader};
 use crate::{Operation, Options, Outcome, Request, Response, deletion};
 
 impl KindWebhooks {
-    /// What is wrong, but for what is stored already, with the status to answer with.
+    /// The errors to answer with, and their HTTP status. Errors that the stored object has too are left out.
     fn judge(&self, new: &Value, scope: &Scope<'_>) -> (u16, Vec<FieldError>) {
         let errors_of = |object: &Value| {
             let mut errors = Errors::default();

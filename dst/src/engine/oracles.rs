@@ -35,8 +35,8 @@ pub trait Oracles: Send {
         None
     }
 
-    /// What is not yet as it must be once nobody edits or breaks anything any more. `read` is the object of
-    /// the path that the subject reads, or null.
+    /// The first difference from the state that must be reached after the last edit and the last fault. `read` is the
+    /// object at the path that the subject reads, or null.
     fn unfinished(&self, mirror: &Mirror, now: Timestamp, read: &Value) -> Result<(), String>;
 
     /// Did enough happen for the scenario to count, beyond the writes that it must have?

@@ -20,7 +20,7 @@ pub fn before(at: Timestamp, lag: SignedDuration) -> Timestamp {
     at.checked_sub(lag).unwrap_or(at)
 }
 
-/// Pods as they come to be, whoever creates them.
+/// Judges each new pod once, whoever creates it.
 #[derive(Debug, Default)]
 pub struct Births {
     /// Changes of pods that were looked at.

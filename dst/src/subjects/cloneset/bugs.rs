@@ -58,7 +58,7 @@ pub const BUGS: &[Bug] = &[
     ),
     // One pod more than the partition allows.
     bug("PartitionOffByOne", 2, &["partition"]),
-    // Nobody asks for the lease.
+    // Managers run their controllers without the lease.
     bug("TwoLeaders", 1, &["only the leader writes"]),
     // All pods are created at once.
     bug("SlowStartOff", 1, &["slow start"]),

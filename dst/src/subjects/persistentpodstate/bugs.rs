@@ -22,6 +22,7 @@ pub const BUGS: &[Bug] = &[
         1,
         &["new pods come back to where the last one of their name was"],
     ),
-    // A PersistentPodState of a workload's name follows its annotations, whoever made it, as with OpenKruise.
+    // A PersistentPodState that a user created is overwritten as the annotations of the workload of its name say. OpenKruise
+    // does that.
     bug("ForeignStateTaken", 1, &["what somebody else made stays"]),
 ];

@@ -8,7 +8,7 @@ pub const BUGS: &[Bug] = &[
     bug("SetUnavailableOffByOne", 3, &["availability of a set"]),
     // A SidecarSet keeps no pods as they are.
     bug("SetPartitionIgnored", 2, &["partition of a set"]),
-    // The old twin idles before the new one serves.
+    // A hot upgrade gives the old container the empty image before the new one is ready.
     bug("HotBeforeReady", 3, &["one twin serves"]),
     // Writes of a SidecarSet are for any version of a pod.
     bug("SetVersionDropped", 1, &["writes of a set are for a version"]),

@@ -37,7 +37,7 @@ impl Oracles for ContainerRecreateRequestOracles {
             let (name, spec, status) = (&request.name, request.spec(), request.status());
             wrong!(request.is_going() => "{name} is still being deleted");
             if !request.is_completed() {
-                // Nobody starts the containers of a pod that has failed.
+                // Containers of a failed pod are not started again.
                 let has_failed = pod_of(request, mirror).is_some_and(|pod| !pod.gone && !pod.is_active());
                 let is_stuck = has_failed && spec["activeDeadlineSeconds"].is_null() && says_why(status);
                 wrong!(!is_stuck => "{name} has not ended: {status}");

@@ -169,7 +169,7 @@ impl<'a> Known<'a> {
         self.others(but).filter(out).count() as i64
     }
 
-    /// Names of all nodes that there may be, but for one.
+    /// Names of all nodes that may exist, without this one.
     fn others<'s>(&'s self, but: &'s str) -> impl Iterator<Item = &'a str> + 's {
         self.nodes.keys().copied().filter(move |node| *node != but)
     }
