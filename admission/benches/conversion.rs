@@ -87,7 +87,7 @@ fn measure(from: &str, to: &str) -> bool {
     fs::write("/proc/self/clear_refs", "5").unwrap();
     let start = on_cpu();
     let length = body.len();
-    let answer = convert(black_box(body)).unwrap();
+    let answer = convert(&kruise_api::kinds::ALL, black_box(body)).unwrap();
     let microseconds = (on_cpu() - start) as f64 / 1e3 / SETS as f64;
     let peak = resident("VmHWM").saturating_sub(before);
     let bodies = |bytes: usize| bytes as f64 / length as f64;

@@ -7,6 +7,8 @@
 
 mod among;
 
+use kruise_admission::pod::sidecars::Set;
+use kruise_api::podunavailablebudget::PodUnavailableBudget;
 use std::time::{Duration, Instant};
 
 use among::{SETS, pod_spec, set};
@@ -32,12 +34,12 @@ fn request() -> Request {
 }
 
 fn main() {
-    let sets = LookupResult::SidecarSets(Sets::of((0..SETS).map(set)).into());
+    let sets = LookupResult::all::<Set>(Sets::of((0..SETS).map(set)).into());
     let lookups = Lookups::from_iter([
-        (Lookup::SidecarSets, sets),
+        (Lookup::all::<Set>(""), sets),
         (
-            Lookup::Budgets("shop".to_owned()),
-            LookupResult::Budgets(Vec::new()),
+            Lookup::all::<PodUnavailableBudget>("shop"),
+            LookupResult::all::<PodUnavailableBudget>(Vec::new()),
         ),
     ]);
     let request = request();

@@ -10,6 +10,7 @@
 
 use std::fmt;
 
+use kruise_api::{definition::Kind, kinds};
 use serde::{
     Deserialize, Deserializer as _,
     de::{Error as _, IgnoredAny, SeqAccess, Visitor},
@@ -57,8 +58,9 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// From the body of a ConversionReview to the body of its answer, which is in pieces. An error is the sender's: HTTP 400.
-pub fn convert(body: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
+/// From the body of a ConversionReview of these kinds to the body of its answer, which is in pieces. An error is the sender's:
+/// HTTP 400.
+pub fn convert(kinds: &[&'static Kind], body: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
     let review: Review = serde_json::from_slice(&body).map_err(refusal)?;
     if review.kind.0 != "ConversionReview" {
         return Err(Error::Conversion);
@@ -70,7 +72,7 @@ pub fn convert(body: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
     let uid = Value::from(request.uid.0);
     let head = format!("{},\"response\":{{\"uid\":{uid}", head.trim_end_matches('}'));
     let parts = request.objects.unwrap_or_default();
-    Ok(match parts.convert(body, &request.desired.0) {
+    Ok(match parts.convert(kinds, body, &request.desired.0) {
         Ok(mut pieces) => {
             pieces.insert(0, format!("{head},\"convertedObjects\":[").into());
             pieces.push(b"],\"result\":{\"status\":\"Success\"}}}".to_vec());
@@ -127,7 +129,12 @@ impl<'de> Visitor<'de> for Parts {
 
 impl Parts {
     /// Converts the last part first, and gives its text back. An error is that of one of the objects.
-    fn convert(self, mut body: Vec<u8>, desired: &str) -> Result<Vec<Vec<u8>>, String> {
+    fn convert(
+        self,
+        kinds: &[&'static Kind],
+        mut body: Vec<u8>,
+        desired: &str,
+    ) -> Result<Vec<Vec<u8>>, String> {
         let text = body.as_ptr().addr();
         let mut pieces = Vec::with_capacity(self.ranges.len() + 2);
         for (index, (start, end)) in self.ranges.into_iter().enumerate().rev() {
@@ -136,6 +143,7 @@ impl Parts {
                 answer.push(b',');
             }
             let objects = Objects {
+                kinds,
                 desired,
                 answer: &mut answer,
             };
@@ -166,6 +174,7 @@ fn as_list(body: &mut [u8], start: usize, end: usize) -> &[u8] {
 
 /// Converts the objects of a list as they are read.
 struct Objects<'a> {
+    kinds: &'a [&'static Kind],
     desired: &'a str,
     answer: &'a mut Vec<u8>,
 }
@@ -200,16 +209,16 @@ impl Objects<'_> {
             return Err(format!("an object exceeds {OBJECT_LIMIT} bytes"));
         }
         let object = serde_json::from_str(object).map_err(|error| error.to_string())?;
-        let object = one(object, self.desired)?;
+        let object = one(self.kinds, object, self.desired)?;
         serde_json::to_writer(&mut *self.answer, &object).map_err(|error| error.to_string())
     }
 }
 
-fn one(mut object: Value, desired: &str) -> Result<Value, String> {
+fn one(kinds: &[&'static Kind], mut object: Value, desired: &str) -> Result<Value, String> {
     if object.get("apiVersion").is_some_and(|version| version == desired) {
         return Err(format!("the object is already in version {desired}"));
     }
-    kruise_api::kinds::convert(&mut object, desired).map_err(|error| error.to_string())?;
+    kinds::convert(kinds, &mut object, desired).map_err(|error| error.to_string())?;
     Ok(object)
 }
 
@@ -223,7 +232,7 @@ mod tests {
             "apiVersion": "apiextensions.k8s.io/v1",
             "request": {"uid": "u", "desiredAPIVersion": desired, "objects": objects},
         });
-        let answer = convert(body.to_string().into_bytes()).unwrap();
+        let answer = convert(&kinds::ALL, body.to_string().into_bytes()).unwrap();
         serde_json::from_slice(&answer.concat()).unwrap()
     }
 
@@ -276,7 +285,7 @@ mod tests {
             let body = format!(
                 r#"{{"kind":"ConversionReview","request":{{"objects":[ {list} ],"uid":"u","desiredAPIVersion":"apps.kruise.io/v1beta1"}}}}"#
             );
-            let pieces = convert(body.into_bytes()).unwrap();
+            let pieces = convert(&kinds::ALL, body.into_bytes()).unwrap();
             assert!(pieces.len() > 5, "{} pieces", pieces.len());
             let answer: Value = serde_json::from_slice(&pieces.concat()).unwrap();
             let objects = answer["response"]["convertedObjects"].as_array().unwrap();
@@ -361,7 +370,7 @@ mod tests {
 
     #[test]
     fn bodies_that_are_no_review_are_errors() {
-        assert!(matches!(convert(b"{".to_vec()), Err(Error::Json(_))));
+        assert!(matches!(convert(&kinds::ALL, b"{".to_vec()), Err(Error::Json(_))));
         for body in [
             "[]",
             r#"{"kind":"AdmissionReview"}"#,
@@ -369,9 +378,15 @@ mod tests {
             r#"{"kind":"ConversionReview","request":{"uid":"u"}}"#,
             r#"{"kind":1,"request":{"uid":"u","desiredAPIVersion":"v1"}}"#,
         ] {
-            assert!(matches!(convert(body.into()), Err(Error::Conversion)), "{body}");
+            assert!(
+                matches!(convert(&kinds::ALL, body.into()), Err(Error::Conversion)),
+                "{body}"
+            );
         }
         let long = json!({"kind": "ConversionReview", "request": {"uid": "u".repeat(TEXT_LIMIT), "desiredAPIVersion": "v1"}});
-        assert!(matches!(convert(long.to_string().into()), Err(Error::Conversion)));
+        assert!(matches!(
+            convert(&kinds::ALL, long.to_string().into()),
+            Err(Error::Conversion)
+        ));
     }
 }

@@ -4,7 +4,9 @@
 //! ([`Outcome::Missing`]), and is made again once the caller has looked it up: in a cache, by a request, in a file. So a
 //! rule is written as if it could read the cluster.
 //!
-//! # To add a lookup
+//! Objects of a kind of ours are looked up by [`Lookup::one`] and [`Lookup::all`], for which the kind implements [`Stored`].
+//!
+//! # To add another lookup
 //! Add a variant to [`Lookup`], say which [`LookupResult`] answers it, and read it with the accessor of that result. The
 //! caches and the requests that answer lookups match on every variant: the compiler names them.
 
@@ -14,18 +16,17 @@ use std::{
     time::Duration,
 };
 
-use kruise_api::{
-    meta::StringMap, persistentpodstate::PersistentPodState, podprobemarker::PodProbeMarker,
-    podunavailablebudget::PodUnavailableBudget, workloadspread::WorkloadSpread,
-};
+use kruise_api::{meta::StringMap, resource::ResourceId};
 use kruise_plan_kit::workloads::{Ownership, Wanted, Workload};
 use kruise_views::PodView;
 use serde::Deserialize;
 use serde_json::Value;
 
+mod stored;
+
+use self::stored::Untyped;
+pub use self::stored::{Decoded, Stored, StoredKind, readable};
 use crate::Response;
-pub use crate::pod::sidecars::Revision;
-use crate::pod::sidecars::{Set, Sets};
 pub use crate::protocol::ObjectName;
 use crate::protocol::{Counted, Dependants, Write};
 use crate::refused::Refused;
@@ -60,10 +61,12 @@ impl From<Response> for Outcome {
 /// Something to look up.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lookup {
-    /// All SidecarSets: [`LookupResult::SidecarSets`].
-    SidecarSets,
-    /// A SidecarSet that is not among them, because they may be a moment behind: [`LookupResult::Object`].
-    SidecarSet(String),
+    /// An object of a kind of ours: [`LookupResult::One`].
+    One(StoredKind, ObjectName),
+    /// All objects of a kind of ours in a namespace: [`LookupResult::All`].
+    All(StoredKind, String),
+    /// An object of ours as the server has it now: [`LookupResult::Object`].
+    Live(ResourceId, ObjectName),
     /// Labels of the namespace of this name: [`LookupResult::Labels`].
     NamespaceLabels(String),
     /// Labels of the node of this name: [`LookupResult::Labels`].
@@ -75,7 +78,7 @@ pub enum Lookup {
         /// Name of the pod.
         name: String,
     },
-    /// A revision of a SidecarSet, in the manager's namespace: [`LookupResult::Object`].
+    /// A ControllerRevision in the manager's namespace: [`LookupResult::Object`].
     Revision(Revision),
     /// An entry of the ConfigMap of the manager's configuration: [`LookupResult::Text`].
     Setting(&'static str),
@@ -102,18 +105,6 @@ pub enum Lookup {
     Pod(ObjectName),
     /// A pod as the server has it now: [`LookupResult::View`].
     LivePod(ObjectName),
-    /// A PodUnavailableBudget: [`LookupResult::Budget`].
-    Budget(ObjectName),
-    /// All PodUnavailableBudgets of a namespace: [`LookupResult::Budgets`].
-    Budgets(String),
-    /// All PersistentPodStates of a namespace: [`LookupResult::PodStates`].
-    PodStates(String),
-    /// All PodProbeMarkers of a namespace: [`LookupResult::ProbeMarkers`].
-    ProbeMarkers(String),
-    /// A WorkloadSpread: [`LookupResult::Spread`].
-    Spread(ObjectName),
-    /// All WorkloadSpreads of a namespace: [`LookupResult::Spreads`].
-    Spreads(String),
     /// The controller of a workload: [`LookupResult::Owner`].
     Owner {
         /// Its namespace.
@@ -158,6 +149,15 @@ pub enum Lookup {
     },
 }
 
+/// Which ControllerRevision.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Revision {
+    /// The one of this name.
+    Named(String),
+    /// The newest with these labels.
+    Newest(Vec<(&'static str, String)>),
+}
+
 /// What a cache is believed of the owners of a pod, whose kind may have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Belief {
@@ -174,30 +174,21 @@ pub enum Belief {
 pub enum LookupResult {
     /// The object as stored, or the list.
     Object(Value),
+    /// An object of a kind of ours, or why it cannot be read: made by [`LookupResult::one`].
+    One(Untyped),
+    /// The objects of a kind of ours that can be read, sorted by name; none where it is not served: made by
+    /// [`LookupResult::all`].
+    All(Untyped),
     /// Labels of the object.
     Labels(StringMap),
     /// What decides about a pod.
     Pod(Pod),
-    /// All SidecarSets; none where the kind is not served.
-    SidecarSets(Arc<Sets>),
     /// The text of a setting.
     Text(String),
     /// So many, or why they cannot be counted.
     Count(Result<u64, String>),
     /// A pod.
     View(Arc<PodView>),
-    /// A budget, or why it cannot be read.
-    Budget(Result<Arc<PodUnavailableBudget>, String>),
-    /// The budgets of a namespace that can be read.
-    Budgets(Vec<Arc<PodUnavailableBudget>>),
-    /// The PersistentPodStates of a namespace that can be read, sorted by name.
-    PodStates(Vec<Arc<PersistentPodState>>),
-    /// The PodProbeMarkers of a namespace that can be read, sorted by name.
-    ProbeMarkers(Vec<Arc<PodProbeMarker>>),
-    /// A WorkloadSpread, or why it cannot be read.
-    Spread(Result<Arc<WorkloadSpread>, String>),
-    /// The WorkloadSpreads of a namespace that can be read, sorted by name.
-    Spreads(Vec<Arc<WorkloadSpread>>),
     /// The controller of a workload that exists; `None` if it has none, or cannot be read.
     Owner(Option<Workload>),
     /// The replicas; `None` if they are not known.
@@ -319,14 +310,6 @@ impl Lookups {
         }
     }
 
-    /// All SidecarSets.
-    pub(crate) fn sidecar_sets(&self) -> Result<&Arc<Sets>, Lookup> {
-        match self.results.get(&Lookup::SidecarSets) {
-            Some(LookupResult::SidecarSets(sets)) => Ok(sets),
-            _ => Err(Lookup::SidecarSets),
-        }
-    }
-
     /// A pod, live or not; `None` if it does not exist.
     pub(crate) fn pod(&self, lookup: Lookup) -> Result<Option<&Arc<PodView>>, Lookup> {
         self.read(lookup, |result| match result {
@@ -335,66 +318,20 @@ impl Lookups {
         })
     }
 
-    /// A budget, or why it cannot be read; `None` if it does not exist.
-    pub(crate) fn budget(
-        &self,
-        lookup: Lookup,
-    ) -> Result<Option<&Result<Arc<PodUnavailableBudget>, String>>, Lookup> {
-        self.read(lookup, |result| match result {
-            LookupResult::Budget(budget) => Some(budget),
-            _ => None,
-        })
+    /// An object of a kind of ours, or why it cannot be read; `None` if it does not exist.
+    pub(crate) fn one<T: Stored>(&self, name: ObjectName) -> Result<Option<&Decoded<T>>, Lookup> {
+        self.read(Lookup::one::<T>(name), LookupResult::as_one::<T>)
     }
 
-    /// The budgets of a namespace. None if they cannot be looked up.
-    pub(crate) fn budgets(&self, namespace: &str) -> Result<&[Arc<PodUnavailableBudget>], Lookup> {
-        let lookup = Lookup::Budgets(namespace.to_owned());
-        let budgets = self.read(lookup, |result| match result {
-            LookupResult::Budgets(budgets) => Some(budgets.as_slice()),
-            _ => None,
-        });
-        budgets.map(Option::unwrap_or_default)
+    /// All objects of a kind of ours in a namespace; `None` if they cannot be looked up.
+    pub(crate) fn all<T: Stored>(&self, namespace: &str) -> Result<Option<&T::All>, Lookup> {
+        self.read(Lookup::all::<T>(namespace), LookupResult::as_all::<T>)
     }
 
-    /// The PersistentPodStates of a namespace.
-    pub(crate) fn pod_states(&self, namespace: &str) -> Result<&[Arc<PersistentPodState>], Lookup> {
-        let lookup = Lookup::PodStates(namespace.to_owned());
-        let states = self.read(lookup, |result| match result {
-            LookupResult::PodStates(states) => Some(states.as_slice()),
-            _ => None,
-        });
-        states.map(Option::unwrap_or_default)
-    }
-
-    /// The PodProbeMarkers of a namespace.
-    pub(crate) fn probe_markers(&self, namespace: &str) -> Result<&[Arc<PodProbeMarker>], Lookup> {
-        let lookup = Lookup::ProbeMarkers(namespace.to_owned());
-        let markers = self.read(lookup, |result| match result {
-            LookupResult::ProbeMarkers(markers) => Some(markers.as_slice()),
-            _ => None,
-        });
-        markers.map(Option::unwrap_or_default)
-    }
-
-    /// A WorkloadSpread, or why it cannot be read; `None` if it does not exist.
-    pub(crate) fn spread(
-        &self,
-        lookup: &Lookup,
-    ) -> Result<Option<&Result<Arc<WorkloadSpread>, String>>, Lookup> {
-        self.read(lookup.clone(), |result| match result {
-            LookupResult::Spread(spread) => Some(spread),
-            _ => None,
-        })
-    }
-
-    /// The WorkloadSpreads of a namespace.
-    pub(crate) fn spreads(&self, namespace: &str) -> Result<&[Arc<WorkloadSpread>], Lookup> {
-        let lookup = Lookup::Spreads(namespace.to_owned());
-        let spreads = self.read(lookup, |result| match result {
-            LookupResult::Spreads(spreads) => Some(spreads.as_slice()),
-            _ => None,
-        });
-        spreads.map(Option::unwrap_or_default)
+    /// The objects of a kind of ours in a namespace. None if they cannot be looked up.
+    pub(crate) fn list<T: Stored<All = Vec<Arc<T>>>>(&self, namespace: &str) -> Result<&[Arc<T>], Lookup> {
+        let all = self.all::<T>(namespace)?;
+        Ok(all.map(Vec::as_slice).unwrap_or_default())
     }
 
     /// The controller of a workload, or nothing if it has none; `None` if the workload does not exist.
@@ -478,7 +415,7 @@ impl Lookups {
 }
 
 /// What a rule reads.
-pub(crate) enum Read<T> {
+pub enum Read<T> {
     /// It is there.
     Found(T),
     /// It is known not to be there.
@@ -489,7 +426,7 @@ pub(crate) enum Read<T> {
 
 impl<T> Read<T> {
     /// What is known to be there.
-    pub(crate) fn found(self) -> Option<T> {
+    pub fn found(self) -> Option<T> {
         match self {
             Self::Found(found) => Some(found),
             Self::NotFound | Self::Missing => None,
@@ -498,48 +435,34 @@ impl<T> Read<T> {
 }
 
 /// Reads results for rules that go on without those that are missing, and notes which are.
-pub(crate) struct Reader<'a> {
-    lookups: &'a Lookups,
+pub struct Reader<'a> {
+    pub(crate) lookups: &'a Lookups,
     missing: Vec<Lookup>,
 }
 
 impl<'a> Reader<'a> {
     /// Nothing is missing yet.
-    pub(crate) fn new(lookups: &'a Lookups) -> Self {
+    pub fn new(lookups: &'a Lookups) -> Self {
         Self {
             lookups,
             missing: Vec::new(),
         }
     }
 
-    /// All SidecarSets; `None` while that is missing.
-    pub(crate) fn sidecar_sets(&mut self) -> Option<&'a Arc<Sets>> {
-        let result = self.lookups.sidecar_sets();
-        self.noted(result)
-    }
-
-    /// Is a SidecarSet for the pods of this template? `None` while labels of the namespace are missing.
-    pub(crate) fn matches(&mut self, set: &Set, template: &Value, namespace: &str) -> Option<bool> {
-        let labels = || self.lookups.labels(Lookup::NamespaceLabels(namespace.to_owned()));
-        let result = set.mismatch(template, namespace, labels);
-        let result = result.map(|mismatch| mismatch.is_none());
-        self.noted(result)
-    }
-
     /// An object or list.
-    pub(crate) fn object(&mut self, lookup: Lookup) -> Read<&'a Value> {
+    pub fn object(&mut self, lookup: Lookup) -> Read<&'a Value> {
         let result = self.lookups.object(lookup);
         self.read(result)
     }
 
     /// Labels of an object.
-    pub(crate) fn labels(&mut self, lookup: Lookup) -> Read<&'a StringMap> {
+    pub fn labels(&mut self, lookup: Lookup) -> Read<&'a StringMap> {
         let result = self.lookups.labels(lookup);
         self.read(result)
     }
 
     /// Is there one, of what is answered with [`LookupResult::Has`]? Not while that has yet to be looked up.
-    pub(crate) fn has(&mut self, lookup: Lookup) -> bool {
+    pub fn has(&mut self, lookup: Lookup) -> bool {
         let result = self.lookups.read(lookup, |result| match result {
             LookupResult::Has(has) => Some(*has),
             _ => None,
@@ -548,7 +471,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A pod.
-    pub(crate) fn pod(&mut self, namespace: &str, name: &str) -> Read<&'a Pod> {
+    pub fn pod(&mut self, namespace: &str, name: &str) -> Read<&'a Pod> {
         let lookup = Lookup::PodOwner {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
@@ -561,17 +484,13 @@ impl<'a> Reader<'a> {
     }
 
     /// A setting.
-    pub(crate) fn setting(&mut self, name: &'static str) -> Read<&'a str> {
+    pub fn setting(&mut self, name: &'static str) -> Read<&'a str> {
         let result = self.lookups.setting(name);
         self.read(result)
     }
 
     /// Whether the server would store an object; `None` while that is missing.
-    pub(crate) fn dry_run(
-        &mut self,
-        plural: &'static str,
-        object: &Value,
-    ) -> Option<Result<(), &'a Refusal>> {
+    pub fn dry_run(&mut self, plural: &'static str, object: &Value) -> Option<Result<(), &'a Refusal>> {
         let lookup = Lookup::DryRunCreate {
             plural,
             object: object.to_string(),
@@ -585,7 +504,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What the server finds wrong with a pod template of an object in this namespace; `None` while that is missing.
-    pub(crate) fn causes(&mut self, namespace: &str, template: &Value) -> Option<&'a [Cause]> {
+    pub fn causes(&mut self, namespace: &str, template: &Value) -> Option<&'a [Cause]> {
         let lookup = Lookup::PodTemplate {
             namespace: namespace.to_owned(),
             template: template.to_string(),
@@ -598,12 +517,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Is everything there that was read?
-    pub(crate) fn is_complete(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.missing.is_empty()
     }
 
     /// The response, unless something is missing that it depends on.
-    pub(crate) fn outcome(self, response: impl FnOnce() -> Response) -> Outcome {
+    pub fn outcome(self, response: impl FnOnce() -> Response) -> Outcome {
         if self.missing.is_empty() {
             Outcome::Response(response())
         } else {
@@ -619,7 +538,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn noted<T>(&mut self, result: Result<T, Lookup>) -> Option<T> {
+    /// A result; `None` while it is missing.
+    pub fn noted<T>(&mut self, result: Result<T, Lookup>) -> Option<T> {
         result
             .map_err(|lookup| {
                 if !self.missing.contains(&lookup) {

@@ -34,13 +34,13 @@ pub const MUTATING: &str = "kruise-mutating-webhook-configuration";
 pub const VALIDATING: &str = "kruise-validating-webhook-configuration";
 /// Name of the service in front of the managers.
 pub const SERVICE: &str = "kruise-webhook-service";
-/// Both configurations, for a manager in `namespace`. The annotation `template` is empty, so that a running manager
+/// Both configurations, for a manager of these kinds in `namespace`. The annotation `template` is empty, so that a running manager
 /// takes the `webhooks` written here as the new template. With `all_pods` the webhook reviews every pod outside the excluded
 /// namespaces. The gate `KruisePodReadinessGate` needs that. So does `EnableExternalCerts`: the manager then does not add the
 /// entry [`PODS_OF_SETS`] to the configuration.
-pub fn configurations(namespace: &str, all_pods: bool) -> Vec<Value> {
+pub fn configurations(kinds: &[&'static KindWebhooks], namespace: &str, all_pods: bool) -> Vec<Value> {
     let entries = |phase| -> Vec<Value> {
-        let of_phase = webhooks().filter(|webhook| webhook.phase == phase);
+        let of_phase = webhooks(kinds).filter(|webhook| webhook.phase == phase);
         of_phase
             .map(|webhook| entry(&webhook, namespace, all_pods))
             .collect()
@@ -288,9 +288,10 @@ fn pod_conditions() -> Value {
 mod tests {
     use super::*;
     use crate::deletion::kinds::LABEL_WEBHOOK;
+    use crate::kinds::ALL;
 
     fn entries(for_all: bool) -> Vec<Value> {
-        let lists = configurations("kruise-system", for_all)
+        let lists = configurations(ALL, "kruise-system", for_all)
             .into_iter()
             .map(|one| one["webhooks"].as_array().unwrap().clone());
         lists.flatten().collect()
@@ -298,9 +299,9 @@ mod tests {
 
     #[test]
     fn every_registered_path_is_served() {
-        let served: Vec<String> = webhooks().flat_map(|webhook| webhook.paths()).collect();
+        let served: Vec<String> = webhooks(ALL).flat_map(|webhook| webhook.paths()).collect();
         let entries = entries(false);
-        assert_eq!(entries.len(), webhooks().count());
+        assert_eq!(entries.len(), webhooks(ALL).count());
         for entry in entries {
             let path = entry["clientConfig"]["service"]["path"].as_str().unwrap();
             assert!(served.iter().any(|served| *served == path), "{path}");
@@ -321,7 +322,7 @@ mod tests {
 
     #[test]
     fn names_and_template_let_a_manager_find_and_refresh_them() {
-        let found = configurations("ns", false);
+        let found = configurations(ALL, "ns", false);
         let names: Vec<&Value> = found.iter().map(|one| &one["metadata"]["name"]).collect();
         assert_eq!(names, [MUTATING, VALIDATING]);
         for one in &found {
@@ -492,7 +493,7 @@ mod tests {
 
     #[test]
     fn a_gate_that_is_off_takes_its_operations_away() {
-        let webhook = |name: &str| webhooks().find(|webhook| webhook.name == name).unwrap();
+        let webhook = |name: &str| webhooks(ALL).find(|webhook| webhook.name == name).unwrap();
         let (pods, evictions) = (webhook("vpod.kb.io"), webhook("vpodeviction.kb.io"));
         for (deletions, updates) in [(true, false), (false, true), (false, false)] {
             let mut options = crate::Options::DEFAULT;

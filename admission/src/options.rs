@@ -49,8 +49,6 @@ pub struct Options {
     /// What budgets of unavailable pods limit: gates `PodUnavailableBudgetDeleteGate`, `PodUnavailableBudgetUpdateGate` and
     /// `InPlacePodVerticalScaling`.
     pub budgets: Gates,
-    /// Kinds that no controller of the manager acts on.
-    pub without_controller: &'static [&'static str],
 }
 
 impl Options {
@@ -77,7 +75,6 @@ impl Options {
         workload_spread: true,
         vertical_scaling: false,
         budgets: Gates::DEFAULT,
-        without_controller: &[],
     };
 }
 

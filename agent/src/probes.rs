@@ -8,7 +8,7 @@ use crate::served::Versions;
 use crate::watches::{Collection, Watching, field, send};
 
 /// NodePodProbes.
-pub(crate) const NODE_POD_PROBES: ResourceId = ResourceId::NODE_POD_PROBES;
+pub(crate) const NODE_POD_PROBES: ResourceId = kruise_api::nodepodprobe::RESOURCE;
 
 impl Watching {
     /// Follows the NodePodProbe of the node, if probes are run.

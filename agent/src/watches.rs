@@ -144,7 +144,7 @@ impl Watching {
         let mut looks = 0_u32;
         loop {
             looks = looks.saturating_add(1);
-            let pause = match discover(&self.client, &[]).await {
+            let pause = match discover(&self.client, &[collection.kind], &[]).await {
                 Ok(served) if served.version(ResourceId::of(collection.kind)).is_some() => {
                     collection.is_not_served.store(false, Ordering::Relaxed);
                     return served;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::convert::{Conversion, Rule};
 use crate::definition::{Kind, Scope, Version, columns};
 use crate::names::APPS_GROUP;
+use crate::resource::ResourceId;
 use crate::schema::shared::object_reference;
 use crate::schema::{Object, anything, one_of, string, with};
 use crate::{broadcastjob, imagelistpulljob};
@@ -30,6 +31,9 @@ pub const KIND: Kind = Kind {
     versions,
     conversion: Conversion::Rules(&[Rule::NewerOnly("spec.template.imageListPullJobTemplate")]),
 };
+
+/// The resource of the kind.
+pub const RESOURCE: ResourceId = ResourceId::of(&KIND);
 
 fn versions() -> Vec<Version> {
     let version = |name, storage, template: Object| {

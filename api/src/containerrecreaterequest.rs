@@ -14,6 +14,7 @@ use crate::definition::{Kind, Scope, Version, columns};
 use crate::names::APPS_GROUP;
 use crate::names::conditions::PRE_RECREATE_GRACE;
 use crate::names::containerrecreaterequest::{SYNC_CONTAINER_STATUSES, UNREADY_ACQUIRED};
+use crate::resource::ResourceId;
 use crate::schema::shared::{exec, http_get, standard_conditions, tcp_socket};
 use crate::schema::{Object, at_least, defaulted, int32, int64, one_of, string};
 
@@ -41,6 +42,9 @@ pub const KIND: Kind = Kind {
         },
     ]),
 };
+
+/// The resource of the kind.
+pub const RESOURCE: ResourceId = ResourceId::of(&KIND);
 
 /// Message of the condition [`PRE_RECREATE_GRACE`], as OpenKruise writes it.
 pub const GRACE_MESSAGE: &str = "Pod has been forced to not-ready for unreadyGracePeriodSeconds drain";

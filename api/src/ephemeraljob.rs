@@ -8,6 +8,7 @@ use crate::broadcastjob::job_condition;
 use crate::convert::Conversion;
 use crate::definition::{Kind, Scope, Version, columns};
 use crate::names::APPS_GROUP;
+use crate::resource::ResourceId;
 use crate::schema::{Object, anything, label_selector};
 
 pub use types::{EphemeralJob, EphemeralJobSpec, EphemeralJobStatus, EphemeralTemplate};
@@ -23,6 +24,9 @@ pub const KIND: Kind = Kind {
     versions,
     conversion: Conversion::OneVersion,
 };
+
+/// The resource of the kind.
+pub const RESOURCE: ResourceId = ResourceId::of(&KIND);
 
 fn versions() -> Vec<Version> {
     let template = Object::new("Containers that run in each of the pods that match.")

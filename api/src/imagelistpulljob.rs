@@ -8,6 +8,7 @@ use crate::convert::Conversion;
 use crate::definition::{Kind, Scope, Version, columns};
 use crate::imagepulljob::{job_fields, job_status};
 use crate::names::APPS_GROUP;
+use crate::resource::ResourceId;
 use crate::schema::Object;
 
 pub use types::{FailedImage, ImageListPullJob, ImageListPullJobSpec, ImageListPullJobStatus};
@@ -23,6 +24,9 @@ pub const KIND: Kind = Kind {
     versions,
     conversion: Conversion::Same,
 };
+
+/// The resource of the kind.
+pub const RESOURCE: ResourceId = ResourceId::of(&KIND);
 
 /// Schema of the desired state; AdvancedCronJob has it as a template.
 pub(crate) fn spec() -> Object {

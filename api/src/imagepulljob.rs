@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::convert::Conversion;
 use crate::definition::{Kind, Scope, Version, columns};
 use crate::names::APPS_GROUP;
+use crate::resource::ResourceId;
 use crate::schema::shared::{pull_policy, sandbox_config};
 use crate::schema::{Object, int_or_string, label_selector, string};
 
@@ -27,6 +28,9 @@ pub const KIND: Kind = Kind {
     versions,
     conversion: Conversion::Same,
 };
+
+/// The resource of the kind.
+pub const RESOURCE: ResourceId = ResourceId::of(&KIND);
 
 fn versions() -> Vec<Version> {
     let version = |name, storage, message: bool| {

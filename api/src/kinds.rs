@@ -1,4 +1,6 @@
-//! Every kind that is served.
+//! Kinds in a list, and the kinds of this crate.
+//!
+//! Which kinds are served follows from registrations, not from [`ALL`]: a kind may be declared in any crate.
 
 use serde_json::Value;
 
@@ -10,11 +12,11 @@ use crate::{
     podunavailablebudget, resourcedistribution, sidecarset, statefulset, uniteddeployment, workloadspread,
 };
 
-/// All kinds, by group and name.
+/// The kinds of this crate, by group and name.
 pub static ALL: [&Kind; 18] = [
     &advancedcronjob::KIND,
     &broadcastjob::KIND,
-    &cloneset::crd::KIND,
+    &cloneset::KIND,
     &containerrecreaterequest::KIND,
     &daemonset::KIND,
     &ephemeraljob::KIND,
@@ -33,22 +35,17 @@ pub static ALL: [&Kind; 18] = [
 ];
 
 /// The kind of this name.
-pub fn find(group: &str, kind: &str) -> Option<&'static Kind> {
-    ALL.into_iter()
-        .find(|known| known.kind == kind && known.group == group)
+pub fn find(kinds: &[&'static Kind], group: &str, kind: &str) -> Option<&'static Kind> {
+    let mut kinds = kinds.iter().copied();
+    kinds.find(|known| known.kind == kind && known.group == group)
 }
 
-/// The kind that is this resource.
-pub fn of_resource(group: &str, plural: &str) -> Option<&'static Kind> {
-    ALL.into_iter()
-        .find(|known| known.plural == plural && known.group == group)
-}
-
-/// Converts an object to the version `wanted`, such as `apps.kruise.io/v1beta1`. Unchanged if it has that version already.
+/// Converts an object of one of these kinds to the version `wanted`, such as `apps.kruise.io/v1beta1`. Unchanged if it has
+/// that version already.
 ///
 /// # Errors
 /// Fails if the kind is unknown, or one of the versions is not served.
-pub fn convert(object: &mut Value, wanted: &str) -> Result<(), ConvertError> {
+pub fn convert(kinds: &[&'static Kind], object: &mut Value, wanted: &str) -> Result<(), ConvertError> {
     let text = |name: &str| {
         object
             .get(name)
@@ -58,13 +55,13 @@ pub fn convert(object: &mut Value, wanted: &str) -> Result<(), ConvertError> {
     };
     let (version, name) = (text("apiVersion"), text("kind"));
     let group = version.split_once('/').map_or("", |(group, _)| group);
-    match find(group, &name) {
+    match find(kinds, group, &name) {
         Some(kind) => convert_as(kind, object, wanted),
         None => Err(ConvertError::Kind { version, kind: name }),
     }
 }
 
-/// The definitions of all kinds. `namespace` is where the conversion webhook's service lives.
-pub fn definitions(namespace: &str) -> Vec<Value> {
-    ALL.into_iter().map(|kind| kind.manifest(namespace)).collect()
+/// The definitions of kinds. `namespace` is where the conversion webhook's service lives.
+pub fn definitions(kinds: &[&'static Kind], namespace: &str) -> Vec<Value> {
+    kinds.iter().map(|kind| kind.manifest(namespace)).collect()
 }

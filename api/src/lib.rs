@@ -30,6 +30,7 @@ pub mod persistentpodstate;
 pub mod podprobemarker;
 pub mod podunavailablebudget;
 pub mod priority;
+pub mod resource;
 pub mod resourcedistribution;
 mod rules;
 pub mod scatter;

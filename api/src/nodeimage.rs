@@ -7,6 +7,7 @@ mod types;
 use crate::convert::{Conversion, Rule};
 use crate::definition::{Kind, Scope, Version, columns};
 use crate::names::APPS_GROUP;
+use crate::resource::ResourceId;
 use crate::schema::shared::{object_reference, pull_policy, sandbox_config};
 use crate::schema::{Object, list, map, time};
 
@@ -26,6 +27,9 @@ pub const KIND: Kind = Kind {
     versions,
     conversion: Conversion::Rules(&[Rule::NewerOnly("spec.images{}.pullSecrets[].mode")]),
 };
+
+/// The resource of the kind.
+pub const RESOURCE: ResourceId = ResourceId::of(&KIND);
 
 fn versions() -> Vec<Version> {
     let secret = || {

@@ -8,6 +8,7 @@ mod types;
 use crate::convert::Conversion;
 use crate::definition::{Kind, Scope, Version};
 use crate::names::APPS_GROUP;
+use crate::resource::ResourceId;
 use crate::schema::Object;
 use crate::schema::shared::probe;
 
@@ -24,6 +25,9 @@ pub const KIND: Kind = Kind {
     versions,
     conversion: Conversion::OneVersion,
 };
+
+/// The resource of the kind.
+pub const RESOURCE: ResourceId = ResourceId::of(&KIND);
 
 fn versions() -> Vec<Version> {
     let one = Object::new("One probe of one container of the pod, with its name.")

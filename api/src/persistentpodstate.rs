@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::convert::{Conversion, Rule};
 use crate::definition::{Kind, Scope, Version};
 use crate::names::APPS_GROUP;
+use crate::resource::ResourceId;
 use crate::schema::shared::target_reference;
 use crate::schema::{Object, at_least, int32, map, one_of, string};
 
@@ -37,6 +38,9 @@ pub const KIND: Kind = Kind {
         },
     ]),
 };
+
+/// The resource of the kind.
+pub const RESOURCE: ResourceId = ResourceId::of(&KIND);
 
 fn versions() -> Vec<Version> {
     let policy =

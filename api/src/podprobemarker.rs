@@ -7,6 +7,7 @@ mod types;
 use crate::convert::Conversion;
 use crate::definition::{Kind, Scope, Version};
 use crate::names::APPS_GROUP;
+use crate::resource::ResourceId;
 use crate::schema::shared::probe;
 use crate::schema::{Object, label_selector};
 
@@ -23,6 +24,9 @@ pub const KIND: Kind = Kind {
     versions,
     conversion: Conversion::OneVersion,
 };
+
+/// The resource of the kind.
+pub const RESOURCE: ResourceId = ResourceId::of(&KIND);
 
 fn versions() -> Vec<Version> {
     let marker = Object::new("Labels and annotations that a pod gets after one kind of result.")

@@ -14,6 +14,7 @@ use crate::convert::{
 use crate::definition::{Kind, Scope, Version, columns};
 use crate::names::POLICY_GROUP;
 use crate::names::podunavailablebudget::{PROTECT_OPERATIONS, PROTECT_TOTAL_REPLICAS};
+use crate::resource::ResourceId;
 use crate::schema::shared::target_reference;
 use crate::schema::{Object, at_least, int32, label_selector, list, map, one_of, time};
 
@@ -40,6 +41,9 @@ pub const KIND: Kind = Kind {
         Rule::NewerOnly("spec.ignoredPodSelector"),
     ]),
 };
+
+/// The resource of the kind.
+pub const RESOURCE: ResourceId = ResourceId::of(&KIND);
 
 const OPERATIONS: &[&str] = &["DELETE", "UPDATE", "EVICT", "RESIZE"];
 const BY_NAME: [&str; 3] = ["metadata", "annotations", PROTECT_OPERATIONS];

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::convert::{Conversion, Rule};
 use crate::definition::{Kind, Scope, Version, columns};
 use crate::names::APPS_GROUP;
+use crate::resource::ResourceId;
 use crate::schema::{Object, label_selector, with};
 
 pub use types::{
@@ -36,6 +37,9 @@ pub const KIND: Kind = Kind {
         },
     ]),
 };
+
+/// The resource of the kind.
+pub const RESOURCE: ResourceId = ResourceId::of(&KIND);
 
 fn versions() -> Vec<Version> {
     vec![

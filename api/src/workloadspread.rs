@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::convert::{Conversion, Rule, path::each};
 use crate::definition::{Kind, Scope, Version, columns};
 use crate::names::APPS_GROUP;
+use crate::resource::ResourceId;
 use crate::schema::shared::{
     condition, node_selector_term, standard_conditions, target_reference, tolerations,
 };
@@ -46,6 +47,9 @@ pub const KIND: Kind = Kind {
         },
     ]),
 };
+
+/// The resource of the kind.
+pub const RESOURCE: ResourceId = ResourceId::of(&KIND);
 
 /// In the newer version a condition must have a reason and a message.
 fn complete_conditions(object: &mut Value) {

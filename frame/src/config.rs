@@ -9,7 +9,10 @@ use std::{
 use anyhow::{Context, anyhow, bail};
 use go_compat::{flags::Values, schedule::local_zone};
 use jiff::{SignedDuration, tz::TimeZone};
-use kruise_api::names::{AGENT_NAMESPACE, AGENT_NAMESPACE_VARIABLE};
+use kruise_api::{
+    definition::Kind,
+    names::{AGENT_NAMESPACE, AGENT_NAMESPACE_VARIABLE},
+};
 
 use crate::{
     flags::Limit,
@@ -103,10 +106,12 @@ pub struct WebhookConfig {
 }
 
 impl Config {
-    /// Reads flags and environment; `env` returns the value of a variable. Flags keep to these limits.
+    /// Reads flags and environment; `env` returns the value of a variable. Flags keep to these limits, and a profile is of these
+    /// kinds.
     pub fn new(
         values: &Values,
         limits: impl IntoIterator<Item = &'static Limit>,
+        kinds: &[&'static Kind],
         env: &dyn Fn(&str) -> Option<String>,
     ) -> anyhow::Result<Self> {
         let gates = Gates::parse(
@@ -123,7 +128,7 @@ impl Config {
         }
         let agent_namespace = env(AGENT_NAMESPACE_VARIABLE).filter(|name| !name.is_empty());
         let only = values.get_string(FLAG);
-        let profile = only.parse().map_err(|error| anyhow!("--{FLAG}: {error}"))?;
+        let profile = Profile::parse(only, kinds).map_err(|error| anyhow!("--{FLAG}: {error}"))?;
         Ok(Self {
             gates,
             profile,

@@ -8,27 +8,18 @@ use std::{sync::Arc, time::Duration};
 
 use kruise_admission::{
     Lookups, Outcome, Refused, Response,
-    lookup::{Lookup, LookupResult, ObjectName, Pod, Refusal, Revision},
-    pod::sidecars::Sets,
+    lookup::{Lookup, LookupResult, Pod, Refusal, Revision},
     protocol::Write,
     widening::Widening,
 };
 use kruise_api::{
+    definition::{Kind, Scope},
     meta::ObjectMeta,
-    names::{
-        APPS_GROUP,
-        agent::{LABEL as AGENT_LABEL, READS_PODS},
-    },
+    names::agent::{LABEL as AGENT_LABEL, READS_PODS},
     path::segment,
-    persistentpodstate::PersistentPodState,
-    podprobemarker::PodProbeMarker,
-    podunavailablebudget::PodUnavailableBudget,
-    workloadspread::WorkloadSpread,
+    resource::ResourceId,
 };
-use kruise_plan_kit::{
-    sidecars::names,
-    workloads::{Aspect, Known, Workload},
-};
+use kruise_plan_kit::workloads::{Aspect, Known, Workload};
 use kruise_runtime::{ApiError, Client, metrics::PodMetrics};
 use kruise_views::PodView;
 use serde::{Deserialize, de::DeserializeOwned};
@@ -37,7 +28,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::{dependants, settings, templates::Judge, workloads::Reader};
 
-/// Versions of SidecarSet, newest first.
+/// Versions of our kinds, newest first.
 const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
 
 /// Interval between checks whether the first lists are complete.
@@ -78,7 +69,7 @@ impl Cache for NoCache {
 /// The API server, for lookups that are not cached.
 pub struct Server {
     client: Client,
-    /// Namespace of the manager, where revisions of SidecarSets and its configuration are.
+    /// Namespace of the manager, where its configuration and the revisions of kinds without namespaces are.
     namespace: String,
     /// For owners of pods. It knows the kinds that were looked up before.
     workloads: Reader,
@@ -279,11 +270,28 @@ impl Server {
     /// One request, or one for each version that may be served.
     async fn get(&self, lookup: &Lookup) -> Result<LookupResult, ApiError> {
         match lookup {
-            Lookup::SidecarSets => {
-                let sets = sets(&self.client).await?;
-                Ok(LookupResult::SidecarSets(Sets::of(sets).into()))
+            Lookup::One(kind, name) => {
+                let namespace = namespace_of(kind.kind(), &name.namespace);
+                let resource = ResourceId::of(kind.kind());
+                let object = newest_served(&self.client, resource, namespace, &name.name).await?;
+                Ok(found(object, |object| kind.one(object)))
             }
-            Lookup::SidecarSet(name) => Ok(found(set(&self.client, name).await?, LookupResult::Object)),
+            Lookup::All(kind, namespace) => match listed(&self.client, kind.kind(), namespace).await {
+                Ok(objects) => Ok(kind.all(objects)),
+                Err(error) => match kind.otherwise() {
+                    Some(otherwise) => {
+                        let kind = kind.kind().name();
+                        tracing::warn!(kind, namespace, %error, "cannot be listed: {otherwise}");
+                        Ok(LookupResult::NotFound)
+                    }
+                    None => Err(error),
+                },
+            },
+            Lookup::Live(resource, name) => {
+                let namespace = Some(name.namespace.as_str()).filter(|namespace| !namespace.is_empty());
+                let object = newest_served(&self.client, *resource, namespace, &name.name).await?;
+                Ok(found(object, LookupResult::Object))
+            }
             Lookup::NamespaceLabels(name) => self.labels("namespaces", name).await,
             Lookup::NodeLabels(name) => self.labels("nodes", name).await,
             Lookup::PodOwner { namespace, name } => {
@@ -314,45 +322,6 @@ impl Server {
                 let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
                 let pod: Option<PodView> = self.object(&path).await?;
                 Ok(found(pod, |pod| LookupResult::View(Arc::new(pod))))
-            }
-            Lookup::Budget(name) => Ok(found(budget(&self.client, name).await?, |budget| {
-                LookupResult::Budget(PodUnavailableBudget::from_value(budget).map(Arc::new))
-            })),
-            // A pod that is created without its link is linked by the controller of its budget.
-            Lookup::Budgets(namespace) => Ok(match budgets(&self.client, namespace).await {
-                Ok(all) => LookupResult::Budgets(all),
-                Err(error) => {
-                    tracing::warn!(namespace, %error, "cannot read the budgets; pods are created without a link");
-                    LookupResult::NotFound
-                }
-            }),
-            // A pod that is created without its record may never get back to where its data is: without an answer, it is not.
-            Lookup::PodStates(namespace) => {
-                let read = PersistentPodState::from_value;
-                let all = listed(&self.client, "persistentpodstates", namespace, read);
-                Ok(LookupResult::PodStates(all.await?))
-            }
-            // A pod that is created without its probes is never probed: without an answer, it is not.
-            Lookup::ProbeMarkers(namespace) => {
-                let read = PodProbeMarker::from_value;
-                let all = listed(&self.client, "podprobemarkers", namespace, read);
-                Ok(LookupResult::ProbeMarkers(all.await?))
-            }
-            Lookup::Spread(name) => {
-                let object = newest_served(&self.client, "workloadspreads", name).await?;
-                Ok(found(object, |object| {
-                    LookupResult::Spread(WorkloadSpread::from_value(object).map(Arc::new))
-                }))
-            }
-            // A pod that is created without its subset stays without: without an answer, it is not.
-            Lookup::Spreads(namespace) => {
-                let all = listed(
-                    &self.client,
-                    "workloadspreads",
-                    namespace,
-                    WorkloadSpread::from_value,
-                );
-                Ok(LookupResult::Spreads(all.await?))
             }
             Lookup::Owner { namespace, workload } => Ok(
                 match self.workloads.read(namespace, workload, Aspect::Owner).await? {
@@ -455,123 +424,68 @@ fn owner(metadata: &ObjectMeta) -> Pod {
     }
 }
 
-/// All SidecarSets, in the newest served version; none if the kind is not served.
-async fn sets(client: &Client) -> Result<Vec<Value>, ApiError> {
+/// An object of a kind of ours, in the newest served version.
+async fn newest_served(
+    client: &Client,
+    resource: ResourceId,
+    namespace: Option<&str>,
+    name: &str,
+) -> Result<Option<Value>, ApiError> {
     for version in VERSIONS {
-        let list = client
-            .get::<List>(&format!("/apis/apps.kruise.io/{version}/sidecarsets"))
-            .await;
-        if let Some(list) = existing(list)? {
+        let path = path_of_kind(resource, version, namespace);
+        let path = format!("{path}/{}", segment(name));
+        if let Some(found) = existing(client.get(&path).await)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// All objects of a kind of ours in a namespace, in the newest served version; none if the kind is not served.
+async fn listed(client: &Client, kind: &Kind, namespace: &str) -> Result<Vec<Value>, ApiError> {
+    for version in VERSIONS {
+        let path = path_of_kind(ResourceId::of(kind), version, namespace_of(kind, namespace));
+        if let Some(mut list) = existing(client.get::<List>(&path).await)? {
+            // The items of a list do not say their version.
+            for object in list.items.iter_mut().filter_map(Value::as_object_mut) {
+                object.insert("apiVersion".into(), format!("{}/{version}", kind.group).into());
+            }
             return Ok(list.items);
         }
     }
     Ok(Vec::new())
 }
 
-/// One SidecarSet, in the newest served version.
-async fn set(client: &Client, name: &str) -> Result<Option<Value>, ApiError> {
-    for version in VERSIONS {
-        let path = format!("/apis/apps.kruise.io/{version}/sidecarsets/{}", segment(name));
-        if let Some(found) = existing(client.get(&path).await)? {
-            return Ok(Some(found));
-        }
+/// The namespace of the objects of a kind; `None` if they are in none, whatever a request says.
+fn namespace_of<'n>(kind: &Kind, namespace: &'n str) -> Option<&'n str> {
+    (kind.scope == Scope::Namespaced).then_some(namespace)
+}
+
+/// The path of a collection.
+fn path_of_kind(resource: ResourceId, version: &str, namespace: Option<&str>) -> String {
+    let ResourceId { group, plural } = resource;
+    match namespace {
+        None => format!("/apis/{group}/{version}/{plural}"),
+        Some(namespace) => format!(
+            "/apis/{group}/{version}/namespaces/{}/{plural}",
+            segment(namespace)
+        ),
     }
-    Ok(None)
-}
-
-/// A budget, in the newest served version.
-async fn budget(client: &Client, name: &ObjectName) -> Result<Option<Value>, ApiError> {
-    for version in VERSIONS {
-        let path = format!(
-            "{}/{}",
-            path_of_budgets(version, &name.namespace),
-            segment(&name.name)
-        );
-        if let Some(found) = existing(client.get(&path).await)? {
-            return Ok(Some(found));
-        }
-    }
-    Ok(None)
-}
-
-/// All budgets of a namespace that can be read.
-async fn budgets(client: &Client, namespace: &str) -> Result<Vec<Arc<PodUnavailableBudget>>, ApiError> {
-    for version in VERSIONS {
-        let list = client.get::<List>(&path_of_budgets(version, namespace)).await;
-        if let Some(list) = existing(list)? {
-            let budgets = list.items.into_iter().map(|mut budget| {
-                // The items of a list do not say their version.
-                if let Some(budget) = budget.as_object_mut() {
-                    budget.insert("apiVersion".into(), format!("policy.kruise.io/{version}").into());
-                }
-                PodUnavailableBudget::from_value(budget).map(Arc::new)
-            });
-            return Ok(budgets.filter_map(Result::ok).collect());
-        }
-    }
-    Ok(Vec::new())
-}
-
-fn path_of_budgets(version: &str, namespace: &str) -> String {
-    let namespace = segment(namespace);
-    format!("/apis/policy.kruise.io/{version}/namespaces/{namespace}/podunavailablebudgets")
-}
-
-/// An object of `apps.kruise.io`, in the newest served version.
-async fn newest_served(client: &Client, plural: &str, name: &ObjectName) -> Result<Option<Value>, ApiError> {
-    for version in VERSIONS {
-        let path = path_of_kind(version, plural, &name.namespace);
-        let path = format!("{path}/{}", segment(&name.name));
-        if let Some(found) = existing(client.get(&path).await)? {
-            return Ok(Some(found));
-        }
-    }
-    Ok(None)
-}
-
-/// All objects of a kind of `apps.kruise.io` in a namespace that can be read.
-async fn listed<T>(
-    client: &Client,
-    plural: &str,
-    namespace: &str,
-    read: fn(Value) -> Result<T, String>,
-) -> Result<Vec<Arc<T>>, ApiError> {
-    for version in VERSIONS {
-        let path = path_of_kind(version, plural, namespace);
-        if let Some(list) = existing(client.get::<List>(&path).await)? {
-            let all = list.items.into_iter().map(|mut object| {
-                // The items of a list do not say their version.
-                if let Some(object) = object.as_object_mut() {
-                    object.insert("apiVersion".into(), format!("{APPS_GROUP}/{version}").into());
-                }
-                read(object).map(Arc::new)
-            });
-            return Ok(all.filter_map(Result::ok).collect());
-        }
-    }
-    Ok(Vec::new())
-}
-
-fn path_of_kind(version: &str, plural: &str, namespace: &str) -> String {
-    format!(
-        "/apis/{APPS_GROUP}/{version}/namespaces/{}/{plural}",
-        segment(namespace)
-    )
 }
 
 async fn revision(client: &Client, namespace: &str, wanted: &Revision) -> Result<Option<Value>, ApiError> {
     let path = path_of(namespace, wanted);
     match wanted {
         Revision::Named(_) => existing(client.get(&path).await),
-        Revision::Versioned { .. } => {
+        Revision::Newest(_) => {
             let list: List = client.get(&path).await?;
             Ok(newest(list.items))
         }
     }
 }
 
-/// Path of a revision, or of the list with it. Names are escaped, because SidecarSets may have been stored before webhooks
-/// validated them.
+/// Path of a revision, or of the list with it. Names and labels are escaped: they come from objects that may have been stored
+/// before webhooks validated them.
 fn path_of(namespace: &str, wanted: &Revision) -> String {
     let path = format!(
         "/apis/apps/v1/namespaces/{}/controllerrevisions",
@@ -579,10 +493,12 @@ fn path_of(namespace: &str, wanted: &Revision) -> String {
     );
     match wanted {
         Revision::Named(name) => format!("{path}/{}", segment(name)),
-        Revision::Versioned { set, version } => {
-            let (by_set, by_version) = (names::SET_NAME, names::CUSTOM_VERSION);
-            let selector = format!("{by_set}={set},{by_version}={version}");
-            format!("{path}?labelSelector={}", segment(&selector))
+        Revision::Newest(labels) => {
+            let labels: Vec<String> = labels
+                .iter()
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect();
+            format!("{path}?labelSelector={}", segment(&labels.join(",")))
         }
     }
 }
@@ -615,16 +531,13 @@ mod tests {
     use crate::workloads::testing;
 
     #[test]
-    fn names_from_a_sidecarset_are_escaped_in_requests() {
+    fn names_and_labels_of_revisions_are_escaped_in_requests() {
         let named = Revision::Named("../x?y".into());
         assert_eq!(
             path_of("a/b", &named),
             "/apis/apps/v1/namespaces/a%2Fb/controllerrevisions/..%2Fx%3Fy"
         );
-        let versioned = Revision::Versioned {
-            set: "s".into(),
-            version: "1&limit=1".into(),
-        };
+        let versioned = Revision::Newest(vec![("set", "s".into()), ("version", "1&limit=1".into())]);
         let path = path_of("ns", &versioned);
         assert!(path.ends_with("%3D1%26limit%3D1"), "{path}");
     }

@@ -10,6 +10,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::future::{BoxFuture, FutureExt};
 use go_compat::flags::{Flag, Kind as Type};
+use kruise_admission::kinds::KindWebhooks;
 use kruise_api::{
     definition::Kind,
     names::events::{INVALID_SPEC, Reason},
@@ -31,7 +32,11 @@ use super::{
     config::Config,
     flags::{Limit, flag},
 };
-use crate::{explain::Explainer, gates::Gates, workloads::Workloads};
+use crate::{
+    explain::Explainer,
+    gates::Gates,
+    workloads::{CachedWorkload, WorkloadKind, Workloads},
+};
 
 /// A controller, as data.
 pub struct Registration {
@@ -55,6 +60,8 @@ pub struct Registration {
     pub metrics: &'static [&'static Spec],
     /// Counter of expectations that timed out, by namespace and name.
     pub overdue: Option<&'static Spec>,
+    /// The webhooks of its kind; `None` if it has none.
+    pub webhooks: Option<&'static KindWebhooks>,
     /// Explains one of its objects, for `kruise explain`.
     pub explain: Option<Explainer>,
     /// Whether it emits events.
@@ -63,6 +70,8 @@ pub struct Registration {
     reasons: &'static [&'static [&'static Reason]],
     /// Whether it finds the workloads of pods.
     pub finds_workloads: bool,
+    /// Its kind as one of the workloads of pods that have a cache; `None` if it is none.
+    pub workload: Option<WorkloadKind>,
     /// Shortest time between two reconciles of a key while changes keep coming.
     interval: Duration,
     build: fn(&'static Registration, &mut Setup<'_>) -> Arc<dyn Runnable>,
@@ -184,10 +193,12 @@ impl Registration {
             watches: &[],
             metrics: &[],
             overdue: None,
+            webhooks: None,
             explain: None,
             events: false,
             reasons: &[],
             finds_workloads: false,
+            workload: None,
             interval: Duration::ZERO,
             build: build::<C>,
         }
@@ -223,6 +234,15 @@ impl Registration {
         }
     }
 
+    /// Its kind has these webhooks.
+    #[must_use]
+    pub const fn reviewed(self, webhooks: &'static KindWebhooks) -> Self {
+        Self {
+            webhooks: Some(webhooks),
+            ..self
+        }
+    }
+
     /// Its objects can be explained.
     #[must_use]
     pub const fn explained(self, explain: Explainer) -> Self {
@@ -253,6 +273,15 @@ impl Registration {
     pub const fn finds_workloads(self) -> Self {
         Self {
             finds_workloads: true,
+            ..self
+        }
+    }
+
+    /// Its objects are workloads of pods, which are found in their cache.
+    #[must_use]
+    pub const fn owns_pods<W: CachedWorkload>(self) -> Self {
+        Self {
+            workload: Some(WorkloadKind::of::<W>()),
             ..self
         }
     }
@@ -463,6 +492,12 @@ fn running<'r>(
         let is_served = resource.is_none_or(|resource| served.version(resource).is_some());
         is_served && registration.is_on(gates)
     })
+}
+
+/// The kinds of these registrations.
+pub fn kinds(registrations: &[&'static Registration]) -> Vec<&'static Kind> {
+    let kinds = registrations.iter().filter_map(|registration| registration.kind);
+    kinds.collect()
 }
 
 /// Whether a controller of these registrations runs that finds the workloads of pods.

@@ -30,7 +30,7 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let kind = request.kind.to_lowercase();
-    let mut all: Vec<Webhook> = webhooks().collect();
+    let mut all: Vec<Webhook> = webhooks(kruise_admission::kinds::ALL).collect();
     if all.iter().any(|webhook| webhook.path().contains(&kind)) {
         all.retain(|webhook| webhook.path().contains(&kind));
     }
@@ -85,15 +85,11 @@ fn patch(response: Response) -> Option<String> {
 
 fn nothing(lookup: &Lookup) -> LookupResult {
     match lookup {
-        Lookup::SidecarSets => LookupResult::SidecarSets(Arc::default()),
+        Lookup::All(kind, _) => kind.all(Vec::new()),
         Lookup::NamespaceLabels(_) | Lookup::NodeLabels(_) => LookupResult::Labels(Default::default()),
         Lookup::DryRunCreate { .. } => LookupResult::Accepted,
         Lookup::PodTemplate { .. } => LookupResult::Causes(Vec::new()),
         Lookup::Dependants(_) => LookupResult::Count(Ok(0)),
-        Lookup::Budgets(_) => LookupResult::Budgets(Vec::new()),
-        Lookup::PodStates(_) => LookupResult::PodStates(Vec::new()),
-        Lookup::ProbeMarkers(_) => LookupResult::ProbeMarkers(Vec::new()),
-        Lookup::Spreads(_) => LookupResult::Spreads(Vec::new()),
         Lookup::Owner { .. } => LookupResult::Owner(None),
         Lookup::Replicas { .. } => LookupResult::Replicas(None),
         Lookup::NamespaceEnds(_) => LookupResult::Ends(false),

@@ -39,7 +39,7 @@ fn one(object: &Value, desired: &Value) -> Option<Value> {
 
 /// The converted objects of a good answer.
 fn objects_of(body: &[u8]) -> Option<Vec<Value>> {
-    let answer = convert(body.to_vec()).ok()?.concat();
+    let answer = convert(&kruise_api::kinds::ALL, body.to_vec()).ok()?.concat();
     let mut answer: Value = serde_json::from_slice(&answer).expect("an answer is JSON");
     let response = answer["response"].take();
     if response["result"]["status"] != "Success" {

@@ -9,7 +9,6 @@ use kruise_api::{
     convert::{NEWER, OLDER},
     definition::Moved,
     drift::{self, Advice, Difference},
-    kinds,
 };
 use kruise_frame::command;
 use kruise_plan_kit::ResourceId;
@@ -145,7 +144,10 @@ pub fn name(definition: &Value) -> &str {
 /// What changes for clients that name no version once ours replaces this definition, which does not serve the newer version
 /// yet: the API server offers that first, and drops fields that only the older one has.
 pub fn served_first(theirs: &Value) -> Option<String> {
-    let kind = kinds::ALL.into_iter().find(|kind| kind.name() == name(theirs))?;
+    let kind = kruise_kinds::kinds()
+        .iter()
+        .copied()
+        .find(|kind| kind.name() == name(theirs))?;
     let versions = theirs.pointer("/spec/versions").and_then(Value::as_array);
     let serves = |version: &&Value| {
         let of = |member: &str| version.get(member).cloned().unwrap_or_default();

@@ -10,7 +10,6 @@ use anyhow::{Context, bail};
 use clap::Args;
 use kruise_api::{
     definition::{Kind, Scope},
-    kinds,
     names::{KRUISE_POD_READY, containerrecreaterequest, imagepulljob, podprobemarker},
     path::{DEFINITIONS, segment},
 };
@@ -60,8 +59,9 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
 async fn prepare(source: &Source) -> anyhow::Result<String> {
     let client = command::connect("uninstall", source, Duration::from_secs(30)).await?;
     let mut in_use = Vec::new();
-    for kind in kinds::ALL
-        .into_iter()
+    for kind in kruise_kinds::kinds()
+        .iter()
+        .copied()
         .filter(|kind| !INTERNAL.contains(&kind.plural))
     {
         let objects = objects(&client, kind).await?;
@@ -71,11 +71,15 @@ async fn prepare(source: &Source) -> anyhow::Result<String> {
     }
     refuse(&in_use)?;
     for (plural, finalizer) in FINALIZERS {
-        for kind in kinds::ALL.into_iter().filter(|kind| kind.plural == plural) {
+        for kind in kruise_kinds::kinds()
+            .iter()
+            .copied()
+            .filter(|kind| kind.plural == plural)
+        {
             release(&client, kind, finalizer).await?;
         }
     }
-    for kind in kinds::ALL {
+    for kind in kruise_kinds::kinds() {
         stop_conversion(&client, &kind.name()).await?;
     }
     Ok("cluster is clean, ready to delete kruise\n".to_owned())

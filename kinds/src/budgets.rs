@@ -2,21 +2,18 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use crate::podunavailablebudget::cached::BUDGETS;
 use kruise_api::{
     definition::Kind,
     podunavailablebudget::{PodUnavailableBudget, PodUnavailableBudgetStatus},
 };
 use kruise_frame::{
-    caches::BUDGETS,
     explain::workload::Cluster,
     gates::{BUDGET_DELETIONS, BUDGET_UPDATES, Gates},
     parsed::Parsed,
     registration::{Grant, Setup},
 };
-use kruise_plan_kit::{
-    ResourceId,
-    ledger::{self, FindBudget, Found, budget_of},
-};
+use kruise_plan_kit::ledger::{self, FindBudget, Found, budget_of};
 use kruise_views::PodView;
 use kube_cache::{Delta, Index, ObjectKey, SharedInformer};
 
@@ -24,9 +21,9 @@ use kube_cache::{Delta, Index, ObjectKey, SharedInformer};
 const GATES: &[&str] = &[BUDGET_DELETIONS, BUDGET_UPDATES];
 
 /// The right to watch budgets.
-pub const READ: Grant = Grant::on(ResourceId::POD_UNAVAILABLE_BUDGETS, &[]).with(GATES);
+pub const READ: Grant = Grant::on(kruise_api::podunavailablebudget::RESOURCE, &[]).with(GATES);
 /// The right to charge a budget.
-pub const CHARGE: Grant = Grant::on(ResourceId::POD_UNAVAILABLE_BUDGETS, &["patch"])
+pub const CHARGE: Grant = Grant::on(kruise_api::podunavailablebudget::RESOURCE, &["patch"])
     .part("status")
     .with(GATES);
 
@@ -188,12 +185,12 @@ pub async fn of_cluster(cluster: &Cluster<'_>) -> anyhow::Result<Budgets> {
     let limits = limits(&cluster.settings.gates);
     let is_served = cluster
         .served
-        .version(ResourceId::POD_UNAVAILABLE_BUDGETS)
+        .version(kruise_api::podunavailablebudget::RESOURCE)
         .is_some();
     if !is_served || !(limits.deletions || limits.updates) {
         return Ok(Budgets::default());
     }
-    let budgets = cluster.list(ResourceId::POD_UNAVAILABLE_BUDGETS).await?;
+    let budgets = cluster.list(kruise_api::podunavailablebudget::RESOURCE).await?;
     Ok(Budgets::new(budgets, limits))
 }
 

@@ -28,7 +28,7 @@ pub const NODE_IMAGES_BY_OWNER: Index<CachedNodeImage> = Index::new("owner", |ca
 });
 
 /// NodeImages. They are listed before the nodes and the jobs that they name, so that what is missing there is gone.
-pub const NODE_IMAGES: CacheId<CachedNodeImage> = CacheId::of("nodeimages", ResourceId::NODE_IMAGES)
+pub const NODE_IMAGES: CacheId<CachedNodeImage> = CacheId::of("nodeimages", kruise_api::nodeimage::RESOURCE)
     .reach(Reach::Cluster)
     .before(&[NODES.name, IMAGE_PULL_JOBS.name]);
 
@@ -40,7 +40,7 @@ pub const JOBS_BY_WAIT: Index<CachedPullJob> = Index::new("waits for", |cached| 
 
 /// ImagePullJobs, whole.
 pub const IMAGE_PULL_JOBS: CacheId<CachedPullJob> =
-    CacheId::of("imagepulljobs, whole", ResourceId::IMAGE_PULL_JOBS).indexed(&[JOBS_BY_WAIT]);
+    CacheId::of("imagepulljobs, whole", kruise_api::imagepulljob::RESOURCE).indexed(&[JOBS_BY_WAIT]);
 
 /// Copies of pull secrets by their originals, `namespace/name`.
 const COPIES_BY_SOURCE: Index<SecretView> =

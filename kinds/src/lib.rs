@@ -28,6 +28,7 @@ pub mod pod_readiness;
 pub mod podprobemarker;
 pub mod podunavailablebudget;
 pub mod probes;
+pub mod pulls;
 pub mod refusals;
 pub mod resourcedistribution;
 pub mod reviews;
@@ -36,9 +37,13 @@ pub mod sidecarterminator;
 pub mod statefulset;
 pub mod uniteddeployment;
 pub mod webhook_caches;
+pub mod workloads;
 pub mod workloadspread;
 
+use std::sync::LazyLock;
+
 use go_compat::flags::Flag;
+use kruise_admission::kinds::KindWebhooks;
 use kruise_api::definition::Kind;
 use kruise_frame::{
     explain::{Explainer, has_name},
@@ -48,6 +53,7 @@ use kruise_frame::{
 };
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::metrics::objects::Spec;
+use serde_json::Value;
 
 pub use webhook_caches::WebhookCaches;
 
@@ -93,16 +99,37 @@ pub fn reconciled(profile: &Profile) -> Vec<&'static Kind> {
         .collect()
 }
 
-/// The kinds without a controller, which are served and stored only.
-pub fn kinds_without_controller() -> impl Iterator<Item = &'static Kind> {
-    let reconciled = reconciled(&Profile::default());
-    let has_controller = move |kind: &Kind| {
-        let mut kinds = reconciled.iter();
-        kinds.any(|other| other.kind == kind.kind && other.group == kind.group)
-    };
-    kruise_api::kinds::ALL
-        .into_iter()
-        .filter(move |kind| !has_controller(kind))
+/// Every kind that is served, by group and name.
+pub fn kinds() -> &'static [&'static Kind] {
+    static KINDS: LazyLock<Vec<&'static Kind>> = LazyLock::new(|| {
+        let mut kinds: Vec<_> = ALL.iter().filter_map(|registration| registration.kind).collect();
+        kinds.sort_by_key(|kind| (kind.group, kind.kind));
+        kinds
+    });
+    &KINDS
+}
+
+/// The webhooks of all kinds, by kind.
+pub fn webhooks() -> &'static [&'static KindWebhooks] {
+    static WEBHOOKS: LazyLock<Vec<&'static KindWebhooks>> = LazyLock::new(|| {
+        let mut webhooks: Vec<_> = ALL
+            .iter()
+            .filter_map(|registration| registration.webhooks)
+            .collect();
+        webhooks.sort_by_key(|webhooks| webhooks.kind.kind);
+        webhooks
+    });
+    &WEBHOOKS
+}
+
+/// The definitions of all kinds. `namespace` is where the service of the conversion webhook is.
+pub fn definitions(namespace: &str) -> Vec<Value> {
+    kruise_api::kinds::definitions(kinds(), namespace)
+}
+
+/// The profile of the plural names in a text, separated by commas; all kinds if it is empty.
+pub fn profile(text: &str) -> Result<Profile, String> {
+    Profile::parse(text, kinds())
 }
 
 /// What explains a kind that kubectl accepts under this name.
@@ -147,6 +174,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn each_kind_and_webhook_of_the_crates_below_is_registered() {
+        let names = |kinds: &[&Kind]| -> Vec<String> { kinds.iter().map(|kind| kind.name()).collect() };
+        for name in names(&kruise_api::kinds::ALL) {
+            assert!(names(kinds()).contains(&name), "{name}");
+        }
+        for below in kruise_admission::kinds::ALL {
+            assert!(webhooks().iter().any(|one| one.kind.name() == below.kind.name()));
+        }
+    }
+
+    #[test]
     fn without_its_gate_or_the_daemon_no_sidecar_is_terminated() {
         let on = |flag: &str| {
             let gates = Gates::parse(flag, "").unwrap();
@@ -160,9 +198,9 @@ mod tests {
     fn a_profile_has_its_kinds_and_the_controllers_of_all_pods() {
         let all = Profile::default();
         assert_eq!(of(&all).len(), ALL.len());
-        let one: Profile = "clonesets".parse().unwrap();
+        let one = profile("clonesets").unwrap();
         assert_eq!(
-            one.kinds().map(|kind| kind.kind).collect::<Vec<_>>(),
+            one.of_kinds(kinds()).map(|kind| kind.kind).collect::<Vec<_>>(),
             ["CloneSet"]
         );
         assert_eq!(reconciled(&one).len(), 1);
@@ -173,7 +211,12 @@ mod tests {
                 && !one.has("apps.kruise.io", "statefulsets")
                 && one.has("apps", "statefulsets")
         );
-        let two: Profile = " clonesets, sidecarsets".parse().unwrap();
+        let two = profile(" clonesets, sidecarsets").unwrap();
         assert_eq!(two.to_string(), "clonesets,sidecarsets");
+        let error = profile("deployments").unwrap_err();
+        assert!(
+            error.contains("\"deployments\"") && error.contains("clonesets"),
+            "{error}"
+        );
     }
 }

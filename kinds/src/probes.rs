@@ -7,7 +7,6 @@ use kruise_frame::{
     caches::{NODES, PODS},
     parsed::Parsed,
 };
-use kruise_plan_kit::ResourceId;
 use kruise_runtime::caches::{CacheId, Reach};
 use kube_cache::Index;
 
@@ -34,10 +33,11 @@ pub fn key(namespace: &str, name: &str) -> String {
 
 /// PodProbeMarkers. Those of a namespace are a range of the cache.
 pub const POD_PROBE_MARKERS: CacheId<CachedMarker> =
-    CacheId::of("podprobemarkers", ResourceId::POD_PROBE_MARKERS);
+    CacheId::of("podprobemarkers", kruise_api::podprobemarker::RESOURCE);
 
 /// NodePodProbes. They are listed before the nodes, pods and markers that they name, so that what is missing there is gone.
-pub const NODE_POD_PROBES: CacheId<CachedProbes> = CacheId::of("nodepodprobes", ResourceId::NODE_POD_PROBES)
-    .reach(Reach::Cluster)
-    .indexed(&[PROBES_BY_MARKER])
-    .before(&[NODES.name, PODS.name, POD_PROBE_MARKERS.name]);
+pub const NODE_POD_PROBES: CacheId<CachedProbes> =
+    CacheId::of("nodepodprobes", kruise_api::nodepodprobe::RESOURCE)
+        .reach(Reach::Cluster)
+        .indexed(&[PROBES_BY_MARKER])
+        .before(&[NODES.name, PODS.name, POD_PROBE_MARKERS.name]);

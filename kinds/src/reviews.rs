@@ -1,7 +1,5 @@
 //! Options of reviews, from feature gates and flags.
 
-use std::sync::LazyLock;
-
 use kruise_admission::Options;
 use kruise_frame::{
     config::Config,
@@ -9,11 +7,7 @@ use kruise_frame::{
 };
 use kruise_plan_kit::ledger;
 
-use super::{kinds_without_controller, podprobemarker::SERVERLESS};
-
-/// Their names are unique among all groups.
-static WITHOUT_CONTROLLER: LazyLock<Vec<&str>> =
-    LazyLock::new(|| kinds_without_controller().map(|kind| kind.kind).collect());
+use super::podprobemarker::SERVERLESS;
 
 /// The options.
 pub fn options(config: &Config) -> Options {
@@ -39,7 +33,6 @@ pub fn options(config: &Config) -> Options {
         workload_spread: config.gates.on("WorkloadSpread"),
         vertical_scaling: config.gates.on("InPlaceWorkloadVerticalScaling"),
         budgets: budgets(&config.gates),
-        without_controller: &WITHOUT_CONTROLLER,
     }
 }
 

@@ -15,9 +15,9 @@ use kruise_admission::{
     Options,
     deletion::dependants::Dependants,
     disruption::{self, EVICTIONS, Evictions},
-    lookup::{Belief, Lookup, LookupResult, Pod},
+    lookup::{Belief, Lookup, LookupResult, ObjectName, Pod, Revision, StoredKind},
     manifests::{MUTATE_POD, PODS_OF_SETS},
-    pod::sidecars::{Reach, Revision, Sets, condition},
+    pod::sidecars::{Reach, Set, Sets, condition},
     widening::StoredSoon,
 };
 use kruise_api::{
@@ -30,16 +30,12 @@ use kruise_api::{
     workloadspread::{KIND as SPREAD, WorkloadSpread},
 };
 use kruise_frame::{
-    caches::{BUDGETS, NAMESPACES, POD_STATES, SPREADS},
+    caches::NAMESPACES,
     lookup::{Cache, Cached, newest},
     parsed::Parsed,
     workloads::Workloads,
 };
-use kruise_plan_kit::{
-    ResourceId,
-    sidecars::names,
-    workloads::{Wanted, Workload},
-};
+use kruise_plan_kit::workloads::{Wanted, Workload};
 use kruise_runtime::{
     Served,
     caches::{CacheId, Caches, Held},
@@ -68,6 +64,9 @@ use crate::charges::Newest;
 mod awaited;
 mod needed;
 
+use crate::persistentpodstate::cached::POD_STATES;
+use crate::podunavailablebudget::cached::BUDGETS;
+use crate::workloadspread::cached::SPREADS;
 use awaited::{Awaited, CachedObject};
 use needed::Needed;
 
@@ -160,11 +159,12 @@ struct SortedSets {
 impl WebhookCaches {
     /// Declares the caches of the webhooks with these options.
     pub fn new(caches: &mut Caches, served: &Arc<Served>, options: &Options) -> Self {
-        let is_served = served.version(ResourceId::SIDECARSETS).is_some();
+        let is_served = served.version(kruise_api::sidecarset::RESOURCE).is_some();
         let budgets = Newest::new(caches, served, true);
         let spreads = Newest::new(caches, served, options.workload_spread);
-        let has_pod_states = served.version(ResourceId::PERSISTENT_POD_STATES).is_some();
-        let has_probes = options.serverless_probes && served.version(ResourceId::POD_PROBE_MARKERS).is_some();
+        let has_pod_states = served.version(kruise_api::persistentpodstate::RESOURCE).is_some();
+        let has_probes =
+            options.serverless_probes && served.version(kruise_api::podprobemarker::RESOURCE).is_some();
         let webhook_caches = Self {
             served: served.clone(),
             sidecarsets: caches.informer_if(is_served, &SIDECARSETS),
@@ -202,7 +202,7 @@ impl WebhookCaches {
     }
 
     fn is_served(&self) -> bool {
-        self.served.version(ResourceId::SIDECARSETS).is_some()
+        self.served.version(kruise_api::sidecarset::RESOURCE).is_some()
     }
 
     /// The PersistentPodStates of one namespace or of all; see [`readable`].
@@ -404,6 +404,42 @@ impl WebhookCaches {
         Some((pods, evictions.collect()))
     }
 
+    /// One object of a kind, as far as it is cached.
+    fn one(&self, kind: StoredKind, name: &ObjectName) -> Cached {
+        if kind == StoredKind::of::<PodUnavailableBudget>() {
+            self.budgets.get(name)
+        } else if kind == StoredKind::of::<WorkloadSpread>() {
+            self.spreads.get(name)
+        } else {
+            Cached::Absent
+        }
+    }
+
+    /// All objects of a kind in a namespace, unless one was reviewed a moment ago and is not in the cache yet.
+    fn all(&self, kind: StoredKind, namespace: &str) -> Cached {
+        if kind == StoredKind::of::<Set>() {
+            if self.lacks_reviewed_sets() {
+                return Cached::Absent;
+            }
+            listed(self.sorted_sets().map(LookupResult::all::<Set>))
+        } else if kind == StoredKind::of::<PodUnavailableBudget>() {
+            self.budgets.of_namespace(namespace)
+        } else if kind == StoredKind::of::<PersistentPodState>() {
+            let states = self.pod_states(Some(namespace));
+            listed(states.map(LookupResult::all::<PersistentPodState>))
+        } else if kind == StoredKind::of::<PodProbeMarker>() {
+            if self.lacks_reviewed_markers(namespace) {
+                return Cached::Absent;
+            }
+            let markers = self.probe_markers(Some(namespace));
+            listed(markers.map(LookupResult::all::<PodProbeMarker>))
+        } else if kind == StoredKind::of::<WorkloadSpread>() {
+            self.spreads.of_namespace(namespace)
+        } else {
+            Cached::Absent
+        }
+    }
+
     /// A revision of a SidecarSet, as it is stored.
     pub fn revision(&self, namespace: &str, wanted: &Revision) -> Option<Value> {
         let snapshot = self.revisions.snapshot();
@@ -412,10 +448,10 @@ impl WebhookCaches {
                 let found = snapshot.get(&ObjectKey::new(namespace, name.as_str()))?;
                 Some(found.object.clone())
             }
-            Revision::Versioned { set, version } => {
+            Revision::Newest(labels) => {
                 let found = snapshot.list(namespace).into_iter().filter(|one| {
-                    let label = |key| one.metadata.labels.get(key).map(String::as_str);
-                    label(names::SET_NAME) == Some(set) && label(names::CUSTOM_VERSION) == Some(version)
+                    let mut labels = labels.iter();
+                    labels.all(|(key, value)| one.metadata.labels.get(*key) == Some(value))
                 });
                 newest(found.map(|one| one.object.clone()).collect())
             }
@@ -452,11 +488,8 @@ impl Cache for ReviewCache {
     fn get(&self, lookup: &Lookup) -> Cached {
         let at = |name: &str| ObjectKey::new("", name);
         match lookup {
-            Lookup::SidecarSets if self.webhook_caches.lacks_reviewed_sets() => Cached::Absent,
-            Lookup::SidecarSets => {
-                let sets = self.webhook_caches.sorted_sets();
-                listed(sets.map(LookupResult::SidecarSets))
-            }
+            Lookup::One(kind, name) => self.webhook_caches.one(*kind, name),
+            Lookup::All(kind, namespace) => self.webhook_caches.all(*kind, namespace),
             Lookup::NamespaceLabels(name) => {
                 let namespace = self.webhook_caches.namespaces.snapshot().get(&at(name));
                 cached(namespace.map(|namespace| labels(namespace.labels())))
@@ -477,21 +510,6 @@ impl Cache for ReviewCache {
                 let key = ObjectKey::new(name.namespace.as_str(), name.name.as_str());
                 cached(self.pods.snapshot().get(&key).map(LookupResult::View))
             }
-            Lookup::Budget(name) => self.webhook_caches.budgets.get(name),
-            Lookup::Budgets(namespace) => self.webhook_caches.budgets.of_namespace(namespace),
-            Lookup::PodStates(namespace) => {
-                let states = self.webhook_caches.pod_states(Some(namespace));
-                listed(states.map(LookupResult::PodStates))
-            }
-            Lookup::ProbeMarkers(namespace) if self.webhook_caches.lacks_reviewed_markers(namespace) => {
-                Cached::Absent
-            }
-            Lookup::ProbeMarkers(namespace) => {
-                let markers = self.webhook_caches.probe_markers(Some(namespace));
-                listed(markers.map(LookupResult::ProbeMarkers))
-            }
-            Lookup::Spread(name) => self.webhook_caches.spreads.get(name),
-            Lookup::Spreads(namespace) => self.webhook_caches.spreads.of_namespace(namespace),
             Lookup::Owner { namespace, workload } => {
                 let workloads = self.workloads.as_ref();
                 let view = workloads.and_then(|found| found.cached_view(namespace, workload));
@@ -536,8 +554,8 @@ impl Cache for ReviewCache {
                 let replicas = view.and_then(|view| view.replicas);
                 cached(replicas.map(|replicas| LookupResult::Replicas(Some(replicas))))
             }
-            // These have no cache. `SidecarSet` is looked up only if it is not among `SidecarSets`.
-            Lookup::SidecarSet(_)
+            // These have no cache.
+            Lookup::Live(..)
             | Lookup::Setting(_)
             | Lookup::Path(_)
             | Lookup::Dependants(_)

@@ -18,7 +18,7 @@ pub(super) const CONVERT: &str = "/convert";
 pub(super) fn routes(reviews: Reviews, is_reviewed: impl Fn(&Subject) -> bool) -> BTreeMap<String, Handler> {
     let mut routes = BTreeMap::new();
     let reviews = Arc::new(reviews);
-    for webhook in webhooks().filter(|webhook| is_reviewed(&webhook.subject)) {
+    for webhook in webhooks(kruise_kinds::webhooks()).filter(|webhook| is_reviewed(&webhook.subject)) {
         let reviews = reviews.clone();
         let reviewer = move |review: Review| match Request::from_review(review.request) {
             Ok(mut request) => {
@@ -31,7 +31,7 @@ pub(super) fn routes(reviews: Reviews, is_reviewed: impl Fn(&Subject) -> bool) -
         let paths = webhook.paths().into_iter();
         routes.extend(paths.map(|path| (path, handler.clone())));
     }
-    let converter = |body: Vec<u8>| convert(body).map_err(|error| error.to_string());
+    let converter = |body: Vec<u8>| convert(kruise_kinds::kinds(), body).map_err(|error| error.to_string());
     routes.insert(CONVERT.to_owned(), Handler::Convert(Arc::new(converter)));
     routes
 }

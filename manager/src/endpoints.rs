@@ -234,7 +234,11 @@ fn settings(config: &Config, server: &Arc<WebhookServer>, match_conditions: Matc
             (Phase::Mutating, MUTATING.into()),
             (Phase::Validating, VALIDATING.into()),
         ],
-        crds: config.profile.kinds().map(Kind::name).collect(),
+        crds: config
+            .profile
+            .of_kinds(kruise_kinds::kinds())
+            .map(Kind::name)
+            .collect(),
         endpoint,
         lead: renewal::lead_from_text(&webhook.renew_before),
         source,
@@ -248,7 +252,9 @@ fn settings(config: &Config, server: &Arc<WebhookServer>, match_conditions: Matc
 /// depends on it. It is still served, because the configuration may be written by others.
 fn is_needed(config: &Config) -> impl Fn(&Call<'_>) -> bool + Send + Sync + use<> {
     let options = controllers::reviews::options(config);
-    let by_path: Vec<(String, Webhook)> = webhooks().map(|webhook| (webhook.path(), webhook)).collect();
+    let by_path: Vec<(String, Webhook)> = webhooks(kruise_kinds::webhooks())
+        .map(|webhook| (webhook.path(), webhook))
+        .collect();
     move |call| {
         let mut of_path = by_path.iter().filter(|(path, _)| path == call.path);
         of_path.all(|(_, webhook)| webhook.is_needed(call.operation, options))

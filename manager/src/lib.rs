@@ -57,8 +57,13 @@ pub fn main(line: Vec<String>) -> ExitCode {
 fn started(line: Vec<String>) -> Result<ExitCode, ExitCode> {
     let values = command::parse(&FLAGS, line)?;
     let variable = |name: &str| std::env::var(name).ok();
-    let config =
-        command::checked(Config::new(&values, controllers::limits(), &variable))?.in_local_time(&variable);
+    let config = command::checked(Config::new(
+        &values,
+        controllers::limits(),
+        controllers::kinds(),
+        &variable,
+    ))?
+    .in_local_time(&variable);
     command::start_log(&values, values.get_string("vmodule"))?;
     let mut threads = tokio::runtime::Builder::new_multi_thread();
     threads.worker_threads(2);

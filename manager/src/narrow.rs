@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_gate_that_needs_pods_which_are_not_sent_is_warned_of() {
-        let narrow = configurations("kruise-system", false).remove(0);
+        let narrow = configurations(kruise_kinds::webhooks(), "kruise-system", false).remove(0);
         let mut outside = narrow.clone();
         for webhook in outside["webhooks"].as_array_mut().unwrap() {
             let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap();
@@ -119,13 +119,19 @@ mod tests {
                 );
                 assert!(of_pods(configuration, &Gates::parse("", "").unwrap()).is_empty());
             }
-            assert!(of_pods(&configurations("kruise-system", true)[0], &gates).is_empty());
+            assert!(
+                of_pods(
+                    &configurations(kruise_kinds::webhooks(), "kruise-system", true)[0],
+                    &gates
+                )
+                .is_empty()
+            );
         }
     }
 
     #[test]
     fn a_warning_is_logged_if_evictions_are_not_sent_and_no_manager_changes_that() {
-        let printed = configurations("kruise-system", true).remove(1);
+        let printed = configurations(kruise_kinds::webhooks(), "kruise-system", true).remove(1);
         let entry = |configuration: &mut Value| {
             let entries = configuration["webhooks"].as_array_mut().unwrap();
             let position = entries.iter().position(|entry| entry["name"] == EVICTIONS);

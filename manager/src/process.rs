@@ -129,9 +129,7 @@ where
     let server = server?;
     let mut caches = Caches::default();
     let webhook_caches = WebhookCaches::new(&mut caches, &served, &controllers::reviews::options(config));
-    let finds_workloads = find_workloads(&config.gates, &served, &controllers::of(&config.profile));
-    let own_namespace = &config.webhook.namespace;
-    let workloads = Workloads::new(&mut caches, &served, finds_workloads, client, own_namespace);
+    let workloads = workloads(config, &mut caches, &served, client);
     let parts = Parts {
         workloads: &workloads,
         config,
@@ -410,17 +408,14 @@ fn log_controllers(config: &Config, served: &Served) {
             None => running.push(registration.name.to_owned()),
         }
     }
-    let others: Vec<&str> = controllers::kinds_without_controller()
-        .filter(|kind| config.profile.includes(kind))
-        .map(|kind| kind.kind)
-        .collect();
     tracing::info!("controllers: {}", running.join(", "));
-    if !others.is_empty() {
-        tracing::warn!(
-            "nothing acts on the other kinds, which are served and stored: {}",
-            others.join(", ")
-        );
-    }
+}
+
+/// The finder of workloads. Its caches are followed if one of the controllers needs them.
+fn workloads(config: &Config, caches: &mut Caches, served: &Arc<Served>, client: &Client) -> Workloads {
+    let is_wanted = find_workloads(&config.gates, served, &controllers::of(&config.profile));
+    let (kinds, own_namespace) = (controllers::workloads::cached(), &config.webhook.namespace);
+    Workloads::new(kinds, caches, served, is_wanted, client, own_namespace)
 }
 
 /// What the cluster serves of the kinds that the manager acts on and serves. A dry run writes none of them.
@@ -431,7 +426,7 @@ pub(super) async fn discover(config: &Config, client: &Client, is_dry: bool) -> 
     } else {
         controllers::reconciled(profile)
     };
-    let served = discovery::discover(client, &written).await?;
+    let served = discovery::discover(client, controllers::kinds(), &written).await?;
     Ok(served.retain(|resource| profile.includes_resource(resource)))
 }
 

@@ -175,7 +175,7 @@ async fn definition_appears(client: &Client, profile: &Profile, served: &Served)
         loop {
             changed.notified().await;
             for pause in REDISCOVERY {
-                if let Ok(now) = discovery::discover(client, &missing).await
+                if let Ok(now) = discovery::discover(client, &missing, &missing).await
                     && let Some(kind) = missing
                         .iter()
                         .find(|kind| now.version(ResourceId::of(kind)).is_some())

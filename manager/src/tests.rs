@@ -12,7 +12,8 @@ fn config(line: &[&str], env: &[(&str, &str)]) -> Result<Config, String> {
             .find(|(key, _)| *key == name)
             .map(|(_, value)| (*value).to_owned())
     };
-    Config::new(&values, kruise_kinds::limits(), &variable).map_err(|error| format!("{error:#}"))
+    Config::new(&values, kruise_kinds::limits(), kruise_kinds::kinds(), &variable)
+        .map_err(|error| format!("{error:#}"))
 }
 
 #[test]

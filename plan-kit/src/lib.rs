@@ -30,7 +30,6 @@ pub mod priority;
 mod put;
 pub mod readiness;
 pub mod reads;
-mod resource;
 pub mod rollout;
 pub mod sidecars;
 pub mod spread;
@@ -43,6 +42,7 @@ mod write;
 pub use history::revision;
 pub use intent::{Blocks, Intent, PodChange};
 pub use kruise_api::names::events::{self, EventKind};
+pub use kruise_api::resource::ResourceId;
 pub use memory::{Attempts, FailedCopy, Holder, Known, Memory, Unread};
 pub use need::Need;
 pub use owner::Owner;
@@ -51,7 +51,6 @@ pub use plan::{
     Step, Why,
 };
 pub use put::put;
-pub use resource::ResourceId;
 pub use status::{Urgency, status_patch};
 pub use template::Template;
 pub use write::{Body, Part, Patch, Precondition, Target, Write};

@@ -3,7 +3,7 @@
 
 use kruise_api::nodepodprobe::{NodePodProbe, PodProbes};
 use kruise_plan_kit::{
-    Intent, ObjectWrites, Part, Patch, Phase, Precondition, ResourceId, Target, Write, injected::is_injected,
+    Intent, ObjectWrites, Part, Patch, Phase, Precondition, Target, Write, injected::is_injected,
 };
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ pub(crate) const MARK_POD: Intent = Intent::of_update("mark-pod");
 /// Where the NodePodProbe of a node is.
 pub(crate) fn target(name: &str) -> Target {
     Target {
-        resource: ResourceId::NODE_POD_PROBES,
+        resource: kruise_api::nodepodprobe::RESOURCE,
         namespace: String::new(),
         name: name.to_owned(),
     }

@@ -1,7 +1,7 @@
 //! What the set reports.
 
 use kruise_api::sidecarset::SidecarSetStatus;
-use kruise_plan_kit::{ResourceId, StatusPatch, Target, Urgency, status_patch};
+use kruise_plan_kit::{StatusPatch, Target, Urgency, status_patch};
 
 use crate::{history::Found, pod::Pod, snapshot::Snapshot};
 
@@ -38,7 +38,7 @@ pub(crate) fn report(
         settled: status.updated_ready_pods == status.matched_pods,
     };
     let target = Target {
-        resource: ResourceId::SIDECARSETS,
+        resource: kruise_api::sidecarset::RESOURCE,
         namespace: String::new(),
         name: set.metadata.name.clone(),
     };

@@ -130,8 +130,8 @@ impl Cluster {
             ResourceId::PODS => &mut self.pods,
             ResourceId::REVISIONS => &mut self.revisions,
             ResourceId::CLAIMS => &mut self.claims,
-            ResourceId::IMAGE_PULL_JOBS => &mut self.jobs,
-            ResourceId::POD_UNAVAILABLE_BUDGETS => &mut self.budgets,
+            kruise_api::imagepulljob::RESOURCE => &mut self.jobs,
+            kruise_api::podunavailablebudget::RESOURCE => &mut self.budgets,
             other => panic!("no workload writes {other}"),
         }
     }
@@ -169,7 +169,10 @@ impl Cluster {
         let object = store.get_mut(name).ok_or(Refused::NotFound)?;
         may_delete(object, guard)?;
         let metadata = &mut object["metadata"];
-        if matches!(resource, ResourceId::REVISIONS | ResourceId::IMAGE_PULL_JOBS) {
+        if matches!(
+            resource,
+            ResourceId::REVISIONS | kruise_api::imagepulljob::RESOURCE
+        ) {
             store.remove(name);
         } else if metadata["deletionTimestamp"].is_null() {
             metadata["deletionTimestamp"] = json!(now);

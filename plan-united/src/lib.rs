@@ -42,8 +42,8 @@ use kruise_plan_kit::ResourceId;
 pub const fn resource(child: Child) -> ResourceId {
     match child {
         Child::StatefulSet => ResourceId::APPS_STATEFULSETS,
-        Child::AdvancedStatefulSet => ResourceId::STATEFULSETS,
-        Child::CloneSet => ResourceId::CLONESETS,
+        Child::AdvancedStatefulSet => kruise_api::statefulset::RESOURCE,
+        Child::CloneSet => kruise_api::cloneset::RESOURCE,
         Child::Deployment => ResourceId::DEPLOYMENTS,
     }
 }

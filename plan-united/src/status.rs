@@ -11,7 +11,7 @@ use kruise_api::{
     },
     uniteddeployment::{UnitedDeployment, UnitedDeploymentStatus},
 };
-use kruise_plan_kit::{Owner, ResourceId, StatusPatch, Urgency, injected::is_injected, status_patch};
+use kruise_plan_kit::{Owner, StatusPatch, Urgency, injected::is_injected, status_patch};
 use kruise_views::PodView;
 
 use crate::{
@@ -144,7 +144,7 @@ pub(crate) fn patch(
         ],
         settled: status.updated_ready_replicas == united.spec.total(),
     };
-    let target = owner.target(ResourceId::UNITED_DEPLOYMENTS, owner.name);
+    let target = owner.target(kruise_api::uniteddeployment::RESOURCE, owner.name);
     let before = (!stored.current_revision.is_empty()).then_some(stored);
     status_patch(target, &united.metadata.resource_version, before, status, urgency)
 }

@@ -314,7 +314,7 @@ pub(crate) fn adopt(owner: &Owner<'_>, workload: &Workload) -> ObjectWrites {
         precondition: Precondition::Owned {
             uid: view.uid.to_string(),
             version: view.resource_version.to_string(),
-            owner: owner.target(ResourceId::UNITED_DEPLOYMENTS, owner.name),
+            owner: owner.target(kruise_api::uniteddeployment::RESOURCE, owner.name),
             owner_uid: owner.uid.to_owned(),
         },
     };

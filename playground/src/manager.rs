@@ -99,7 +99,7 @@ impl Manager {
             _ => None,
         };
         let values = FlagSet::new(&FLAGS).parse(flags)?;
-        let config = Config::new(&values, controllers::limits(), &environment)?
+        let config = Config::new(&values, controllers::limits(), controllers::kinds(), &environment)?
             .in_local_time(&|name| std::env::var(name).ok());
         let (stop, stopping) = watch::channel(false);
         let (is_ready, ready) = oneshot::channel();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt as _, stream};
-use kruise_api::{definition::Kind, kinds};
+use kruise_api::definition::Kind;
 use kruise_plan_kit::ResourceId;
 use serde::{Deserialize, de::IgnoredAny};
 
@@ -52,12 +52,16 @@ struct Resource {
     name: String,
 }
 
-/// Which of our kinds the cluster serves, each in the newest version that this build knows: with published charts mostly
+/// Which of these kinds the cluster serves, each in the newest version that this build knows: with published charts mostly
 /// `v1alpha1`. A kind that is not served has no version. Nor has one of the kinds that are `written` if it is served in
 /// two versions that nobody converts, because a write would lose fields: the log says so.
-pub async fn discover(client: &Client, written: &[&'static Kind]) -> Result<Served, DiscoveryError> {
-    let mut versions: BTreeMap<ResourceId, Vec<&'static str>> = BTreeMap::new();
-    let mut groups: Vec<&'static str> = kinds::ALL.into_iter().map(|kind| kind.group).collect();
+pub async fn discover(
+    client: &Client,
+    kinds: &[&'static Kind],
+    written: &[&'static Kind],
+) -> Result<Served, DiscoveryError> {
+    let mut versions: BTreeMap<ResourceId, (&'static Kind, Vec<&'static str>)> = BTreeMap::new();
+    let mut groups: Vec<&'static str> = kinds.iter().map(|kind| kind.group).collect();
     groups.sort_unstable();
     groups.dedup();
     let asked = groups
@@ -68,14 +72,15 @@ pub async fn discover(client: &Client, written: &[&'static Kind]) -> Result<Serv
         Ok((group, version, names))
     }));
     for (group, version, served) in served.await? {
-        let kinds = kinds::ALL.into_iter().filter(|kind| kind.group == group);
-        for kind in kinds.filter(|kind| served.iter().any(|name| name == kind.plural)) {
-            versions.entry(ResourceId::of(kind)).or_default().push(version);
+        let is_served = |kind: &Kind| kind.group == group && served.iter().any(|name| name == kind.plural);
+        for kind in kinds.iter().copied().filter(|kind| is_served(kind)) {
+            let (_, all) = versions.entry(ResourceId::of(kind)).or_insert((kind, Vec::new()));
+            all.push(version);
         }
     }
     let is_doubled = |kind: &Kind| {
         let served = versions.get(&ResourceId::of(kind));
-        kind.conversion.needs_webhook() && served.is_some_and(|all| all.len() > 1)
+        kind.conversion.needs_webhook() && served.is_some_and(|(_, all)| all.len() > 1)
     };
     let doubled = written.iter().copied().filter(|kind| is_doubled(kind));
     let converted = side_by_side(doubled.map(|kind| async move {
@@ -94,7 +99,7 @@ pub async fn discover(client: &Client, written: &[&'static Kind]) -> Result<Serv
     }
     let newest = versions.into_iter();
     Ok(newest
-        .filter_map(|(resource, all)| Some((resource, *all.first()?)))
+        .filter_map(|(_, (kind, all))| Some((kind, *all.first()?)))
         .collect())
 }
 

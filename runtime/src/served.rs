@@ -4,18 +4,38 @@
 //! serves some as `v1beta1` and others as `v1alpha1`. So each resource has its own version. Objects and statuses are
 //! converted only here.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
-use kruise_api::{convert, kinds, path::segment};
+use kruise_api::{convert, definition::Kind, path::segment};
 use kruise_plan_kit::{Part, Patch, ResourceId, Target};
 use serde_json::{Value, json};
 
 use crate::ApiError;
 
-/// The served version of each resource. Built-in resources have no entry: they are `v1` on every supported server.
+/// The served version of each kind of ours. Built-in resources have no entry: they are `v1` on every supported server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Served {
-    versions: BTreeMap<ResourceId, &'static str>,
+    kinds: BTreeMap<ResourceId, ServedKind>,
+}
+
+#[derive(Clone, Copy)]
+struct ServedKind {
+    kind: &'static Kind,
+    version: &'static str,
+}
+
+impl PartialEq for ServedKind {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind.name() == other.kind.name() && self.version == other.version
+    }
+}
+
+impl Eq for ServedKind {}
+
+impl fmt::Debug for ServedKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.version)
+    }
 }
 
 /// A write whose resource the cluster does not serve.
@@ -23,10 +43,13 @@ pub struct Served {
 #[error("the cluster does not serve {0}")]
 pub struct NotServed(pub ResourceId);
 
-impl FromIterator<(ResourceId, &'static str)> for Served {
-    fn from_iter<I: IntoIterator<Item = (ResourceId, &'static str)>>(versions: I) -> Self {
+impl FromIterator<(&'static Kind, &'static str)> for Served {
+    fn from_iter<I: IntoIterator<Item = (&'static Kind, &'static str)>>(versions: I) -> Self {
+        let versions = versions.into_iter();
         Self {
-            versions: versions.into_iter().collect(),
+            kinds: versions
+                .map(|(kind, version)| (ResourceId::of(kind), ServedKind { kind, version }))
+                .collect(),
         }
     }
 }
@@ -35,23 +58,27 @@ impl Served {
     /// Without the resources of ours that are not to be kept, as if the cluster did not serve them.
     #[must_use]
     pub fn retain(mut self, keep: impl Fn(ResourceId) -> bool) -> Self {
-        self.versions.retain(|resource, _| keep(*resource));
+        self.kinds.retain(|resource, _| keep(*resource));
         self
     }
 
     /// Whether a list of this resource may need a conversion webhook. The definition decides that, and a published one may do
-    /// so for any kind.
+    /// so for any kind. Built-in resources are in groups without a dot, or below `k8s.io`.
     pub fn may_be_converted(resource: ResourceId) -> bool {
-        kinds::ALL.into_iter().any(|kind| kind.group == resource.group)
+        resource.group.contains('.') && !resource.group.ends_with(".k8s.io")
     }
 
     /// The served version, such as `v1alpha1`; `None` if the resource is not served.
     pub fn version(&self, resource: ResourceId) -> Option<&'static str> {
         if Self::may_be_converted(resource) {
-            self.versions.get(&resource).copied()
+            self.kinds.get(&resource).map(|served| served.version)
         } else {
             Some("v1")
         }
+    }
+
+    fn kind(&self, resource: ResourceId) -> Option<&'static Kind> {
+        self.kinds.get(&resource).map(|served| served.kind)
     }
 
     /// The served `apiVersion`, such as `apps.kruise.io/v1alpha1`.
@@ -96,7 +123,7 @@ impl Served {
     /// Converts an object to the served version.
     pub fn object(&self, resource: ResourceId, mut object: Value) -> Result<Value, NotServed> {
         let wanted = self.api_version(resource)?;
-        if let Some(kind) = kinds::of_resource(resource.group, resource.plural) {
+        if let Some(kind) = self.kind(resource) {
             // Our kinds convert between all versions that discovery accepts.
             convert::convert_as(kind, &mut object, &wanted).map_err(|_| NotServed(resource))?;
         }
@@ -116,7 +143,7 @@ impl Served {
             self.status_patch(resource, patch)
         } else if part == Part::Main && content_type == Patch::MERGE {
             let version = self.version(resource).ok_or(NotServed(resource))?;
-            let kind = kinds::of_resource(resource.group, resource.plural);
+            let kind = self.kind(resource);
             Ok(match kind {
                 Some(kind) => convert::convert_patch(kind, patch, version),
                 None => patch,
@@ -129,7 +156,7 @@ impl Served {
     /// A merge patch of a status, `{"status": {…}}` and what guards it, as it goes over the wire.
     pub fn status_patch(&self, resource: ResourceId, mut patch: Value) -> Result<Value, NotServed> {
         let version = self.version(resource).ok_or(NotServed(resource))?;
-        if let Some(kind) = kinds::of_resource(resource.group, resource.plural)
+        if let Some(kind) = self.kind(resource)
             && let Some(status) = patch.get_mut("status")
         {
             *status = convert::convert_status(kind, status.take(), version);
@@ -141,7 +168,7 @@ impl Served {
     /// served version has a part of the status there. `None` if it has not, or the status patch says nothing of that part.
     pub fn annotations_patch(&self, resource: ResourceId, patch: &Value) -> Result<Option<Value>, NotServed> {
         let version = self.version(resource).ok_or(NotServed(resource))?;
-        let kind = kinds::of_resource(resource.group, resource.plural);
+        let kind = self.kind(resource);
         let annotations = kind
             .zip(patch.get("status"))
             .and_then(|(kind, status)| convert::status_annotations(kind, status, version));
@@ -157,18 +184,17 @@ impl From<NotServed> for ApiError {
 
 #[cfg(test)]
 mod tests {
+    use kruise_api::{cloneset, containerrecreaterequest, imagepulljob, persistentpodstate, statefulset};
+
     use super::*;
 
-    const STATEFULSETS: ResourceId = ResourceId::kruise("statefulsets");
+    const STATEFULSETS: ResourceId = statefulset::RESOURCE;
 
     /// Served versions of chart 1.8.3.
     fn chart() -> Served {
-        [
-            (STATEFULSETS, "v1beta1"),
-            (ResourceId::IMAGE_PULL_JOBS, "v1alpha1"),
-        ]
-        .into_iter()
-        .collect()
+        [(&statefulset::KIND, "v1beta1"), (&imagepulljob::KIND, "v1alpha1")]
+            .into_iter()
+            .collect()
     }
 
     fn target(resource: ResourceId, name: &str) -> Target {
@@ -204,7 +230,7 @@ mod tests {
                 "/apis/apps.kruise.io/v1beta1/namespaces/shop/statefulsets/a/status",
             ),
             (
-                ResourceId::IMAGE_PULL_JOBS,
+                imagepulljob::RESOURCE,
                 Part::Main,
                 "/apis/apps.kruise.io/v1alpha1/namespaces/shop/imagepulljobs/a",
             ),
@@ -219,7 +245,7 @@ mod tests {
             served.path(&odd, Part::Status).unwrap(),
             "/api/v1/namespaces/a%2Fb/pods/..%2Fx%3Fy/status"
         );
-        let missing = served.path(&target(ResourceId::CLONESETS, "a"), Part::Main);
+        let missing = served.path(&target(cloneset::RESOURCE, "a"), Part::Main);
         assert_eq!(
             missing.unwrap_err().to_string(),
             "the cluster does not serve clonesets.apps.kruise.io"
@@ -229,7 +255,7 @@ mod tests {
     #[test]
     fn an_object_is_converted_to_the_served_version() {
         let job = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "ImagePullJob", "spec": {"image": "web:1"}});
-        let sent = chart().object(ResourceId::IMAGE_PULL_JOBS, job).unwrap();
+        let sent = chart().object(imagepulljob::RESOURCE, job).unwrap();
         assert_eq!(sent["apiVersion"], "apps.kruise.io/v1alpha1");
         assert_eq!(sent["spec"]["image"], "web:1");
         let pod = json!({"apiVersion": "v1", "kind": "Pod"});
@@ -239,7 +265,7 @@ mod tests {
     #[test]
     fn a_status_patch_has_no_fields_that_the_served_version_lacks() {
         let patch = json!({"status": {"replicas": 3, "updatedReadyReplicas": 2}});
-        let older: Served = [(STATEFULSETS, "v1alpha1")].into_iter().collect();
+        let older: Served = [(&statefulset::KIND, "v1alpha1")].into_iter().collect();
         let sent = older.status_patch(STATEFULSETS, patch.clone()).unwrap();
         assert_eq!(sent, json!({"status": {"replicas": 3}}));
         assert_eq!(chart().status_patch(STATEFULSETS, patch.clone()).unwrap(), patch);
@@ -247,11 +273,11 @@ mod tests {
 
     #[test]
     fn members_of_a_patch_have_their_names_in_the_served_version() {
-        const STATES: ResourceId = ResourceId::PERSISTENT_POD_STATES;
+        const STATES: ResourceId = persistentpodstate::RESOURCE;
         let patch = json!({"spec": {"requiredPersistentTopology": {"keys": ["zone"]}, "persistentPodAnnotations": null,
             "preferredPersistentTopology": [{"weight": 1, "preference": {"keys": ["host"]}}]}});
         let sent = |version: &'static str| {
-            let served: Served = [(STATES, version)].into_iter().collect();
+            let served: Served = [(&persistentpodstate::KIND, version)].into_iter().collect();
             served
                 .patch(STATES, Part::Main, Patch::MERGE, patch.clone())
                 .unwrap()
@@ -266,11 +292,12 @@ mod tests {
 
     #[test]
     fn parts_of_a_status_are_annotations_in_an_older_version_of_one_kind() {
-        const REQUESTS: ResourceId = ResourceId::CONTAINER_RECREATE_REQUESTS;
+        const REQUESTS: ResourceId = containerrecreaterequest::RESOURCE;
         let entry = json!({"name": "a", "ready": true, "restartCount": 1});
         let condition = json!({"type": "PreRecreateGrace", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"});
         let patch = json!({"status": {"containerStatusSnapshot": [entry], "conditions": [condition]}});
-        let version = |version| -> Served { [(REQUESTS, version)].into_iter().collect() };
+        let version =
+            |version| -> Served { [(&containerrecreaterequest::KIND, version)].into_iter().collect() };
         let (older, newer) = (version("v1alpha1"), version("v1beta1"));
         let expected = json!({"metadata": {"annotations": {
             "crr.apps.kruise.io/sync-container-statuses": json!([entry]).to_string(),
@@ -285,10 +312,10 @@ mod tests {
         let end = json!({"status": {"phase": "Completed"}});
         assert_eq!(older.annotations_patch(REQUESTS, &end).unwrap(), None);
         let counts = json!({"status": {"replicas": 3, "conditions": []}});
-        let sets: Served = [(STATEFULSETS, "v1alpha1"), (ResourceId::CLONESETS, "v1alpha1")]
+        let sets: Served = [(&statefulset::KIND, "v1alpha1"), (&cloneset::KIND, "v1alpha1")]
             .into_iter()
             .collect();
-        for resource in [STATEFULSETS, ResourceId::CLONESETS] {
+        for resource in [STATEFULSETS, cloneset::RESOURCE] {
             assert_eq!(sets.annotations_patch(resource, &counts).unwrap(), None);
         }
     }

@@ -109,7 +109,7 @@ impl Known for Results<'_> {
     fn budget(&self, namespace: &str, name: &str) -> Found<PodUnavailableBudget> {
         let budget = self
             .lookups
-            .budget(Lookup::Budget(ObjectName::new(namespace, name)));
+            .one::<PodUnavailableBudget>(ObjectName::new(namespace, name));
         self.found(budget, |budget| match budget {
             Ok(budget) => Found::Object(Arc::clone(budget)),
             Err(why) => Found::Unreadable(why.clone()),
@@ -130,7 +130,7 @@ impl Known for Results<'_> {
     }
 
     fn is_charged(&self, namespace: &str, name: &str) -> bool {
-        let budget = Lookup::Budget(ObjectName::new(namespace, name));
+        let budget = Lookup::one::<PodUnavailableBudget>(ObjectName::new(namespace, name));
         self.lookups.is_stored(&budget)
     }
 }

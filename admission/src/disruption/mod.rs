@@ -99,7 +99,9 @@ pub(crate) fn review(request: &Request, options: Options, lookups: &Lookups) -> 
         Verdict::Charge(charge) => Outcome::Write(Box::new(Write::Charge(charge))),
         Verdict::Refuse(refused, response) => Outcome::Refused(refused, response),
         Verdict::Unreadable(response) => response.into(),
-        Verdict::Uncounted(budget) => Outcome::Retry(COUNT, vec![Lookup::Budget(budget)]),
+        Verdict::Uncounted(budget) => {
+            Outcome::Retry(COUNT, vec![Lookup::one::<PodUnavailableBudget>(budget)])
+        }
         Verdict::Missing => Outcome::Missing(known.missing()),
     }
 }

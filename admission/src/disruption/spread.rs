@@ -67,8 +67,8 @@ fn recorded(request: &Request, options: Options, lookups: &Lookups) -> Result<Ou
         return allow();
     }
     let object = ObjectName::new(&request.namespace, &matched.name);
-    let lookup = Lookup::Spread(object.clone());
-    let found = lookups.spread(&lookup).map_err(missing)?;
+    let lookup = Lookup::one::<WorkloadSpread>(object.clone());
+    let found = lookups.one::<WorkloadSpread>(object.clone()).map_err(missing)?;
     // The controller reports one that cannot be read.
     let Some(Ok(spread)) = found.filter(|_| !lookups.is_stored(&lookup)) else {
         return allow();
@@ -132,6 +132,7 @@ fn replicas(
 
 #[cfg(test)]
 mod tests {
+    use kruise_api::podunavailablebudget::PodUnavailableBudget;
     use kruise_plan_kit::ledger::Gates;
     use kruise_plan_kit::workloads::{Ownership, Wanted};
     use serde_json::{Value, json};
@@ -151,7 +152,7 @@ mod tests {
             "spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
                 "subsets": [{"name": "a", "maxReplicas": limit}, {"name": "b"}]},
             "status": {"versionedSubsetStatuses": {"5f": status}}});
-        LookupResult::Spread(WorkloadSpread::from_value(object).map(Arc::new))
+        LookupResult::one::<WorkloadSpread>(WorkloadSpread::from_value(object).map(Arc::new))
     }
 
     fn counted() -> Value {
@@ -181,7 +182,7 @@ mod tests {
     }
 
     fn lookup() -> Lookup {
-        Lookup::Spread(ObjectName::new("shop", "web"))
+        Lookup::one::<WorkloadSpread>(ObjectName::new("shop", "web"))
     }
 
     /// What is known of the pod of an eviction, and of its WorkloadSpread.
@@ -331,7 +332,10 @@ mod tests {
             ..Options::DEFAULT
         };
         assert_eq!(stored(review(&deletion(&pod("a")), off, &all)), None);
-        for gone in [LookupResult::NotFound, LookupResult::Spread(Err("no".into()))] {
+        for gone in [
+            LookupResult::NotFound,
+            LookupResult::one::<WorkloadSpread>(Err("no".into())),
+        ] {
             let mut all = known(&counted());
             all.insert(lookup(), gone);
             assert_eq!(stored(review(&deletion(&pod("a")), Options::DEFAULT, &all)), None);
@@ -359,14 +363,14 @@ mod tests {
                 "spec": {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1},
                 "status": {"observedGeneration": 1, "unavailableAllowed": allowed, "currentAvailable": 2 + allowed,
                     "desiredAvailable": 2, "totalReplicas": 3}});
-            LookupResult::Budget(
+            LookupResult::one::<PodUnavailableBudget>(
                 kruise_api::podunavailablebudget::PodUnavailableBudget::from_value(budget).map(Arc::new),
             )
         };
         let mut guarded = pod("a");
         guarded["metadata"]["annotations"]["pub.kruise.io/related-pub"] = json!("guard");
         let request = deletion(&guarded);
-        let guard = || Lookup::Budget(ObjectName::new("shop", "guard"));
+        let guard = || Lookup::one::<PodUnavailableBudget>(ObjectName::new("shop", "guard"));
         let mut all = known(&counted());
         all.insert(guard(), budget(0));
         all.insert(Lookup::NamespaceEnds("shop".into()), LookupResult::Ends(false));

@@ -523,7 +523,7 @@ fn reviews_name_what_is_missing_and_end_in_the_outcome_of_their_verdict() {
         Lookup::Pod(ObjectName::new("shop", "web-1")),
         Lookup::LivePod(ObjectName::new("shop", "web-1")),
     );
-    let budget_lookup = Lookup::Budget(ObjectName::new("shop", "web"));
+    let budget_lookup = Lookup::one::<PodUnavailableBudget>(ObjectName::new("shop", "web"));
     let mut lookups = Lookups::default();
     let options = Options {
         budgets: GATES,
@@ -537,7 +537,9 @@ fn reviews_name_what_is_missing_and_end_in_the_outcome_of_their_verdict() {
     assert_eq!(outcome(&lookups), Outcome::Missing(vec![pod_lookup.clone()]));
     lookups.insert(pod_lookup, LookupResult::View(Arc::new(view(pod()))));
     assert_eq!(outcome(&lookups), Outcome::Missing(vec![budget_lookup.clone()]));
-    let read = |value| LookupResult::Budget(PodUnavailableBudget::from_value(value).map(Arc::new));
+    let read = |value| {
+        LookupResult::one::<PodUnavailableBudget>(PodUnavailableBudget::from_value(value).map(Arc::new))
+    };
     lookups.insert(budget_lookup.clone(), read(budget(1)));
     let wanted_lookup = |belief| Lookup::Wanted {
         namespace: "shop".into(),
@@ -567,7 +569,10 @@ fn reviews_name_what_is_missing_and_end_in_the_outcome_of_their_verdict() {
         outcome(&lookups),
         Outcome::Retry(COUNT, vec![budget_lookup.clone()])
     );
-    lookups.insert(budget_lookup.clone(), LookupResult::Budget(Err("no good".into())));
+    lookups.insert(
+        budget_lookup.clone(),
+        LookupResult::one::<PodUnavailableBudget>(Err("no good".into())),
+    );
     assert!(matches!(
         outcome(&lookups),
         Outcome::Response(Response::Deny { code: 400, .. })

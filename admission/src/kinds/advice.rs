@@ -13,12 +13,9 @@ const MOST: usize = 10;
 /// The warnings about an object. On UPDATE, only those that the stored object does not deserve too.
 pub(super) fn advice(kind: &KindWebhooks, object: &Value, scope: &Scope<'_>) -> Vec<String> {
     let mut texts = about(kind, object, scope);
-    match scope.old {
-        Some(old) => {
-            let known = about(kind, old, scope);
-            texts.retain(|text| !known.contains(text));
-        }
-        None => texts.splice(0..0, idle(kind, scope)).for_each(drop),
+    if let Some(old) = scope.old {
+        let known = about(kind, old, scope);
+        texts.retain(|text| !known.contains(text));
     }
     let more = texts.len().saturating_sub(MOST);
     if more > 0 {
@@ -26,17 +23,6 @@ pub(super) fn advice(kind: &KindWebhooks, object: &Value, scope: &Scope<'_>) -> 
         texts.push(format!("and {more} more warnings of this kind"));
     }
     texts
-}
-
-/// Nothing acts on the kind.
-fn idle(kind: &KindWebhooks, scope: &Scope<'_>) -> Option<String> {
-    let name = kind.kind.kind;
-    scope.options.without_controller.contains(&name).then(|| {
-        format!(
-            "this version of the manager has no controller for {name}: the object is stored, and the manager does nothing \
-             with it"
-        )
-    })
 }
 
 fn about(kind: &KindWebhooks, object: &Value, scope: &Scope<'_>) -> Vec<String> {
@@ -150,26 +136,6 @@ mod tests {
     use super::super::testing::{OPTIONS, put, sample, samples};
     use super::*;
     use crate::Options;
-
-    const IDLE: &[&str] = &["StatefulSet", "ImagePullJob", "EphemeralJob"];
-
-    #[test]
-    fn an_object_of_a_kind_without_a_controller_is_created_with_a_warning_that_says_so() {
-        let options = Options {
-            without_controller: IDLE,
-            ..OPTIONS
-        };
-        for (case, object) in samples() {
-            let case = case.with(options);
-            let kind = object["kind"].as_str().unwrap();
-            let warnings = case.warnings("CREATE", &object, &Value::Null);
-            let says_so = warnings
-                .iter()
-                .any(|text| text.contains("no controller for") && text.contains(kind));
-            assert_eq!(says_so, IDLE.contains(&kind), "{kind}: {warnings:?}");
-            assert!(case.warnings("UPDATE", &object, &object).is_empty(), "{kind}");
-        }
-    }
 
     /// The warnings about a sample with these changes, which must be the same for both versions. They must not be repeated
     /// for what is stored.

@@ -18,7 +18,8 @@ use super::{KindWebhooks, Scope, judged, parts};
 use crate::json::{fill, made, present, text};
 use crate::workload;
 
-pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
+/// The webhooks of the kind.
+pub static WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("mbroadcastjob.kb.io"),
     validating: Some("vbroadcastjob.kb.io"),
     parts: &[parts::TEMPLATE],

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::{KindWebhooks, Scope, parts};
 use crate::json::{items, text};
-use crate::lookup::Reader;
-use crate::pod::sidecars::{Set, is_injected};
+use crate::lookup::{Lookup, Reader};
+use crate::pod::sidecars::{Set, is_injected, noted_sets};
 
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 
@@ -51,7 +51,7 @@ pub(super) fn check(
 fn clashes(kind: &KindWebhooks, object: &Value, scope: &Scope<'_>, reader: &mut Reader<'_>) -> Vec<Clash> {
     let mut all = Vec::new();
     for (path, template) in parts::pod_templates(kind, object) {
-        let Some(sets) = reader.sidecar_sets() else {
+        let Some(sets) = noted_sets(reader) else {
             return Vec::new();
         };
         let spec = template.get("spec").unwrap_or(&Value::Null);
@@ -65,7 +65,7 @@ fn clashes(kind: &KindWebhooks, object: &Value, scope: &Scope<'_>, reader: &mut 
                 })
             });
             let clashing: Vec<(String, String)> = clashing.collect();
-            if clashing.is_empty() || reader.matches(set, template, scope.namespace) != Some(true) {
+            if clashing.is_empty() || matches(set, template, scope.namespace, reader) != Some(true) {
                 continue;
             }
             all.extend(clashing.into_iter().map(|(field, container)| Clash {
@@ -76,6 +76,14 @@ fn clashes(kind: &KindWebhooks, object: &Value, scope: &Scope<'_>, reader: &mut 
         }
     }
     all
+}
+
+/// Is a SidecarSet for the pods of this template? `None` while labels of the namespace are missing.
+fn matches(set: &Set, template: &Value, namespace: &str, reader: &mut Reader<'_>) -> Option<bool> {
+    let lookups = reader.lookups;
+    let labels = || lookups.labels(Lookup::NamespaceLabels(namespace.to_owned()));
+    let result = set.mismatch(template, namespace, labels);
+    reader.noted(result.map(|mismatch| mismatch.is_none()))
 }
 
 /// Names of the containers that a set injects.
@@ -94,11 +102,13 @@ fn names(set: &Set) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
+    use crate::lookup::StoredKind;
+    use crate::pod::sidecars::Set;
     use serde_json::{Value, json};
 
     use crate::kinds::testing::{decided, quiet, sample, webhooks_of};
     use crate::lookup::{Lookup, LookupResult};
-    use crate::pod::sidecars::Sets;
+
     use crate::table::Phase;
     use crate::{Options, Request, Response};
 
@@ -134,7 +144,7 @@ mod tests {
             "namespace": "shop", "operation": operation, "object": new, "oldObject": old,
         }));
         let look_up = |lookup: &Lookup| match lookup {
-            Lookup::SidecarSets => LookupResult::SidecarSets(Sets::of(sets.iter().cloned()).into()),
+            Lookup::All(kind, _) if *kind == StoredKind::of::<Set>() => kind.all(sets.to_vec()),
             Lookup::NamespaceLabels(_) => LookupResult::Labels([("team".into(), "blue".into())].into()),
             other => quiet(other),
         };

@@ -23,7 +23,8 @@ use super::{KindWebhooks, Scope, judged, parts};
 use crate::json::{fill, integer, items, made, member, present, text};
 use crate::workload::{self, not_negative};
 
-pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
+/// The webhooks of the kind.
+pub static WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("mdaemonset.kb.io"),
     validating: Some("vdaemonset.kb.io"),
     deletions: true,

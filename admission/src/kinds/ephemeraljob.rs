@@ -20,7 +20,8 @@ use serde_json::Value;
 use super::{KindWebhooks, Scope, parts};
 use crate::json::{items, present, text};
 
-pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
+/// The webhooks of the kind.
+pub static WEBHOOKS: KindWebhooks = KindWebhooks {
     validating: Some("vephemeraljobs.kb.io"),
     codes: (400, 400),
     path_has_version: true,

@@ -3,7 +3,8 @@
 use super::KindWebhooks;
 use super::imagepulljob::{common_defaults, gate_of_new, rules};
 
-pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
+/// The webhooks of the kind.
+pub static WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("mimagelistpulljob-v1beta1.kb.io"),
     validating: Some("vimagelistpulljob-v1beta1.kb.io"),
     codes: (400, 400),

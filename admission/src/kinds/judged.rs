@@ -19,7 +19,7 @@ use crate::lookup::{Cause, Reader};
 
 /// A pod template of an object.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Template {
+pub struct Template {
     /// Which one of the object's: the same in its stored version.
     key: String,
     /// Where the object has it, such as `spec.template`.
@@ -30,7 +30,7 @@ pub(super) struct Template {
 
 impl Template {
     /// A template at this place, whose pods have the volumes of these claims.
-    pub(super) fn new(path: impl Into<String>, template: &Value, claims: &[Value]) -> Self {
+    pub fn new(path: impl Into<String>, template: &Value, claims: &[Value]) -> Self {
         let path = path.into();
         Self {
             key: path.clone(),
@@ -40,7 +40,8 @@ impl Template {
     }
 
     /// As a part of the object of this name makes it, which is at this place now.
-    pub(super) fn at(&self, path: String, part: &str, content: Value) -> Self {
+    #[must_use]
+    pub fn at(&self, path: String, part: &str, content: Value) -> Self {
         Self {
             key: format!("{} of {part}", self.key),
             path,
@@ -65,7 +66,7 @@ impl Template {
 }
 
 /// The template at a dotted path, with the claim templates beside it; none if there is none.
-pub(super) fn at(object: &Value, path: &str) -> Option<Template> {
+pub fn at(object: &Value, path: &str) -> Option<Template> {
     let (beside, name) = path.rsplit_once('.')?;
     let beside = object.pointer(&format!("/{}", beside.replace('.', "/")))?;
     let template = beside.get(name).filter(|template| template.is_object())?;
@@ -77,7 +78,7 @@ pub(super) fn at(object: &Value, path: &str) -> Option<Template> {
 }
 
 /// The template of a workload.
-pub(super) fn of_workload(object: &Value) -> Vec<Template> {
+pub fn of_workload(object: &Value) -> Vec<Template> {
     at(object, "spec.template").into_iter().collect()
 }
 

@@ -11,67 +11,69 @@
 //! in more than words set `newest`: an object of the older version is converted first, and what it cannot say is judged as
 //! it is kept.
 
-mod advancedcronjob;
+pub mod advancedcronjob;
 mod advice;
-mod broadcastjob;
+pub mod broadcastjob;
 mod clashes;
-pub(crate) mod cloneset;
-mod containerrecreaterequest;
-mod daemonset;
-mod ephemeraljob;
-mod imagelistpulljob;
-mod imagepulljob;
-mod judged;
-mod nodeimage;
+pub mod cloneset;
+pub mod containerrecreaterequest;
+pub mod daemonset;
+pub mod ephemeraljob;
+pub mod imagelistpulljob;
+pub mod imagepulljob;
+pub mod judged;
+pub mod nodeimage;
 mod older_fields;
-mod parts;
-mod persistentpodstate;
-mod podprobemarker;
-mod podunavailablebudget;
-mod resourcedistribution;
+pub mod parts;
+pub mod persistentpodstate;
+pub mod podprobemarker;
+pub mod podunavailablebudget;
+pub mod resourcedistribution;
 mod review;
 mod scope;
 pub mod sidecarset;
-mod statefulset;
+pub mod statefulset;
 mod target;
 #[cfg(test)]
 pub(crate) mod testing;
-mod uniteddeployment;
+pub mod uniteddeployment;
 mod webhooks;
-mod workloadspread;
+pub mod workloadspread;
 
 use kube_schema::TypeMismatch;
 use serde_json::Value;
 
-pub(crate) use self::scope::Scope;
+pub use self::judged::Template;
+pub use self::parts::Part;
+pub use self::scope::Scope;
 pub use self::webhooks::KindWebhooks;
 
-/// The kinds that have webhooks.
-pub const KINDS: &[KindWebhooks] = &[
-    advancedcronjob::WEBHOOKS,
-    broadcastjob::WEBHOOKS,
-    cloneset::WEBHOOKS,
-    containerrecreaterequest::WEBHOOKS,
-    daemonset::WEBHOOKS,
-    ephemeraljob::WEBHOOKS,
-    imagelistpulljob::WEBHOOKS,
-    imagepulljob::WEBHOOKS,
-    nodeimage::WEBHOOKS,
-    persistentpodstate::WEBHOOKS,
-    podprobemarker::WEBHOOKS,
-    podunavailablebudget::WEBHOOKS,
-    resourcedistribution::WEBHOOKS,
-    sidecarset::WEBHOOKS,
-    statefulset::WEBHOOKS,
-    uniteddeployment::WEBHOOKS,
-    workloadspread::WEBHOOKS,
+/// The webhooks that this crate declares, by kind.
+pub const ALL: &[&KindWebhooks] = &[
+    &advancedcronjob::WEBHOOKS,
+    &broadcastjob::WEBHOOKS,
+    &cloneset::WEBHOOKS,
+    &containerrecreaterequest::WEBHOOKS,
+    &daemonset::WEBHOOKS,
+    &ephemeraljob::WEBHOOKS,
+    &imagelistpulljob::WEBHOOKS,
+    &imagepulljob::WEBHOOKS,
+    &nodeimage::WEBHOOKS,
+    &persistentpodstate::WEBHOOKS,
+    &podprobemarker::WEBHOOKS,
+    &podunavailablebudget::WEBHOOKS,
+    &resourcedistribution::WEBHOOKS,
+    &sidecarset::WEBHOOKS,
+    &statefulset::WEBHOOKS,
+    &uniteddeployment::WEBHOOKS,
+    &workloadspread::WEBHOOKS,
 ];
 
-/// All values in an object that have another type than their field; none if its kind has no webhooks. Without a version it
+/// All values in an object that have another type than their field; none if its kind is none of these. Without a version it
 /// is read as one of the newest.
-pub fn wrong_types(object: &Value) -> Vec<TypeMismatch> {
+pub fn wrong_types(kinds: &[&'static KindWebhooks], object: &Value) -> Vec<TypeMismatch> {
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
-    let Some(kind) = KINDS.iter().find(|one| one.kind.kind == kind) else {
+    let Some(kind) = kinds.iter().find(|one| one.kind.kind == kind) else {
         return Vec::new();
     };
     let api_version = object.get("apiVersion").and_then(Value::as_str);

@@ -17,7 +17,8 @@ use serde_json::Value;
 use super::{KindWebhooks, Scope};
 use crate::json::{fill, integer, items, made, present, text};
 
-pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
+/// The webhooks of the kind.
+pub static WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("mnodeimage.kb.io"),
     validating: Some("vnodeimage.kb.io"),
     codes: (400, 400),

@@ -2,9 +2,9 @@
 //! templates, the built-in types.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
-use kruise_api::{definition::Version, kinds};
+use kruise_api::definition::Version;
 use kube_schema::TypeMismatch;
 use kube_schema::structural;
 use kube_schema::table::Table;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::KindWebhooks;
 
 /// A part that a built-in type describes.
-pub(super) struct Part {
+pub struct Part {
     /// Path of the field, with dots; `[]` is every item of a list.
     pub(super) at: &'static str,
     /// The type, such as `core/v1.PodTemplateSpec`.
@@ -22,20 +22,20 @@ pub(super) struct Part {
 }
 
 /// A part of this type.
-pub(super) const fn part(at: &'static str, of: &'static str) -> Part {
+pub const fn part(at: &'static str, of: &'static str) -> Part {
     Part { at, of }
 }
 
 /// A template of pods.
-pub(super) const fn pod_template(at: &'static str) -> Part {
+pub const fn pod_template(at: &'static str) -> Part {
     part(at, "core/v1.PodTemplateSpec")
 }
 
 /// The template of a workload's pods.
-pub(super) const TEMPLATE: Part = pod_template("spec.template");
+pub const TEMPLATE: Part = pod_template("spec.template");
 
 /// The templates of a workload's claims.
-pub(super) const CLAIMS: Part = part("spec.volumeClaimTemplates[]", "core/v1.PersistentVolumeClaim");
+pub const CLAIMS: Part = part("spec.volumeClaimTemplates[]", "core/v1.PersistentVolumeClaim");
 
 /// All values in an object that have another type than their field.
 pub(super) fn mismatches(kind: &KindWebhooks, version: &str, object: &Value) -> Vec<TypeMismatch> {
@@ -178,13 +178,17 @@ fn is_in_schema(schema: &Value, path: &str) -> bool {
 
 /// The schema of `spec` in a version.
 fn schema_of(kind: &KindWebhooks, version: &str) -> Option<&'static Value> {
-    static SCHEMAS: OnceLock<BTreeMap<&str, Vec<Version>>> = OnceLock::new();
-    let schemas = SCHEMAS.get_or_init(|| {
-        let kinds = kinds::ALL.into_iter();
-        kinds.map(|kind| (kind.kind, (kind.versions)())).collect()
-    });
-    let mut versions = schemas.get(kind.kind.kind)?.iter();
-    versions.find(|one| one.name == version).map(|one| &one.spec)
+    /// Built once for each kind, and kept.
+    static SCHEMAS: Mutex<BTreeMap<(&str, &str), &'static [Version]>> = Mutex::new(BTreeMap::new());
+    let mut schemas = SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner);
+    let versions = schemas
+        .entry((kind.kind.group, kind.kind.kind))
+        .or_insert_with(|| Vec::leak((kind.kind.versions)()));
+    let versions: &'static [Version] = versions;
+    versions
+        .iter()
+        .find(|one| one.name == version)
+        .map(|one| &one.spec)
 }
 
 #[cfg(test)]

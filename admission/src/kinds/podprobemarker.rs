@@ -27,7 +27,8 @@ use crate::widening::PODS_OF_SETS;
 use crate::widening::{StoredSoon, Widening};
 use crate::workload::{self, not_negative};
 
-pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
+/// The webhooks of the kind.
+pub static WEBHOOKS: KindWebhooks = KindWebhooks {
     validating: Some("vpodprobemarker.kb.io"),
     codes: (400, 400),
     gate: |options| match (options.daemon, options.probe_markers) {

@@ -16,7 +16,8 @@ use super::{KindWebhooks, Scope};
 use crate::json::{items, member, present, text};
 use crate::lookup::{Reader, Refusal};
 
-pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
+/// The webhooks of the kind.
+pub static WEBHOOKS: KindWebhooks = KindWebhooks {
     validating: Some("vresourcedistribution.kb.io"),
     newest: true,
     gate_of_new: |options| (!options.distributions).then_some("ResourceDistributionGate"),

@@ -6,27 +6,27 @@ use serde_json::Value;
 use crate::{Options, workload};
 
 /// A review.
-pub(crate) struct Scope<'a> {
+pub struct Scope<'a> {
     /// Kind of the object.
-    pub(crate) kind: &'static str,
+    pub kind: &'static str,
     /// Version of the API the object is written in.
-    pub(crate) version: &'a str,
+    pub version: &'a str,
     /// Namespace of the object; empty if it is in none.
-    pub(crate) namespace: &'a str,
+    pub namespace: &'a str,
     /// Name of the object; empty if it is yet to be generated.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     /// The stored object, on UPDATE.
-    pub(crate) old: Option<&'a Value>,
+    pub old: Option<&'a Value>,
     /// When the review came in.
-    pub(crate) now: Timestamp,
+    pub now: Timestamp,
     /// Gates and flags.
-    pub(crate) options: Options,
+    pub options: Options,
 }
 
 impl Scope<'_> {
     /// Fills in the defaults of the pod template at a JSON pointer if it is new: on CREATE, and on UPDATE when it
     /// differs from the stored one. True if it was.
-    pub(crate) fn complete_template(&self, object: &mut Value, pointer: &str) -> bool {
+    pub fn complete_template(&self, object: &mut Value, pointer: &str) -> bool {
         let is_new = self.options.template_defaults
             && self
                 .old

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{KINDS, KindWebhooks};
+use super::{ALL, KindWebhooks};
 use crate::lookup::{Lookup, LookupResult, Lookups, Pod, Refusal};
 use crate::table::Phase;
 use crate::{Options, Outcome, Request, Response};
@@ -21,14 +21,17 @@ pub(crate) struct Case {
 pub(crate) fn samples() -> impl Iterator<Item = (Case, Value)> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let of_versions = |one: &'static KindWebhooks| one.versions().iter().map(move |version| (one, version));
-    KINDS.iter().flat_map(of_versions).map(move |(one, version)| {
-        let file = format!("samples/{version}/{}.yaml", one.kind.kind.to_lowercase());
-        let text = std::fs::read_to_string(root.join(file)).unwrap();
-        (
-            case(one.kind.kind, || Value::Null),
-            serde_saphyr::from_str::<Value>(&text).unwrap(),
-        )
-    })
+    ALL.iter()
+        .copied()
+        .flat_map(of_versions)
+        .map(move |(one, version)| {
+            let file = format!("samples/{version}/{}.yaml", one.kind.kind.to_lowercase());
+            let text = std::fs::read_to_string(root.join(file)).unwrap();
+            (
+                case(one.kind.kind, || Value::Null),
+                serde_saphyr::from_str::<Value>(&text).unwrap(),
+            )
+        })
 }
 
 /// The sample of a kind in its newest version.
@@ -38,7 +41,7 @@ pub(crate) fn sample(kind: &str) -> (Case, Value) {
 
 /// The webhooks of a kind.
 pub(crate) fn webhooks_of(kind: &str) -> &'static KindWebhooks {
-    let found = KINDS.iter().find(|one| one.kind.kind == kind);
+    let found = ALL.iter().copied().find(|one| one.kind.kind == kind);
     found.unwrap_or_else(|| panic!("{kind} is not in the table"))
 }
 
@@ -111,13 +114,10 @@ pub(crate) fn quiet(lookup: &Lookup) -> LookupResult {
             controller: Some("u".to_owned()),
             deleting: false,
         }),
-        Lookup::SidecarSets => LookupResult::SidecarSets(std::sync::Arc::default()),
+        Lookup::All(kind, _) => kind.all(Vec::new()),
         Lookup::DryRunCreate { .. } => LookupResult::Accepted,
         Lookup::BlindAgent(_) => LookupResult::Has(false),
         Lookup::Dependants(_) => LookupResult::Count(Ok(0)),
-        Lookup::Budgets(_) => LookupResult::Budgets(Vec::new()),
-        Lookup::PodStates(_) => LookupResult::PodStates(Vec::new()),
-        Lookup::Spreads(_) => LookupResult::Spreads(Vec::new()),
         _ => LookupResult::NotFound,
     }
 }
@@ -304,7 +304,7 @@ fn shown(seen: &[(&str, Value)], lookup: &Lookup) -> LookupResult {
         Lookup::BlindAgent(node) => format!("agent of {node}"),
         Lookup::DryRunCreate { plural, .. } => (*plural).to_owned(),
         Lookup::PodTemplate { .. } => return LookupResult::Causes(Vec::new()),
-        Lookup::SidecarSets | Lookup::NamespaceLabels(_) => return quiet(lookup),
+        Lookup::All(..) | Lookup::NamespaceLabels(_) => return quiet(lookup),
         other => panic!("{other:?} is not to be looked up"),
     };
     let found = seen.iter().find(|(path, _)| *path == wanted);

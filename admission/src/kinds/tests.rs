@@ -6,7 +6,7 @@ use go_compat::pod_template::{canonical_claim, canonical_pod_template};
 use kruise_api::convert::convert_as;
 use serde_json::{Map, Value, json};
 
-use super::KINDS;
+use super::ALL;
 use super::testing::{Case, OPTIONS, case, decided, quiet, webhooks_of};
 use crate::table::Phase;
 use crate::{Request, Response};
@@ -57,7 +57,7 @@ fn stored() -> Vec<(Value, Value)> {
                 let is_elsewhere = ["CloneSet", "SidecarSet"]
                     .iter()
                     .any(|kind| object["kind"] == *kind);
-                if kruise && !is_elsewhere && KINDS.iter().any(|one| object["kind"] == one.kind.kind) {
+                if kruise && !is_elsewhere && ALL.iter().any(|one| object["kind"] == one.kind.kind) {
                     let applied = &object["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"];
                     // what a controller made has none
                     let applied = applied.as_str().map(|text| serde_json::from_str(text).unwrap());

@@ -27,42 +27,44 @@ pub struct KindWebhooks {
     /// Deletions are reviewed, too: of objects that are protected by label.
     pub deletions: bool,
     /// HTTP status of a refusal, and of one because something must not change.
-    pub(super) codes: (u16, u16),
+    pub codes: (u16, u16),
     /// Rules read the newest version.
-    pub(super) newest: bool,
+    pub newest: bool,
     /// The path of its webhooks names the version, as charts register it to this day.
-    pub(super) path_has_version: bool,
+    pub path_has_version: bool,
     /// The gate without which nothing of the kind is taken.
-    pub(super) gate: fn(Options) -> Option<&'static str>,
+    pub gate: fn(Options) -> Option<&'static str>,
     /// The gate without which no new object of the kind is taken. What is stored can be changed.
-    pub(super) gate_of_new: fn(Options) -> Option<&'static str>,
+    pub gate_of_new: fn(Options) -> Option<&'static str>,
     /// Parts that the schema does not describe.
-    pub(super) parts: &'static [Part],
+    pub parts: &'static [Part],
     /// Refuses what the controller could not read, though all types are right.
-    pub(super) decode: fn(&Value) -> Result<(), String>,
-    pub(super) defaults: fn(&mut Value, &Scope<'_>),
-    pub(super) rules: fn(&mut Errors, &Value, &Scope<'_>),
+    pub decode: fn(&Value) -> Result<(), String>,
+    /// Fills in what is missing.
+    pub defaults: fn(&mut Value, &Scope<'_>),
+    /// What is wrong with it.
+    pub rules: fn(&mut Errors, &Value, &Scope<'_>),
     /// What the stored object forbids.
-    pub(super) changes: fn(&mut Errors, &Value, &Value, &Scope<'_>),
+    pub changes: fn(&mut Errors, &Value, &Value, &Scope<'_>),
     /// What is wrong with it among other objects. On UPDATE it judges only what changed.
-    pub(super) others: fn(&mut Errors, &Value, &Scope<'_>, &mut Reader<'_>),
+    pub others: fn(&mut Errors, &Value, &Scope<'_>, &mut Reader<'_>),
     /// Its pod templates.
-    pub(super) templates: fn(&Value) -> Vec<Template>,
+    pub templates: fn(&Value) -> Vec<Template>,
     /// What the author of a good object is warned of. On UPDATE, what is stored already is not repeated.
-    pub(super) advice: fn(&Value, &Scope<'_>) -> Vec<String>,
+    pub advice: fn(&Value, &Scope<'_>) -> Vec<String>,
     /// What the author of a good object is warned of because of other objects.
-    pub(super) warnings: fn(&Value, &mut Reader<'_>) -> Vec<String>,
+    pub warnings: fn(&Value, &mut Reader<'_>) -> Vec<String>,
     /// Fills in what other objects say.
-    pub(super) copies: fn(&mut Value, &Scope<'_>, &mut Reader<'_>),
+    pub copies: fn(&mut Value, &Scope<'_>, &mut Reader<'_>),
     /// What webhooks must be called for before it is stored.
-    pub(super) widens: fn(&Value, &Scope<'_>) -> Vec<Widening>,
+    pub widens: fn(&Value, &Scope<'_>) -> Vec<Widening>,
     /// Can there be something?
-    pub(super) may_widen: bool,
+    pub may_widen: bool,
 }
 
 impl KindWebhooks {
     /// Webhooks that fill in and refuse nothing.
-    pub(super) const fn of(kind: &'static definition::Kind) -> Self {
+    pub const fn of(kind: &'static definition::Kind) -> Self {
         Self {
             kind,
             mutating: None,

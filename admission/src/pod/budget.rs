@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use kruise_api::{
+    definition::Kind,
     names::podunavailablebudget::{RELATED, RELATED_LEGACY},
     podunavailablebudget::PodUnavailableBudget,
 };
@@ -14,7 +15,24 @@ use serde_json::Value;
 
 use super::draft::{annotate, controller, entry, labels};
 use super::step::{Context, Done, Stop};
-use crate::lookup::Lookup;
+use crate::lookup::{Lookup, Stored, readable};
+
+impl Stored for PodUnavailableBudget {
+    const KIND: &'static Kind = &kruise_api::podunavailablebudget::KIND;
+
+    // The controller of a budget links pods that are created without their link.
+    const OTHERWISE: Option<&'static str> = Some("pods are created without a link");
+
+    type All = Vec<Arc<Self>>;
+
+    fn read(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
+    }
+
+    fn collect(objects: Vec<Value>) -> Self::All {
+        readable(objects)
+    }
+}
 
 /// The budgets of the namespace, and the workloads that the pod belongs to if a budget depends on them.
 pub(super) fn known<'a>(
@@ -25,7 +43,7 @@ pub(super) fn known<'a>(
         return Ok((&[], &[]));
     }
     let namespace = &context.request.namespace;
-    let budgets = context.lookups.budgets(namespace)?;
+    let budgets = context.lookups.list::<PodUnavailableBudget>(namespace)?;
     let has_target = budgets.iter().any(|budget| budget.spec.target_ref.is_some());
     let workloads = match controller(pod).filter(|_| has_target) {
         Some(controller) => context.lookups.workloads(Lookup::Workloads {
@@ -59,6 +77,8 @@ pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<Done, Stop
 
 #[cfg(test)]
 mod tests {
+    use crate::pod::sidecars::Set;
+    use kruise_api::workloadspread::WorkloadSpread;
     use kruise_plan_kit::ledger::Gates;
     use serde_json::json;
 
@@ -106,11 +126,14 @@ mod tests {
             "kind": {"group": "", "version": "v1", "kind": "Pod"}});
         let request = Request::from_review(review_of).unwrap();
         let mut lookups = Lookups::default();
-        lookups.insert(Lookup::SidecarSets, LookupResult::SidecarSets(Arc::default()));
-        lookups.insert(Lookup::Spreads("shop".into()), LookupResult::Spreads(Vec::new()));
+        lookups.insert(Lookup::all::<Set>(""), LookupResult::all::<Set>(Arc::default()));
         lookups.insert(
-            Lookup::Budgets("shop".into()),
-            LookupResult::Budgets(budgets.to_vec()),
+            Lookup::all::<WorkloadSpread>("shop"),
+            LookupResult::all::<WorkloadSpread>(Vec::new()),
+        );
+        lookups.insert(
+            Lookup::all::<PodUnavailableBudget>("shop"),
+            LookupResult::all::<PodUnavailableBudget>(budgets.to_vec()),
         );
         if let Some(workloads) = workloads {
             let lookup = Lookup::Workloads {

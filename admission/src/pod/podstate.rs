@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use kruise_api::{
+    definition::Kind,
     names::persistentpodstate::INJECTED,
     persistentpodstate::{PersistentPodState, PodState, PreferredTopology},
 };
@@ -18,7 +19,21 @@ use super::affinity::{object, prefer};
 use super::draft::{annotate, controller, entry};
 use super::step::{Context, Done, Stop};
 use crate::json::text;
-use crate::lookup::Lookup;
+use crate::lookup::{Lookup, Stored, readable};
+
+impl Stored for PersistentPodState {
+    const KIND: &'static Kind = &kruise_api::persistentpodstate::KIND;
+
+    type All = Vec<Arc<Self>>;
+
+    fn read(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
+    }
+
+    fn collect(objects: Vec<Value>) -> Self::All {
+        readable(objects)
+    }
+}
 
 /// Largest weight of a preference.
 const HEAVIEST: i32 = 100;
@@ -30,7 +45,7 @@ pub(super) fn known<'a>(pod: &Value, context: &Context<'a>) -> Result<&'a [Arc<P
     if name.is_empty() || controller(pod).is_none() {
         return Ok(&[]);
     }
-    context.lookups.pod_states(&context.request.namespace)
+    context.lookups.list(&context.request.namespace)
 }
 
 /// Adds what is recorded for a pod of this name.
@@ -113,7 +128,10 @@ mod tests {
     use super::*;
     use crate::lookup::{LookupResult, Lookups};
     use crate::pod::review;
+    use crate::pod::sidecars::Set;
     use crate::{Options, Outcome, Request};
+    use kruise_api::podunavailablebudget::PodUnavailableBudget;
+    use kruise_api::workloadspread::WorkloadSpread;
 
     const ZONE: &str = "topology.kubernetes.io/zone";
     const HOST: &str = "kubernetes.io/hostname";
@@ -156,13 +174,19 @@ mod tests {
             "kind": {"group": "", "version": "v1", "kind": "Pod"}});
         let request = Request::from_review(review_of).unwrap();
         let mut lookups = Lookups::default();
-        lookups.insert(Lookup::SidecarSets, LookupResult::SidecarSets(Arc::default()));
-        lookups.insert(Lookup::Budgets("shop".into()), LookupResult::Budgets(Vec::new()));
-        lookups.insert(Lookup::Spreads("shop".into()), LookupResult::Spreads(Vec::new()));
+        lookups.insert(Lookup::all::<Set>(""), LookupResult::all::<Set>(Arc::default()));
+        lookups.insert(
+            Lookup::all::<PodUnavailableBudget>("shop"),
+            LookupResult::all::<PodUnavailableBudget>(Vec::new()),
+        );
+        lookups.insert(
+            Lookup::all::<WorkloadSpread>("shop"),
+            LookupResult::all::<WorkloadSpread>(Vec::new()),
+        );
         if let Some(states) = states {
             lookups.insert(
-                Lookup::PodStates("shop".into()),
-                LookupResult::PodStates(states.to_vec()),
+                Lookup::all::<PersistentPodState>("shop"),
+                LookupResult::all::<PersistentPodState>(states.to_vec()),
             );
         }
         review(&request, Options::DEFAULT, &lookups)
@@ -276,7 +300,7 @@ mod tests {
 
     #[test]
     fn records_are_looked_up_before_any_step_and_only_for_pods_with_a_name_and_a_controller() {
-        let missing = Outcome::Missing(vec![Lookup::PodStates("shop".into())]);
+        let missing = Outcome::Missing(vec![Lookup::all::<PersistentPodState>("shop")]);
         assert_eq!(outcome(&pod(json!({})), None), missing);
         let mut unnamed = pod(json!({}));
         unnamed["metadata"]["name"] = json!("");

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use kruise_api::definition::Kind;
 use kruise_api::names::podprobemarker::{POD_MARKERS, POD_PROBES};
 use kruise_api::podprobemarker::{MarkedProbe, PodProbeMarker};
 use serde::Serialize;
@@ -16,14 +17,28 @@ use serde_json::Value;
 use super::draft::{annotate, entry, labels};
 use super::step::{Context, Done, Stop};
 use crate::json::{items, text};
-use crate::lookup::Lookup;
+use crate::lookup::{Lookup, Stored, readable};
+
+impl Stored for PodProbeMarker {
+    const KIND: &'static Kind = &kruise_api::podprobemarker::KIND;
+
+    type All = Vec<Arc<Self>>;
+
+    fn read(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
+    }
+
+    fn collect(objects: Vec<Value>) -> Self::All {
+        readable(objects)
+    }
+}
 
 /// The PodProbeMarkers of the namespace; none are looked up unless the gate asks for it.
 pub(super) fn known<'a>(context: &Context<'a>) -> Result<&'a [Arc<PodProbeMarker>], Lookup> {
     if !context.options.serverless_probes {
         return Ok(&[]);
     }
-    context.lookups.probe_markers(&context.request.namespace)
+    context.lookups.list(&context.request.namespace)
 }
 
 /// Writes the annotations if the pod is probed.
@@ -124,6 +139,9 @@ fn probed(pod: &Value) -> BTreeSet<&str> {
 
 #[cfg(test)]
 mod tests {
+    use crate::pod::sidecars::Set;
+    use kruise_api::podunavailablebudget::PodUnavailableBudget;
+    use kruise_api::workloadspread::WorkloadSpread;
     use serde_json::json;
 
     use super::*;
@@ -163,11 +181,17 @@ mod tests {
             "kind": {"version": "v1", "kind": "Pod"}, "object": pod}))
         .unwrap();
         let mut lookups = Lookups::default();
-        lookups.insert(Lookup::SidecarSets, LookupResult::SidecarSets(Arc::default()));
-        lookups.insert(Lookup::Budgets("shop".into()), LookupResult::Budgets(Vec::new()));
-        lookups.insert(Lookup::Spreads("shop".into()), LookupResult::Spreads(Vec::new()));
-        let markers = LookupResult::ProbeMarkers(markers.to_vec());
-        lookups.insert(Lookup::ProbeMarkers("shop".into()), markers);
+        lookups.insert(Lookup::all::<Set>(""), LookupResult::all::<Set>(Arc::default()));
+        lookups.insert(
+            Lookup::all::<PodUnavailableBudget>("shop"),
+            LookupResult::all::<PodUnavailableBudget>(Vec::new()),
+        );
+        lookups.insert(
+            Lookup::all::<WorkloadSpread>("shop"),
+            LookupResult::all::<WorkloadSpread>(Vec::new()),
+        );
+        let markers = LookupResult::all::<PodProbeMarker>(markers.to_vec());
+        lookups.insert(Lookup::all::<PodProbeMarker>("shop"), markers);
         let patch = match review(&request, options, &lookups) {
             Outcome::Response(Response::Allow { patch, .. }) => patch?,
             outcome => panic!("{outcome:?}"),
@@ -268,6 +292,9 @@ mod tests {
             Outcome::Missing(missing) => missing,
             _ => Vec::new(),
         };
-        assert!(!asked.contains(&Lookup::ProbeMarkers("shop".into())), "{asked:?}");
+        assert!(
+            !asked.contains(&Lookup::all::<PodProbeMarker>("shop")),
+            "{asked:?}"
+        );
     }
 }

@@ -4,6 +4,7 @@
 //! `refused`, `warned` of, or neither. `cluster` has what reviews look up: an object for a path, a text for a setting; what
 //! is not there does not exist. What admission cannot show is shown by the tests that docs/scenarios/reported.md names.
 
+use kruise_admission::lookup::StoredKind;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -85,18 +86,19 @@ impl Step {
             Lookup::Workload { workload, .. } => {
                 found(object(&format!("{}/{}", workload.kind, workload.name)))
             }
-            Lookup::Spreads(_) => LookupResult::Spreads(self.spreads()),
-            Lookup::Spread(name) => {
+            Lookup::All(kind, _) if *kind == StoredKind::of::<WorkloadSpread>() => {
+                LookupResult::all::<WorkloadSpread>(self.spreads())
+            }
+            Lookup::One(kind, name) if *kind == StoredKind::of::<WorkloadSpread>() => {
                 let spread = self
                     .spreads()
                     .into_iter()
                     .find(|one| one.metadata.name == name.name);
-                spread.map_or(LookupResult::NotFound, |spread| LookupResult::Spread(Ok(spread)))
+                spread.map_or(LookupResult::NotFound, |spread| {
+                    LookupResult::one::<WorkloadSpread>(Ok(spread))
+                })
             }
-            Lookup::SidecarSets => LookupResult::SidecarSets(Arc::default()),
-            Lookup::Budgets(_) => LookupResult::Budgets(Vec::new()),
-            Lookup::PodStates(_) => LookupResult::PodStates(Vec::new()),
-            Lookup::ProbeMarkers(_) => LookupResult::ProbeMarkers(Vec::new()),
+            Lookup::All(kind, _) => kind.all(Vec::new()),
             Lookup::DryRunCreate { .. } => LookupResult::Accepted,
             Lookup::PodOwner { .. } => LookupResult::Pod(Pod {
                 controller: None,
@@ -152,7 +154,8 @@ impl Step {
         let mut object = self.review.clone();
         let mut said = Vec::new();
         let mut seen = 0;
-        for webhook in webhooks().filter(|webhook| is_for(webhook, &self.review)) {
+        for webhook in webhooks(kruise_admission::kinds::ALL).filter(|webhook| is_for(webhook, &self.review))
+        {
             seen += 1;
             match self.response(&webhook, &object) {
                 Response::Deny { message, .. } => return Err(message),

@@ -52,7 +52,7 @@ fn a_long_list_takes_half_as_much_again_at_most() {
     body.extend_from_slice(b"]}}");
     let (before, since) = (peak(), Instant::now());
     let length = body.len();
-    let answer = convert(body).unwrap();
+    let answer = convert(&kruise_api::kinds::ALL, body).unwrap();
     let (grown, took) = (peak() - before, since.elapsed());
     println!(
         "{SETS} sets of {} B: {:?} each, body {} KiB, answer {} KiB, {} KiB more memory",

@@ -1,12 +1,12 @@
 use serde_json::{Value, json};
 
 use super::ConvertError;
-use crate::kinds::convert;
+use crate::kinds::{self, ALL};
 use crate::names;
 use crate::names::podunavailablebudget::{PROTECT_OPERATIONS, PROTECT_TOTAL_REPLICAS};
 
 fn in_version(mut object: Value, version: &str) -> Value {
-    convert(&mut object, &format!("apps.kruise.io/{version}")).unwrap();
+    kinds::convert(&ALL, &mut object, &format!("apps.kruise.io/{version}")).unwrap();
     object
 }
 
@@ -91,7 +91,7 @@ fn kept_fields_never_change_metadata() {
 #[test]
 fn a_version_that_is_not_served_is_an_error_that_names_it() {
     let error = |version: &str, kind: &str, wanted: &str| {
-        convert(&mut json!({"apiVersion": version, "kind": kind}), wanted).unwrap_err()
+        kinds::convert(&ALL, &mut json!({"apiVersion": version, "kind": kind}), wanted).unwrap_err()
     };
     let wanted = "apps.kruise.io/v1beta1";
     assert!(matches!(
@@ -260,13 +260,13 @@ fn annotations_of_a_budget_become_fields() {
     let annotations = json!({PROTECT_OPERATIONS: " DELETE , EVICT", PROTECT_TOTAL_REPLICAS: "7"});
     let older = budget("v1alpha1", annotations, json!({"maxUnavailable": 1}));
     let mut newer = older.clone();
-    convert(&mut newer, "policy.kruise.io/v1beta1").unwrap();
+    kinds::convert(&ALL, &mut newer, "policy.kruise.io/v1beta1").unwrap();
     assert_eq!(
         newer["spec"],
         json!({"maxUnavailable": 1, "protectOperations": ["DELETE", "EVICT"], "protectTotalReplicas": 7})
     );
     let mut back = newer;
-    convert(&mut back, "policy.kruise.io/v1alpha1").unwrap();
+    kinds::convert(&ALL, &mut back, "policy.kruise.io/v1alpha1").unwrap();
     assert_eq!(back, older);
 }
 
@@ -274,7 +274,7 @@ fn annotations_of_a_budget_become_fields() {
 fn a_budget_without_known_operations_converts() {
     let annotations = json!({PROTECT_OPERATIONS: "DELETE,FLY", PROTECT_TOTAL_REPLICAS: "many"});
     let mut budget = budget("v1alpha1", annotations, json!({"maxUnavailable": 1}));
-    convert(&mut budget, "policy.kruise.io/v1beta1").unwrap();
+    kinds::convert(&ALL, &mut budget, "policy.kruise.io/v1beta1").unwrap();
     assert_eq!(budget["spec"], json!({"maxUnavailable": 1}));
 }
 

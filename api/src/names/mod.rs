@@ -35,6 +35,8 @@ pub const AGENT_NAMESPACE_VARIABLE: &str = "KRUISE_DAEMON_CONFIG_NS";
 /// Namespace of the Secrets that node agents may read, unless the environment names another one.
 pub const AGENT_NAMESPACE: &str = "kruise-daemon-config";
 
+/// Key of the configuration: kinds of workload of others whose replicas are in their specification.
+pub const CUSTOM_WORKLOADS: &str = persistentpodstate::WORKLOADS;
 /// Annotation of the Secret of the certificates: a release of our chart created it, so that its data is not in the release.
 pub const DATA_OF_THE_MANAGER: &str = "kruise.io/data-of-the-manager";
 
@@ -121,3 +123,8 @@ pub const LAUNCH_BARRIER_SELECTOR: &str = "apps.kruise.io/container-launch-barri
 
 /// API group of the budgets.
 pub const POLICY_GROUP: &str = "policy.kruise.io";
+
+/// Is an API group one of this project?
+pub fn is_ours(group: &str) -> bool {
+    group.ends_with(".kruise.io")
+}

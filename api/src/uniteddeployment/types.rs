@@ -246,7 +246,7 @@ impl Child {
         match self {
             Self::StatefulSet | Self::Deployment => None,
             Self::AdvancedStatefulSet => Some(&statefulset::KIND),
-            Self::CloneSet => Some(&cloneset::crd::KIND),
+            Self::CloneSet => Some(&cloneset::KIND),
         }
     }
 

@@ -20,7 +20,7 @@ fn other(object: &Value) -> String {
 
 fn converted(object: &Value, version: &str) -> Value {
     let mut object = object.clone();
-    convert(&mut object, version).unwrap();
+    convert(&kinds::ALL, &mut object, version).unwrap();
     object
 }
 
@@ -39,7 +39,7 @@ fn stored() -> Vec<(String, Value)> {
             for object in list.as_array().into_iter().flatten() {
                 let (version, kind) = (object["apiVersion"].as_str(), object["kind"].as_str());
                 let group = version.unwrap_or_default().split('/').next().unwrap_or_default();
-                if kinds::find(group, kind.unwrap_or_default()).is_some() {
+                if kinds::find(&kinds::ALL, group, kind.unwrap_or_default()).is_some() {
                     found.push((path.display().to_string(), object.clone()));
                 }
             }
@@ -53,7 +53,7 @@ fn objects_stored_by_openkruise_survive_a_round_trip() {
     let mut seen = std::collections::BTreeSet::new();
     for (path, object) in stored() {
         let group = object["apiVersion"].as_str().unwrap().split('/').next().unwrap();
-        let kind = kinds::find(group, object["kind"].as_str().unwrap()).unwrap();
+        let kind = kinds::find(&kinds::ALL, group, object["kind"].as_str().unwrap()).unwrap();
         seen.insert(kind.kind);
         if has_two_versions(kind) {
             let there = converted(&object, &other(&object));
@@ -92,7 +92,7 @@ fn remove_added_fields(back: &mut Value, said: &Value) {
 fn definitions_keep_every_field_stored_by_openkruise() {
     for (path, mut object) in stored() {
         let (group, version) = object["apiVersion"].as_str().unwrap().split_once('/').unwrap();
-        let kind = kinds::find(group, object["kind"].as_str().unwrap()).unwrap();
+        let kind = kinds::find(&kinds::ALL, group, object["kind"].as_str().unwrap()).unwrap();
         let manifest = kind.manifest("n");
         let versions = manifest["spec"]["versions"].as_array().unwrap();
         let served = versions.iter().find(|served| served["name"] == version).unwrap();
@@ -302,7 +302,7 @@ const WORDS: [&[(&str, &[&str])]; 2] = [
 ];
 
 fn any_clone_set() -> impl Strategy<Value = Value> {
-    let kind = kinds::find(names::APPS_GROUP, CLONE_SET).unwrap();
+    let kind = kinds::find(&kinds::ALL, names::APPS_GROUP, CLONE_SET).unwrap();
     let manifest = kind.manifest("n");
     (1u64.., 0u64..90, 0usize..2).prop_map(move |(state, density, version)| {
         let mut choices = Choices { state, density };

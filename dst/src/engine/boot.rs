@@ -178,7 +178,9 @@ fn boot(definitions: &[Value]) -> anyhow::Result<World> {
         "/api/v1/namespaces",
         &json!({"metadata": {"name": "kruise-system"}}),
     )?;
-    for object in kruise_admission::manifests::configurations("kruise-system", false) {
+    for object in
+        kruise_admission::manifests::configurations(kruise_kinds::webhooks(), "kruise-system", false)
+    {
         let plural = format!("{}s", object["kind"].as_str().unwrap_or_default().to_lowercase());
         post(
             &format!("/apis/admissionregistration.k8s.io/v1/{plural}"),

@@ -51,7 +51,12 @@ pub fn config(gates: &[&str], measured: bool) -> anyhow::Result<Arc<Config>> {
     let values = FlagSet::new(&FLAGS)
         .parse(line.chain([NO_FILE, gates.as_str()]))
         .map_err(|error| anyhow::anyhow!("{error}"))?;
-    Ok(Arc::new(Config::new(&values, kruise_kinds::limits(), &|_| None)?))
+    Ok(Arc::new(Config::new(
+        &values,
+        kruise_kinds::limits(),
+        kruise_kinds::kinds(),
+        &|_| None,
+    )?))
 }
 
 /// Runs one process until it ends or dies.

@@ -6,7 +6,6 @@ pub mod events;
 pub mod nodes;
 pub mod outlook;
 pub mod pods;
-pub mod pulls;
 pub mod workload;
 
 use std::{fmt::Write as _, sync::Arc};
@@ -146,8 +145,8 @@ pub fn metadata<'a>(object: &'a Value, name: &str) -> &'a str {
 }
 
 /// The text of a plan, after what the pods themselves report. With `pod`, only the lines about this pod.
-/// `pulls` are lines about images that nodes pull ahead.
-pub fn render(subject: &str, plan: &Plan, facts: &Facts, pulls: &[String], pod: Option<&str>) -> String {
+/// `lines` are added to the outlook.
+pub fn render(subject: &str, plan: &Plan, facts: &Facts, lines: &[String], pod: Option<&str>) -> String {
     let mut text = String::new();
     // A plan over several namespaces names pods NAMESPACE/NAME; the name alone is accepted, too.
     let about = |name: &str| -> bool {
@@ -180,7 +179,7 @@ pub fn render(subject: &str, plan: &Plan, facts: &Facts, pulls: &[String], pod: 
     }
     // It is about all pods.
     if let Some(outlook) = plan.outlook.as_ref().filter(|_| pod.is_none()) {
-        text.push_str(&outlook::section(outlook, pulls));
+        text.push_str(&outlook::section(outlook, lines));
     }
     let held: Vec<_> = plan
         .why

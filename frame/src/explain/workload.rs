@@ -13,7 +13,7 @@ use kruise_api::{
 };
 use kruise_plan_kit::{Memory, Plan, ResourceId, Why, trial::Trials};
 use kruise_runtime::{Served, discovery};
-use kruise_views::{ImageJobView, PodView, RevisionView};
+use kruise_views::{PodView, RevisionView};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -22,14 +22,13 @@ use super::{
     events::Warnings,
     list, list_pods, metadata,
     pods::{self, Facts},
-    pulls::{self, Pull},
     render,
 };
 use crate::{
     caches::Owned,
     leader::LeaderSettings,
     parsed::Parsed,
-    registration::{ServerFacts, server_facts},
+    registration::{ServerFacts, kinds, server_facts},
 };
 
 /// A cluster, and how its manager decides.
@@ -43,9 +42,12 @@ pub struct Cluster<'r> {
     settings_line: Option<String>,
     /// Other facts about the API server.
     pub server: ServerFacts,
-    /// The jobs of the object that pull images, where plans want them.
-    pulls: Vec<Arc<Pull>>,
+    /// Lines of the outlook that depend on the plan.
+    outlook: Option<OutlookLines>,
 }
+
+/// Lines that depend on the plan.
+type OutlookLines = Box<dyn Fn(&Plan) -> Vec<String> + Send + Sync>;
 
 /// The pods of a namespace: as plans read them, and in full.
 pub struct Pods {
@@ -63,7 +65,7 @@ impl<'r> Cluster<'r> {
             name,
             ..
         } = *request;
-        let served = discovery::discover(client, &[]).await?;
+        let served = discovery::discover(client, &kinds(request.registrations), &[]).await?;
         let collection = served.collection(ResourceId::of(kind), Some(namespace))?;
         let path = format!("{collection}/{}", segment(name));
         let cached: Parsed<T> = client
@@ -88,7 +90,7 @@ impl<'r> Cluster<'r> {
             settings,
             settings_line,
             server,
-            pulls: Vec::new(),
+            outlook: None,
         };
         Ok((cluster, object))
     }
@@ -118,18 +120,9 @@ impl<'r> Cluster<'r> {
         self.list(ResourceId::REVISIONS).await
     }
 
-    /// The jobs of this owner that pull images; none unless plans want them.
-    pub async fn pull_jobs(
-        &mut self,
-        images_ahead: bool,
-        uid: &str,
-    ) -> anyhow::Result<Vec<Arc<ImageJobView>>> {
-        if images_ahead {
-            self.pulls = self.list(ResourceId::IMAGE_PULL_JOBS).await?;
-            self.pulls.retain(|pull| is_controlled_by(&pull.view, uid));
-        }
-        let views = self.pulls.iter().map(|pull| Arc::new(pull.view.clone()));
-        Ok(views.collect())
+    /// Lines of the outlook, for the plan that is explained.
+    pub fn add_outlook(&mut self, lines: impl Fn(&Plan) -> Vec<String> + Send + Sync + 'static) {
+        self.outlook = Some(Box::new(lines));
     }
 
     /// The text of a plan whose pods are `own`. Fails if the request is for a pod that neither they nor the plan know.
@@ -171,11 +164,12 @@ impl<'r> Cluster<'r> {
         };
         let named = full.iter().map(|pod| (metadata(pod, "name").to_owned(), &**pod));
         let facts = Facts::of(named, lifecycle, &warnings, client.now());
+        let outlook = self.outlook.map(|lines| lines(&plan)).unwrap_or_default();
         Ok(render(
             &format!("{} {namespace}/{name}", kind.kind),
             &plan,
             &facts,
-            &pulls::lines(&self.pulls, &plan),
+            &outlook,
             pod,
         ))
     }

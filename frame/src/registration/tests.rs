@@ -11,7 +11,7 @@ use go_compat::flags::FlagSet;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
 use jiff::Timestamp;
-use kruise_api::uniteddeployment::KIND;
+use kruise_api::uniteddeployment::{KIND, RESOURCE};
 use kruise_plan_kit::Memory;
 use kruise_runtime::{Clock, caches::Following, client, events::ObjectRef, worker::Outcome};
 use kube_client::client::Body;
@@ -23,8 +23,7 @@ use super::*;
 use crate::caches::PODS;
 use crate::flags::OWN;
 
-const UNITED_DEPLOYMENTS: ResourceId = ResourceId::kruise("uniteddeployments");
-const SETS: CacheId<Set> = CacheId::of("uniteddeployments", UNITED_DEPLOYMENTS).before(&[PODS.name]);
+const SETS: CacheId<Set> = CacheId::of("uniteddeployments", RESOURCE).before(&[PODS.name]);
 
 static TOY: Registration = Registration::of::<Toy>("uniteddeployment-controller", 1)
     .reconciles(
@@ -35,7 +34,8 @@ static TOY: Registration = Registration::of::<Toy>("uniteddeployment-controller"
     .gated(&["DaemonSetPruneIneligibleNodes"])
     .granted(&[
         Grant::on(ResourceId::PODS, &["create", "delete"]),
-        Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create"]).with(&["PreDownloadImageForInPlaceUpdate"]),
+        Grant::on(kruise_api::imagepulljob::RESOURCE, &["create"])
+            .with(&["PreDownloadImageForInPlaceUpdate"]),
     ]);
 
 /// The flags of a process with this controller.
@@ -131,9 +131,9 @@ fn server() -> (Client, Arc<Mutex<Vec<String>>>) {
 /// The controllers and caches that are built from the registration with this flag, on a cluster that serves these versions.
 fn built(flag: &str, served: Served, client: &Client) -> (Built, Caches) {
     let values = FlagSet::new(&FLAGS).parse([flag]).unwrap();
-    let config = Config::new(&values, TOY.limits, &|_| None).unwrap();
+    let config = Config::new(&values, TOY.limits, &[], &|_| None).unwrap();
     let (served, mut caches) = (Arc::new(served), Caches::default());
-    let workloads = Workloads::new(&mut caches, &served, false, client, "kruise-system");
+    let workloads = Workloads::new(Vec::new(), &mut caches, &served, false, client, "kruise-system");
     let parts = Parts {
         workloads: &workloads,
         config: &config,
@@ -150,7 +150,7 @@ fn built(flag: &str, served: Served, client: &Client) -> (Built, Caches) {
 #[tokio::test(start_paused = true)]
 async fn a_registration_is_all_that_a_controller_needs_to_follow_and_reconcile_its_kind() {
     let (client, requested) = server();
-    let served: Served = [(UNITED_DEPLOYMENTS, "v1beta1")].into_iter().collect();
+    let served: Served = [(&KIND, "v1beta1")].into_iter().collect();
     let (mut built, caches) = built(GATE, served.clone(), &client);
     let (stop, stopped) = watch::channel(false);
     let following = Following {
@@ -200,7 +200,7 @@ async fn a_controller_whose_kind_is_not_served_is_not_built_and_nothing_is_follo
 #[tokio::test]
 async fn a_controller_whose_gate_is_off_is_not_built() {
     let (client, _) = server();
-    let served: Served = [(UNITED_DEPLOYMENTS, "v1beta1")].into_iter().collect();
+    let served: Served = [(&KIND, "v1beta1")].into_iter().collect();
     let (built, _) = built(
         "--feature-gates=DaemonSetPruneIneligibleNodes=false",
         served,

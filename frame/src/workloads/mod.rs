@@ -4,9 +4,8 @@
 //!
 //! # How to use it
 //! - **A controller** takes [`Workloads`] from `setup.parts.workloads`, and passes [`Workloads::source`] to
-//!   `plan_kit::workloads::{chain, of_target, of_selector}`. Deployments, ReplicaSets, StatefulSets of both groups and
-//!   CloneSets are in caches, which are followed if a controller that is on needs them ([`Workloads::new`]); map their
-//!   changes to keys with `wiring.maps`. A workload of any other kind is unknown when first asked for. It is then read, and
+//!   `plan_kit::workloads::{chain, of_target, of_selector}`. Some kinds are in caches ([`WorkloadKind`]), which are
+//!   followed if a controller that is on needs them ([`Workloads::new`]); map their changes to keys with `wiring.maps`. A workload of any other kind is unknown when first asked for. It is then read, and
 //!   read again every few seconds while it is asked for, by the task [`Workloads::run`] of the leader. Changes are passed to the
 //!   handlers of [`Workloads::on_change`].
 //! - **A review** of a new pod takes the chain of its owners from [`Workloads::cached_owners`], or else from
@@ -34,23 +33,19 @@ mod wanted;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use kruise_api::{cloneset::CloneSet, names::APPS_GROUP, statefulset::StatefulSet};
 use kruise_plan_kit::{
     Need, ResourceId,
-    spread::ListedKind,
     workloads::{AllowedKind, Aspect, Known, Workload, chain},
 };
-use kruise_runtime::{ApiError, Client, Served, caches::Caches};
-use kruise_views::{Numbering, OwnerView, WorkloadView};
-use kube_cache::{ObjectKey, SharedInformer};
+use kruise_runtime::{
+    ApiError, Client, Served,
+    caches::{CacheId, Caches, Held},
+};
+use kruise_views::{OwnerView, WorkloadView};
+use kube_cache::ObjectKey;
 use tokio::{
     sync::watch,
     time::{Instant, timeout_at},
-};
-
-use crate::{
-    caches::{APPS_STATEFULSETS, CLONESETS, DEPLOYMENTS, REPLICA_SETS, STATEFULSETS},
-    parsed::Parsed,
 };
 
 use polled::Polled;
@@ -59,29 +54,53 @@ pub use reader::Reader;
 /// Time limit for reading the owners of a pod that is being reviewed.
 pub const LIMIT: Duration = Duration::from_millis(300);
 
-/// The kinds that have a cache: resource, group and kind.
-const CACHED: [(ResourceId, (&str, &str)); 5] = [
-    (ResourceId::DEPLOYMENTS, ("apps", "Deployment")),
-    (ResourceId::REPLICA_SETS, ("apps", "ReplicaSet")),
-    (ResourceId::APPS_STATEFULSETS, ("apps", "StatefulSet")),
-    (ResourceId::CLONESETS, (APPS_GROUP, "CloneSet")),
-    (ResourceId::STATEFULSETS, (APPS_GROUP, "StatefulSet")),
-];
+/// A kind of workload whose objects are in a cache, so that they are found without a request.
+pub trait CachedWorkload: 'static {
+    /// An object in the cache.
+    type Object: Held;
 
-/// The workload of this name, if the resource is that of a kind with a cache.
-pub fn workload_of(resource: ResourceId, name: &str) -> Option<Workload> {
-    let (_, (group, kind)) = CACHED.iter().find(|(one, _)| *one == resource)?;
-    Some(Workload::new(group, kind, name))
+    /// The cache.
+    const CACHE: CacheId<Self::Object>;
+    /// Group and kind.
+    const GROUP_KIND: (&'static str, &'static str);
+
+    /// What is known of an object as a workload of pods.
+    fn view(object: &Self::Object) -> WorkloadView;
+}
+
+/// A [`CachedWorkload`] without its type.
+#[derive(Clone, Copy)]
+pub struct WorkloadKind {
+    /// The resource.
+    pub resource: ResourceId,
+    /// Group and kind.
+    pub group_kind: (&'static str, &'static str),
+    /// Follows the cache if that is wanted; without, it stays empty.
+    follow: fn(&mut Caches, bool) -> Find,
+}
+
+/// The object of a key, as far as a cache has it.
+type Find = Arc<dyn Fn(&ObjectKey) -> Option<WorkloadView> + Send + Sync>;
+
+impl WorkloadKind {
+    /// The kind of a type.
+    pub const fn of<W: CachedWorkload>() -> Self {
+        Self {
+            resource: W::CACHE.resource,
+            group_kind: W::GROUP_KIND,
+            follow: |caches, is_wanted| {
+                let cache = caches.informer_if(is_wanted, &W::CACHE);
+                Arc::new(move |key| cache.snapshot().get(key).map(|found| W::view(&found)))
+            },
+        }
+    }
 }
 
 /// The workloads of a process. Cloning shares them.
 #[derive(Clone)]
 pub struct Workloads {
-    deployments: SharedInformer<WorkloadView>,
-    replica_sets: SharedInformer<WorkloadView>,
-    stateful_sets: SharedInformer<WorkloadView>,
-    clonesets: SharedInformer<Parsed<CloneSet>>,
-    advanced: SharedInformer<Parsed<StatefulSet>>,
+    /// The kinds that have a cache.
+    kinds: Arc<[(WorkloadKind, Find)]>,
     /// Which of our kinds are served: the caches of the others stay empty.
     served: Arc<Served>,
     reader: Reader,
@@ -89,9 +108,10 @@ pub struct Workloads {
 }
 
 impl Workloads {
-    /// The finder of a process. Caches are followed if something in it `is_wanted` that asks for workloads. `namespace` is that of
-    /// the manager's configuration.
+    /// The finder of a process. The caches of these kinds are followed if something in it `is_wanted` that asks for workloads.
+    /// `namespace` is that of the manager's configuration.
     pub fn new(
+        kinds: Vec<WorkloadKind>,
         caches: &mut Caches,
         served: &Arc<Served>,
         is_wanted: bool,
@@ -99,12 +119,11 @@ impl Workloads {
         namespace: &str,
     ) -> Self {
         let reader = Reader::new(client.clone(), namespace);
+        let followed = kinds
+            .into_iter()
+            .map(|kind| (kind, (kind.follow)(caches, is_wanted)));
         Self {
-            deployments: caches.informer_if(is_wanted, &DEPLOYMENTS),
-            replica_sets: caches.informer_if(is_wanted, &REPLICA_SETS),
-            stateful_sets: caches.informer_if(is_wanted, &APPS_STATEFULSETS),
-            clonesets: caches.informer_if(is_wanted, &CLONESETS),
-            advanced: caches.informer_if(is_wanted, &STATEFULSETS),
+            kinds: followed.collect(),
             served: served.clone(),
             polled: Polled::new(reader.clone()),
             reader,
@@ -124,19 +143,18 @@ impl Workloads {
         }
     }
 
-    /// The resource of a workload whose kind has a cache; `None` if it has none.
-    fn resource(&self, workload: &Workload) -> Option<ResourceId> {
-        let is_it = |(_, kind): &&(ResourceId, (&str, &str))| *kind == workload.group_kind();
-        let (resource, (group, _)) = CACHED.iter().find(is_it)?;
-        let is_served = *group != APPS_GROUP || self.served.version(*resource).is_some();
-        is_served.then_some(*resource)
+    /// The kind of a workload, if it has a cache.
+    fn kind(&self, workload: &Workload) -> Option<&(WorkloadKind, Find)> {
+        let mut kinds = self.kinds.iter();
+        let found = kinds.find(|(kind, _)| kind.group_kind == workload.group_kind())?;
+        self.served.version(found.0.resource).is_some().then_some(found)
     }
 
     /// That a plan reads a workload, with or without which it goes on; `None` if its kind has no cache.
     pub fn need(&self, namespace: &str, workload: &Workload) -> Option<Need> {
-        let resource = self.resource(workload)?;
+        let (kind, _) = self.kind(workload)?;
         Some(Need::Content(
-            resource,
+            kind.resource,
             namespace.to_owned(),
             workload.name.clone(),
         ))
@@ -144,22 +162,9 @@ impl Workloads {
 
     /// What the cache of its kind has of a workload; `None` if its kind has no cache.
     fn cached(&self, namespace: &str, workload: &Workload) -> Option<Known> {
-        let key = ObjectKey::new(namespace, workload.name.as_str());
-        let resource = self.resource(workload)?;
-        let found = if resource == ResourceId::DEPLOYMENTS {
-            self.deployments.snapshot().get(&key)
-        } else if resource == ResourceId::REPLICA_SETS {
-            self.replica_sets.snapshot().get(&key)
-        } else if resource == ResourceId::APPS_STATEFULSETS {
-            self.stateful_sets.snapshot().get(&key)
-        } else if resource == ResourceId::CLONESETS {
-            let found = self.clonesets.snapshot().get(&key);
-            found.map(|found| Arc::new(of_cloneset(&found)))
-        } else {
-            let found = self.advanced.snapshot().get(&key);
-            found.map(|found| Arc::new(of_statefulset(&found)))
-        };
-        Some(found.map_or(Known::Gone, Known::Found))
+        let (_, find) = self.kind(workload)?;
+        let found = find(&ObjectKey::new(namespace, workload.name.as_str()));
+        Some(found.map_or(Known::Gone, |found| Known::Found(Arc::new(found))))
     }
 
     /// A workload as the cache of its kind has it; `None` if that does not have it, or its kind has no cache.
@@ -206,12 +211,16 @@ impl Workloads {
         self.reader.allowed().await
     }
 
-    /// The kinds that WorkloadSpreads may be for, as administrators list them.
+    /// A list in the manager's configuration: [`Reader::listed`].
     ///
     /// # Errors
     /// If the server does not answer, or answers that it failed.
-    pub async fn spread_kinds(&self) -> Result<Arc<Vec<ListedKind>>, ApiError> {
-        self.reader.spread_kinds().await.map(Arc::new)
+    pub async fn listed<T>(
+        &self,
+        key: &str,
+        parse: fn(&str) -> Result<Vec<T>, String>,
+    ) -> Result<Arc<Vec<T>>, ApiError> {
+        self.reader.listed(key, parse).await.map(Arc::new)
     }
 
     /// What is known of a workload as it is stored, with all of its numbers, whether its kind has a cache or not. It is unknown
@@ -224,23 +233,6 @@ impl Workloads {
     pub async fn run(self, stop: watch::Receiver<bool>) {
         self.polled.run(stop).await;
     }
-}
-
-/// A CloneSet. One that cannot be parsed does not say how many pods it wants.
-pub fn of_cloneset(found: &Parsed<CloneSet>) -> WorkloadView {
-    let spec = found.object.as_ref().ok().map(|set| &set.spec);
-    let scale = spec.map(|spec| (spec.replicas.unwrap_or(1), spec.selector.clone()));
-    let (replicas, selector) = scale.unzip();
-    WorkloadView::new(&found.metadata, replicas, selector)
-}
-
-/// A StatefulSet of `apps.kruise.io`. One that cannot be parsed does not say how many pods it wants.
-pub fn of_statefulset(found: &Parsed<StatefulSet>) -> WorkloadView {
-    let spec = found.object.as_ref().ok().map(|set| &set.spec);
-    let scale = spec.map(|spec| (spec.replicas.unwrap_or(1), spec.selector.clone()));
-    let (replicas, selector) = scale.unzip();
-    let numbering = spec.and_then(|spec| Numbering::new(spec.ordinals.start, spec.reserve_ordinals.clone()));
-    WorkloadView::new(&found.metadata, replicas, selector).numbered(numbering)
 }
 
 impl Reader {

@@ -7,12 +7,9 @@ use std::{
 
 use kruise_api::{
     meta::{LabelSelector, ObjectMeta, null_as_default},
-    names::{persistentpodstate::WORKLOADS, workloadspread},
+    names::CUSTOM_WORKLOADS,
 };
-use kruise_plan_kit::{
-    spread::{self, ListedKind},
-    workloads::{AllowedKind, Aspect, Known, Workload, allowed_kinds},
-};
+use kruise_plan_kit::workloads::{AllowedKind, Aspect, Known, Workload, allowed_kinds};
 use kruise_runtime::{ApiError, Client};
 use kruise_views::{WorkloadView, numbers_of};
 use serde::Deserialize;
@@ -233,20 +230,14 @@ impl Reader {
     }
 
     async fn allowed_kinds(&self) -> Result<Vec<AllowedKind>, ApiError> {
-        self.setting(WORKLOADS, allowed_kinds).await
+        self.listed(CUSTOM_WORKLOADS, allowed_kinds).await
     }
 
-    /// The kinds that WorkloadSpreads may be for, as administrators list them. Without the right to read the configuration
-    /// there are none.
+    /// A list in the manager's configuration; empty if it is not there, cannot be parsed or may not be read.
     ///
     /// # Errors
     /// If the server does not answer, or answers that it failed.
-    pub async fn spread_kinds(&self) -> Result<Vec<ListedKind>, ApiError> {
-        self.setting(workloadspread::WORKLOADS, spread::listed).await
-    }
-
-    /// A list in the configuration; empty if it is not there or cannot be parsed.
-    async fn setting<T>(
+    pub async fn listed<T>(
         &self,
         key: &str,
         parse: fn(&str) -> Result<Vec<T>, String>,

@@ -197,7 +197,14 @@ async fn a_workload_without_a_cache_is_read_again_while_it_is_asked_for_and_a_fa
     answers.set(&format!("{GAME}/scale"), 200, scale(3));
     let mut caches = Caches::default();
     let served = Arc::new(Served::default());
-    let workloads = Workloads::new(&mut caches, &served, false, &answers.client(), "kruise-system");
+    let workloads = Workloads::new(
+        Vec::new(),
+        &mut caches,
+        &served,
+        false,
+        &answers.client(),
+        "kruise-system",
+    );
     let changes = Arc::new(AtomicUsize::new(0));
     let seen = changes.clone();
     workloads.on_change(move |namespace| {

@@ -1,7 +1,6 @@
 //! The check before the release is uninstalled: `/helm_hook`, as a job with a service account of its own.
 
 use kruise_api::definition::Kind;
-use kruise_api::kinds;
 use serde_json::{Value, json};
 
 use super::objects::{NAMESPACE, PLACEMENT, Templated, value};
@@ -39,15 +38,18 @@ pub(super) fn objects() -> Vec<Templated> {
 /// What `kruise uninstall` reads and writes.
 fn rules() -> Vec<Value> {
     let mut rules = Vec::new();
-    for kind in kinds::ALL {
+    for kind in kruise_kinds::kinds().iter().copied() {
         rules.push(rule(kind.group, &[kind.plural], &["list"]));
     }
     for (plural, _) in FINALIZERS {
-        let kinds = kinds::ALL.into_iter().filter(|kind| kind.plural == plural);
+        let kinds = kruise_kinds::kinds()
+            .iter()
+            .copied()
+            .filter(|kind| kind.plural == plural);
         rules.extend(kinds.map(|kind| rule(kind.group, &[plural], &["get", "patch"])));
     }
     rules.push(rule("", &["pods"], &["get"]));
-    let names: Vec<String> = kinds::ALL.into_iter().map(Kind::name).collect();
+    let names: Vec<String> = kruise_kinds::kinds().iter().copied().map(Kind::name).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let definitions = rule(
         "apiextensions.k8s.io",

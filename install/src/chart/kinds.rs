@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kruise_admission::table::{self, Subject};
 use kruise_api::definition::Kind;
-use kruise_api::kinds;
 use kruise_frame::profile::Profile;
 use serde_json::{Value, json};
 
@@ -34,7 +33,7 @@ pub(super) fn is_wanted(plural: &str) -> String {
 
 /// The expression of a template that holds if one of these kinds is wanted; none if they are all kinds.
 pub(super) fn one_is_wanted(of: &Kinds) -> Option<String> {
-    if of.len() == kinds::ALL.len() {
+    if of.len() == kruise_kinds::kinds().len() {
         return None;
     }
     let terms: Vec<String> = of.iter().map(|plural| is_wanted(plural)).collect();
@@ -46,7 +45,7 @@ pub(super) fn one_is_wanted(of: &Kinds) -> Option<String> {
 
 /// The kind that a webhook is for; none for those of pods, deletions and labels.
 pub(super) fn of_webhook(name: &str) -> Option<&'static Kind> {
-    table::webhooks().find_map(|webhook| match webhook.subject {
+    table::webhooks(kruise_kinds::webhooks()).find_map(|webhook| match webhook.subject {
         Subject::Kind(of) if webhook.name == name => Some(of.kind),
         _ => None,
     })
@@ -64,9 +63,9 @@ impl Needs {
     /// Of each role, by its name.
     pub(super) fn by_role() -> BTreeMap<&'static str, Self> {
         let mut by_role: BTreeMap<&'static str, Self> = BTreeMap::new();
-        let others = kinds::ALL.into_iter().map(Some);
+        let others = kruise_kinds::kinds().iter().copied().map(Some);
         for other in others.chain([None]) {
-            for kind in kinds::ALL {
+            for kind in kruise_kinds::kinds().iter().copied() {
                 let profile = Profile::of([kind].into_iter().chain(other));
                 for role in rbac::roles("", &profile) {
                     let Self(needs) = by_role.entry(role.name).or_default();
@@ -83,7 +82,7 @@ impl Needs {
     /// The expressions that must hold for a right.
     fn of(&self, conditions: &Conditions, [group, resource, verb, name]: [&str; 4]) -> BTreeSet<String> {
         let plural = resource.split('/').next().unwrap_or_default();
-        let mut ours = kinds::ALL.into_iter();
+        let mut ours = kruise_kinds::kinds().iter().copied();
         let own = ours.find(|kind| kind.group == group && kind.plural == plural);
         let text = str::to_owned;
         let right = (
@@ -173,7 +172,11 @@ fn pairs<'t>(one: &[&'t str], other: &[&'t str]) -> Vec<(&'t str, &'t str)> {
 
 /// The file with the helper `kruise.kinds`.
 pub(super) fn helper() -> String {
-    let all: Vec<&str> = kinds::ALL.into_iter().map(|kind| kind.plural).collect();
+    let all: Vec<&str> = kruise_kinds::kinds()
+        .iter()
+        .copied()
+        .map(|kind| kind.plural)
+        .collect();
     let quoted: Vec<String> = all.iter().map(|plural| format!("`{plural}`")).collect();
     HELPER
         .replace("@VALUE", &format!(".Values.{ONLY}"))
@@ -243,7 +246,11 @@ mod tests {
 
     #[test]
     fn a_term_names_the_kinds_unless_they_are_all() {
-        let all: Kinds = kinds::ALL.into_iter().map(|kind| kind.plural).collect();
+        let all: Kinds = kruise_kinds::kinds()
+            .iter()
+            .copied()
+            .map(|kind| kind.plural)
+            .collect();
         assert_eq!(one_is_wanted(&all), None);
         assert_eq!(one_is_wanted(&["a"].into()).unwrap(), "(index $kinds `a`)");
         assert_eq!(

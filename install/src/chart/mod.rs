@@ -31,8 +31,8 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
-use kruise_api::kinds::ALL;
 use kruise_api::names::DATA_OF_THE_MANAGER;
+use kruise_kinds::kinds as all_kinds;
 
 use crate::manifests::NO_IMAGE;
 use objects::Templated;
@@ -127,7 +127,7 @@ fn templates() -> Vec<(String, Vec<Templated>)> {
         ("uninstall".to_owned(), hook::objects()),
         ("observed".to_owned(), observed::objects()),
     ];
-    let definitions = ALL.into_iter().map(|kind| {
+    let definitions = all_kinds().iter().map(|kind| {
         (
             format!("definitions/{}", kind.name()),
             vec![objects::definition(kind)],
@@ -150,7 +150,10 @@ fn template(objects: &[Templated]) -> String {
 
 /// The names of the definitions, as a list of a template.
 fn checks() -> String {
-    let names: Vec<String> = ALL.into_iter().map(|kind| format!("`{}`", kind.name())).collect();
+    let names: Vec<String> = all_kinds()
+        .iter()
+        .map(|kind| format!("`{}`", kind.name()))
+        .collect();
     let checks = CHECKS
         .replace("@DEFINITIONS", &names.join(" "))
         .replace("@NO_IMAGE", &NO_IMAGE.replace('\n', "\\n"))
@@ -273,11 +276,13 @@ mod tests {
 
     #[test]
     fn no_text_of_an_object_is_taken_for_an_action() {
-        for kind in kruise_api::kinds::ALL {
+        for kind in kruise_kinds::kinds().iter().copied() {
             let text = kind.manifest("ns").to_string();
             assert!(!text.contains("{{"), "{}", kind.kind);
         }
-        for configuration in kruise_admission::manifests::configurations("ns", false) {
+        for configuration in
+            kruise_admission::manifests::configurations(kruise_kinds::webhooks(), "ns", false)
+        {
             assert!(!configuration.to_string().contains("{{"));
         }
     }

@@ -1,11 +1,9 @@
 //! The rights of the managers, with the conditions under which each is needed: feature gates, wanted kinds, and whether one
 //! namespace is watched.
 
-use std::collections::BTreeSet;
-
-use kruise_api::kinds as all_kinds;
 use kruise_frame::profile::Profile;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 use super::gates::{all_of, terms};
 use super::kinds::{Kinds, Needs, is_wanted, one_is_wanted};
@@ -156,7 +154,7 @@ fn aggregated() -> Vec<Templated> {
     for role in aggregate_roles(&Profile::default()) {
         let mut of_role = Kinds::new();
         let mut rules = Vec::new();
-        for kind in all_kinds::ALL {
+        for kind in kruise_kinds::kinds().iter().copied() {
             let own = aggregate_roles(&Profile::of([kind])).into_iter();
             let own = own.filter(|own| own.get("metadata") == role.get("metadata"));
             let own = own.filter_map(|own| own.get("rules")?.as_array().cloned());

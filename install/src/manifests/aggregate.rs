@@ -15,7 +15,7 @@ const WRITE: &[&str] = &["create", "delete", "deletecollection", "patch", "updat
 
 /// The three roles, which Kubernetes adds to its own. One that would grant nothing is left out.
 pub fn roles(profile: &Profile) -> Vec<Value> {
-    let all = || profile.kinds();
+    let all = || profile.of_kinds(kruise_kinds::kinds());
     let is_for_all = |kind: &&Kind| !OF_ADMINISTRATORS.contains(&kind.plural);
     let mut roles = vec![
         role(
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn everybody_who_may_view_sees_all_kinds_with_their_status_and_scale() {
         let seen = grants("view", "watch");
-        for kind in kruise_api::kinds::ALL {
+        for kind in kruise_kinds::kinds().iter().copied() {
             assert!(seen.contains(&kind.plural.to_owned()));
             assert!(seen.contains(&format!("{}/status", kind.plural)));
         }

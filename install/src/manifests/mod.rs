@@ -44,7 +44,7 @@ pub struct Options {
     feature_gates: String,
     /// Only these kinds, by their plural names, separated by commas: their definitions, rights and webhooks, for a manager
     /// that acts on nothing else.
-    #[arg(long, value_name = "KINDS", default_value = "")]
+    #[arg(long, value_name = "KINDS", default_value = "", value_parser = kruise_kinds::profile)]
     only: Profile,
     /// Watch this namespace only: rights and webhooks for what is in it, and for what is in no namespace.
     #[arg(long, value_name = "NAMESPACE", value_parser = reach::name)]
@@ -117,7 +117,7 @@ pub fn of_a_manager_outside(webhook_url: &str) -> anyhow::Result<Vec<Value>> {
 
 /// The definitions of all kinds, with their conversion by the Service.
 pub fn definitions(namespace: &str) -> Vec<Value> {
-    let mut definitions = kruise_api::kinds::definitions(namespace);
+    let mut definitions = kruise_kinds::definitions(namespace);
     for definition in &mut definitions {
         client_config::settle(definition, None);
     }
@@ -126,11 +126,11 @@ pub fn definitions(namespace: &str) -> Vec<Value> {
 
 /// The webhook configurations with the webhooks of these kinds, of pods, and of what is protected from deletion.
 pub fn configurations(namespace: &str, all_pods: bool, profile: &Profile) -> Vec<Value> {
-    let others: Vec<&str> = table::webhooks()
+    let others: Vec<&str> = table::webhooks(kruise_kinds::webhooks())
         .filter(|webhook| matches!(webhook.subject, Subject::Kind(of) if !profile.includes(of.kind)))
         .map(|webhook| webhook.name)
         .collect();
-    let mut configurations = webhooks::configurations(namespace, all_pods);
+    let mut configurations = webhooks::configurations(kruise_kinds::webhooks(), namespace, all_pods);
     for configuration in &mut configurations {
         let entries = configuration.get_mut("webhooks").and_then(Value::as_array_mut);
         if let Some(entries) = entries {
@@ -150,7 +150,11 @@ fn objects(options: &Options, gates: &kruise_frame::gates::Gates) -> Vec<Value> 
         objects.push(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": AGENT_NAMESPACE}}));
     }
     if !options.without_crds {
-        objects.extend(profile.kinds().map(|kind| kind.manifest(namespace)));
+        objects.extend(
+            profile
+                .of_kinds(kruise_kinds::kinds())
+                .map(|kind| kind.manifest(namespace)),
+        );
     }
     objects.extend(rbac::objects(namespace, gates, profile, watched));
     objects.extend(aggregate::roles(profile));
@@ -203,7 +207,7 @@ mod tests {
             image: String::new(),
             replicas: 2,
             feature_gates: String::new(),
-            only: only.parse().unwrap(),
+            only: kruise_kinds::profile(only).unwrap(),
             watch_namespace: None,
             without_crds: false,
             without_manager: false,
@@ -251,7 +255,7 @@ mod tests {
         let all = printed("");
         let (all_grants, all_webhooks) = (grants(&all), webhooks_of(&all));
         let mut together = BTreeSet::new();
-        for kind in kruise_api::kinds::ALL {
+        for kind in kruise_kinds::kinds().iter().copied() {
             let one = printed(kind.plural);
             let of_kind = |name: &str| {
                 one.iter()
@@ -268,8 +272,9 @@ mod tests {
                 grants.difference(&all_grants)
             );
             assert!(webhooks.is_subset(&all_webhooks), "{}", kind.plural);
-            let others = kruise_api::kinds::ALL
-                .into_iter()
+            let others = kruise_kinds::kinds()
+                .iter()
+                .copied()
                 .filter(|other| other.plural != kind.plural);
             for other in others {
                 let resource = format!(" {}/{}", other.group, other.plural);

@@ -278,7 +278,7 @@ fn certificate_rules(profile: &Profile) -> Vec<NeededRule> {
 /// Rules for the webhook configurations and the definitions.
 fn registered(profile: &Profile, verbs: &[&str]) -> Vec<Value> {
     let webhooks = |plural, name| named(rule("admissionregistration.k8s.io", &[plural], verbs), &[name]);
-    let names: Vec<String> = profile.kinds().map(Kind::name).collect();
+    let names: Vec<String> = profile.of_kinds(kruise_kinds::kinds()).map(Kind::name).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let definitions = rule("apiextensions.k8s.io", &["customresourcedefinitions"], verbs);
     vec![
@@ -366,8 +366,8 @@ const WORKLOADS: [ResourceId; 5] = [
     ResourceId::DEPLOYMENTS,
     ResourceId::REPLICA_SETS,
     ResourceId::APPS_STATEFULSETS,
-    ResourceId::CLONESETS,
-    ResourceId::STATEFULSETS,
+    kruise_api::cloneset::RESOURCE,
+    kruise_api::statefulset::RESOURCE,
 ];
 
 /// Verbs by group and resource.

@@ -8,7 +8,6 @@
 //! node agents, and reads secrets in the watched one.
 
 use kruise_api::definition::Scope;
-use kruise_api::kinds;
 use kruise_plan_kit::ResourceId;
 use kruise_plan_kit::sidecars::names::NAMESPACE_NAME;
 use kube_schema::validate::not_a_dns_label;
@@ -64,7 +63,7 @@ fn is_cluster_scoped(group: &str, resource: &str) -> bool {
     }
     let plural = resource.split('/').next().unwrap_or_default();
     let of_others = |one: &ResourceId| one.group == group && one.plural == plural;
-    let mut ours = kinds::ALL.into_iter();
+    let mut ours = kruise_kinds::kinds().iter().copied();
     CLUSTER_SCOPED.iter().any(of_others)
         || ours.any(|kind| kind.scope == Scope::Cluster && kind.group == group && kind.plural == plural)
 }

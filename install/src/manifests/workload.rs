@@ -242,6 +242,7 @@ mod tests {
         let config = Config::new(
             &FlagSet::new(&FLAGS).parse([""; 0]).unwrap(),
             kruise_kinds::limits(),
+            kruise_kinds::kinds(),
             &|_| None,
         )
         .unwrap();

@@ -9,7 +9,7 @@ use kube_cache::Index;
 
 /// AdvancedCronJobs in the served version.
 pub(super) const CRON_JOBS: CacheId<Parsed<AdvancedCronJob>> =
-    CacheId::of("advancedcronjobs", ResourceId::ADVANCED_CRON_JOBS).before(&[
+    CacheId::of("advancedcronjobs", kruise_api::advancedcronjob::RESOURCE).before(&[
         JOBS.name,
         PULLS.name,
         BROADCASTS.name,
@@ -24,10 +24,10 @@ pub(super) const JOBS: CacheId<ScheduledJobView> =
     CacheId::of("jobs", ResourceId::JOBS).indexed(&[JOBS_BY_OWNER]);
 /// ImageListPullJobs.
 pub(super) const PULLS: CacheId<ScheduledJobView> =
-    CacheId::of("imagelistpulljobs", ResourceId::IMAGE_LIST_PULL_JOBS).indexed(&[JOBS_BY_OWNER]);
+    CacheId::of("imagelistpulljobs", kruise_api::imagelistpulljob::RESOURCE).indexed(&[JOBS_BY_OWNER]);
 /// BroadcastJobs, as schedules see them.
 pub(super) const BROADCASTS: CacheId<ScheduledJobView> =
-    CacheId::of("broadcastjobs of schedules", ResourceId::BROADCAST_JOBS).indexed(&[JOBS_BY_OWNER]);
+    CacheId::of("broadcastjobs of schedules", kruise_api::broadcastjob::RESOURCE).indexed(&[JOBS_BY_OWNER]);
 
 /// The cache of a kind of jobs.
 pub(super) const fn cache(child: Child) -> &'static CacheId<ScheduledJobView> {

@@ -6,7 +6,7 @@ use futures::future::{BoxFuture, FutureExt};
 use jiff::tz::TimeZone;
 use kruise_api::advancedcronjob::{AdvancedCronJob, AdvancedCronJobSpec, KIND};
 use kruise_frame::explain::{Request, workload::Cluster};
-use kruise_plan_kit::{Explain, Memory, ResourceId, Why};
+use kruise_plan_kit::{Explain, Memory, Why};
 use kruise_plan_workloads::advancedcronjob::resource;
 use kruise_views::ScheduledJobView;
 
@@ -26,7 +26,9 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
         None => Vec::new(),
     };
     let inputs = Inputs::new(&cron, &cluster.served, jobs);
-    let api_version = cluster.served.api_version(ResourceId::ADVANCED_CRON_JOBS)?;
+    let api_version = cluster
+        .served
+        .api_version(kruise_api::advancedcronjob::RESOURCE)?;
     let zoned = (api_version.as_str(), &TimeZone::UTC);
     let (memory, now) = (Memory::default(), request.client.now());
     let mut plan = inputs.plan(&cron, zoned, &memory, Explain::Yes, now);

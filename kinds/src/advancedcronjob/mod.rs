@@ -40,6 +40,7 @@ pub static REGISTRATION: Registration = Registration::of::<CronJobs>("advancedcr
         "advancedcronjob-workers",
         "AdvancedCronJobs handled side by side",
     )
+    .reviewed(&kruise_admission::kinds::advancedcronjob::WEBHOOKS)
     .emits(&[
         kruise_plan_workloads::advancedcronjob::reasons::ALL,
         events::OF_CHILDREN,
@@ -47,8 +48,8 @@ pub static REGISTRATION: Registration = Registration::of::<CronJobs>("advancedcr
     .granted(&[
         super::TEMPLATES,
         Grant::on(ResourceId::JOBS, &["create", "delete"]),
-        Grant::on(ResourceId::BROADCAST_JOBS, &["create", "delete"]),
-        Grant::on(ResourceId::IMAGE_LIST_PULL_JOBS, &["create", "delete"]),
+        Grant::on(kruise_api::broadcastjob::RESOURCE, &["create", "delete"]),
+        Grant::on(kruise_api::imagelistpulljob::RESOURCE, &["create", "delete"]),
     ])
     .measured(&OVERDUE, &[])
     .explained(explain::explain);
@@ -101,7 +102,7 @@ impl CronJobs {
 impl Reconciler for CronJobs {
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
         let cached = self.schedules.snapshot().get(key);
-        let api_version = self.served.api_version(ResourceId::ADVANCED_CRON_JOBS);
+        let api_version = self.served.api_version(kruise_api::advancedcronjob::RESOURCE);
         let (Some(cached), Ok(api_version)) = (cached, api_version) else {
             return Outcome::Gone;
         };
@@ -122,7 +123,10 @@ impl Reconciler for CronJobs {
 
     fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
         let cron = self.schedules.snapshot().get(key)?;
-        let api_version = self.served.api_version(ResourceId::ADVANCED_CRON_JOBS).ok()?;
+        let api_version = self
+            .served
+            .api_version(kruise_api::advancedcronjob::RESOURCE)
+            .ok()?;
         Some(ObjectRef::of(&*cron, api_version, KIND.kind))
     }
 }

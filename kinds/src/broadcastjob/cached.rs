@@ -2,7 +2,7 @@
 
 use kruise_api::broadcastjob::{BroadcastJob, KIND};
 use kruise_frame::{caches::PODS, parsed::Parsed};
-use kruise_plan_kit::{ResourceId, fit::Placement};
+use kruise_plan_kit::fit::Placement;
 use kruise_plan_workloads::broadcastjob::placement;
 use kruise_runtime::caches::CacheId;
 use kruise_views::PodView;
@@ -12,7 +12,7 @@ use crate::placing::{OnNodes, Placing};
 
 /// BroadcastJobs in the served version.
 pub(super) const BROADCAST_JOBS: CacheId<Parsed<Placing<BroadcastJob>>> =
-    CacheId::of("broadcastjobs", ResourceId::BROADCAST_JOBS).before(&[PODS.name]);
+    CacheId::of("broadcastjobs", kruise_api::broadcastjob::RESOURCE).before(&[PODS.name]);
 
 /// Pods of BroadcastJobs, by the node that they are for.
 pub(super) const PODS_BY_NODE: Index<PodView> = Index::new("broadcastjob node", |pod| {

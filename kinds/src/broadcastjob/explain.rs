@@ -32,7 +32,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
         pods.views.clone(),
         budgets::of_cluster(&cluster).await?,
     );
-    let api_version = cluster.served.api_version(ResourceId::BROADCAST_JOBS)?;
+    let api_version = cluster.served.api_version(kruise_api::broadcastjob::RESOURCE)?;
     let (memory, now) = (Memory::default(), request.client.now());
     let mut plan = inputs.plan(&job, &api_version, options, &memory, Explain::Yes, now);
     let own = nodes::narrow(request, &KIND, &mut plan, inputs.pods(), |node| {

@@ -15,7 +15,7 @@ use go_compat::flags::Kind as Type;
 use jiff::Timestamp;
 use kruise_api::broadcastjob::{BroadcastJob, KIND};
 use kruise_frame::{
-    caches::{BUDGETS, NODES, PODS, owners},
+    caches::{NODES, PODS, owners},
     flags::flag,
     gates::Gates,
     invalid_spec,
@@ -41,6 +41,7 @@ use super::{
 
 pub use inputs::Inputs;
 
+use crate::podunavailablebudget::cached::BUDGETS;
 use cached::{BROADCAST_JOBS, PODS_BY_NODE};
 
 /// The controller.
@@ -50,6 +51,7 @@ pub static REGISTRATION: Registration = Registration::of::<BroadcastJobs>("broad
         "broadcastjob-workers",
         "BroadcastJobs handled side by side",
     )
+    .reviewed(&kruise_admission::kinds::broadcastjob::WEBHOOKS)
     .emits(&[
         kruise_plan_workloads::broadcastjob::reasons::ALL,
         events::OF_CHILDREN,
@@ -64,7 +66,7 @@ pub static REGISTRATION: Registration = Registration::of::<BroadcastJobs>("broad
     .watching(&[ResourceId::NODES])
     .granted(&[
         super::TEMPLATES,
-        Grant::on(ResourceId::BROADCAST_JOBS, &["delete"]),
+        Grant::on(kruise_api::broadcastjob::RESOURCE, &["delete"]),
         Grant::on(ResourceId::PODS, &["create", "delete"]),
         budgets::READ,
         budgets::CHARGE,
@@ -134,8 +136,10 @@ impl BroadcastJobs {
 impl Reconciler for BroadcastJobs {
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
         let cached = self.jobs.snapshot().get(key);
-        let (Some(cached), Ok(api_version)) = (cached, self.served.api_version(ResourceId::BROADCAST_JOBS))
-        else {
+        let (Some(cached), Ok(api_version)) = (
+            cached,
+            self.served.api_version(kruise_api::broadcastjob::RESOURCE),
+        ) else {
             return Outcome::Gone;
         };
         let plan = match &cached.object {
@@ -162,7 +166,7 @@ impl Reconciler for BroadcastJobs {
 
     fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
         let job = self.jobs.snapshot().get(key)?;
-        let api_version = self.served.api_version(ResourceId::BROADCAST_JOBS).ok()?;
+        let api_version = self.served.api_version(kruise_api::broadcastjob::RESOURCE).ok()?;
         Some(ObjectRef::of(&*job, api_version, KIND.kind))
     }
 }

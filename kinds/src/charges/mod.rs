@@ -15,7 +15,7 @@ mod writer;
 use std::sync::Arc;
 
 use kruise_admission::{
-    lookup::{Lookup, LookupResult, ObjectName},
+    lookup::{Decoded, Stored},
     protocol::Write,
 };
 use kruise_api::{
@@ -28,11 +28,8 @@ use serde_json::Value;
 pub use newest::Newest;
 pub use writer::{NotStored, Review, Writer};
 
-/// An object, or why it cannot be read.
-pub type Read<T> = Result<Arc<T>, String>;
-
 /// A kind whose status reviews change.
-pub trait Charged: Clone + Send + Sync + 'static {
+pub trait Charged: Stored<All = Vec<Arc<Self>>> + Clone {
     /// An object in the cache.
     type Cached: kruise_runtime::caches::Held;
 
@@ -43,23 +40,11 @@ pub trait Charged: Clone + Send + Sync + 'static {
     /// Attempts to store the changes of a group of reviews.
     const ATTEMPTS: u32;
 
-    /// An object as the API server has it, or why it cannot be read.
-    fn of_value(object: Value) -> Result<Self, String>;
-
     /// An object as the cache has it.
-    fn of_cached(cached: &Self::Cached) -> Read<Self>;
+    fn of_cached(cached: &Self::Cached) -> Decoded<Self>;
 
     /// Its metadata.
     fn metadata(&self) -> &ObjectMeta;
-
-    /// How reviews look it up.
-    fn lookup(name: &ObjectName) -> Lookup;
-
-    /// The result of that lookup.
-    fn result(read: Read<Self>) -> LookupResult;
-
-    /// The result of a lookup of all objects of a namespace.
-    fn results(all: Vec<Arc<Self>>) -> LookupResult;
 
     /// What a review wants of an object of this kind.
     fn change(write: &Write) -> Change<Self>;

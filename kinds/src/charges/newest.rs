@@ -5,12 +5,12 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use kruise_admission::lookup::{LookupResult, ObjectName};
+use kruise_admission::lookup::{Decoded, LookupResult, ObjectName};
 use kruise_frame::lookup::Cached;
 use kruise_runtime::{Served, caches::Caches};
 use kube_cache::{ObjectKey, SharedInformer, Version};
 
-use super::{Charged, Read};
+use super::Charged;
 
 /// The objects as this replica knows them: those of the cache, or newer ones that it has written. Cloning shares them.
 #[derive(Clone)]
@@ -43,7 +43,7 @@ impl<T: Charged> Newest<T> {
         if !self.is_served {
             return Cached::Found(LookupResult::NotFound);
         }
-        let found = self.known(name).map(T::result);
+        let found = self.known(name).map(LookupResult::one::<T>);
         found.map_or(Cached::Absent, Cached::Found)
     }
 
@@ -54,7 +54,7 @@ impl<T: Charged> Newest<T> {
         }
         let all = self.cache.snapshot().list(namespace);
         let all = all.iter().filter_map(|cached| T::of_cached(cached).ok());
-        Cached::Found(T::results(all.collect()))
+        Cached::Found(LookupResult::all::<T>(all.collect()))
     }
 
     /// All objects that can be read; `None` before the first list is complete.
@@ -69,7 +69,7 @@ impl<T: Charged> Newest<T> {
     }
 
     /// The newest version that this replica knows; `None` if it knows none.
-    pub(super) fn known(&self, name: &ObjectName) -> Option<Read<T>> {
+    pub(super) fn known(&self, name: &ObjectName) -> Option<Decoded<T>> {
         let (cached, observed) = {
             let snapshot = self.cache.snapshot();
             let key = ObjectKey::new(name.namespace.as_str(), name.name.as_str());

@@ -2,49 +2,31 @@
 
 use std::sync::Arc;
 
-use kruise_admission::{
-    lookup::{Lookup, LookupResult, ObjectName},
-    protocol::Write,
-};
+use kruise_admission::{lookup::Decoded, protocol::Write};
 use kruise_api::{meta::ObjectMeta, workloadspread::WorkloadSpread};
-use kruise_frame::{caches::SPREADS, parsed::Parsed};
+use kruise_frame::parsed::Parsed;
 use kruise_plan_kit::{ResourceId, spread::status_patch};
 use kruise_runtime::caches::CacheId;
 use serde_json::Value;
 
-use super::{Change, Charged, Read};
+use super::{Change, Charged};
+use crate::workloadspread::cached::SPREADS;
 
 impl Charged for WorkloadSpread {
     type Cached = Parsed<Arc<Self>>;
 
-    const RESOURCE: ResourceId = ResourceId::WORKLOAD_SPREADS;
+    const RESOURCE: ResourceId = kruise_api::workloadspread::RESOURCE;
     const CACHE: CacheId<Self::Cached> = SPREADS;
     /// The controller and every replica write this status whenever a workload is scaled. A pod that waits is better than one
     /// that is refused.
     const ATTEMPTS: u32 = 30;
 
-    fn of_value(object: Value) -> Result<Self, String> {
-        Self::from_value(object)
-    }
-
-    fn of_cached(cached: &Self::Cached) -> Read<Self> {
+    fn of_cached(cached: &Self::Cached) -> Decoded<Self> {
         cached.object.clone()
     }
 
     fn metadata(&self) -> &ObjectMeta {
         &self.metadata
-    }
-
-    fn lookup(name: &ObjectName) -> Lookup {
-        Lookup::Spread(name.clone())
-    }
-
-    fn result(read: Read<Self>) -> LookupResult {
-        LookupResult::Spread(read)
-    }
-
-    fn results(all: Vec<Arc<Self>>) -> LookupResult {
-        LookupResult::Spreads(all)
     }
 
     fn change(write: &Write) -> Change<Self> {

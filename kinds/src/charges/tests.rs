@@ -1,3 +1,4 @@
+use kruise_admission::lookup::{LookupResult, ObjectName};
 use kruise_frame::{lookup::Cached, parsed::Parsed};
 use kruise_runtime::caches::Caches;
 use kube_cache::Event;
@@ -34,7 +35,7 @@ fn cached(object: Value) -> Parsed<PodUnavailableBudget> {
 }
 
 fn budgets(served: bool, listed: Option<Vec<Value>>) -> Budgets {
-    let served = served.then_some((ResourceId::POD_UNAVAILABLE_BUDGETS, "v1beta1"));
+    let served = served.then_some((&kruise_api::podunavailablebudget::KIND, "v1beta1"));
     let budgets = Budgets::new(&mut Caches::default(), &served.into_iter().collect(), true);
     if let Some(listed) = listed {
         for event in [
@@ -53,10 +54,21 @@ fn budgets(served: bool, listed: Option<Vec<Value>>) -> Budgets {
 /// The version that a lookup finds.
 fn found(budgets: &Budgets) -> Option<String> {
     match budgets.get(&name("web")) {
-        Cached::Found(LookupResult::Budget(Ok(budget))) => Some(budget.metadata.resource_version.clone()),
+        Cached::Found(found) => {
+            let budget = found.as_one::<PodUnavailableBudget>()?.as_ref().ok()?;
+            Some(budget.metadata.resource_version.clone())
+        }
         Cached::Absent => None,
-        other => panic!("{other:?}"),
+        other @ Cached::NotSynced => panic!("{other:?}"),
     }
+}
+
+/// How many budgets of the namespace a lookup finds.
+fn of_shop(budgets: &Budgets) -> usize {
+    let Cached::Found(all) = budgets.of_namespace("shop") else {
+        panic!("it is known which there are");
+    };
+    all.as_all::<PodUnavailableBudget>().unwrap().len()
 }
 
 #[test]
@@ -99,10 +111,7 @@ fn before_the_first_list_the_server_is_asked_and_an_unserved_kind_has_no_objects
         unserved.get(&name("web")),
         Cached::Found(LookupResult::NotFound)
     ));
-    let Cached::Found(LookupResult::Budgets(none)) = unserved.of_namespace("shop") else {
-        panic!("it is known that there are none");
-    };
-    assert!(none.is_empty());
+    assert_eq!(of_shop(&unserved), 0);
 }
 
 #[test]
@@ -110,12 +119,9 @@ fn a_budget_that_cannot_be_read_covers_no_pod_and_says_why() {
     let mut broken = object("broken", 6, &selector());
     broken["spec"]["maxUnavailable"] = json!([]);
     let budgets = budgets(true, Some(vec![object("web", 5, &selector()), broken]));
-    let Cached::Found(LookupResult::Budgets(all)) = budgets.of_namespace("shop") else {
-        panic!("they are cached");
+    assert_eq!(of_shop(&budgets), 1);
+    let Cached::Found(broken) = budgets.get(&name("broken")) else {
+        panic!("it is cached");
     };
-    assert_eq!(all.len(), 1);
-    assert!(matches!(
-        budgets.get(&name("broken")),
-        Cached::Found(LookupResult::Budget(Err(_)))
-    ));
+    assert!(broken.as_one::<PodUnavailableBudget>().unwrap().is_err());
 }

@@ -16,7 +16,7 @@ use std::{
 
 use kruise_admission::{
     Lookups, Outcome, Response,
-    lookup::{LookupResult, ObjectName},
+    lookup::{Decoded, Lookup, LookupResult, ObjectName},
 };
 use kruise_plan_kit::injected::is_injected;
 use kruise_plan_kit::{Part, Target};
@@ -27,7 +27,7 @@ use tokio::{
     time::sleep,
 };
 
-use super::{Change, Charged, Newest, Read};
+use super::{Change, Charged, Newest};
 
 /// Longest pause before the second attempt, in milliseconds; before the third it is twice as long.
 const PAUSE: u64 = 10;
@@ -221,11 +221,11 @@ impl<T: Charged> Writer<T> {
     }
 
     /// The object as the API server has it; `None` if there is none.
-    async fn read(&self, name: &ObjectName) -> Result<Option<Read<T>>, ApiError> {
+    async fn read(&self, name: &ObjectName) -> Result<Option<Decoded<T>>, ApiError> {
         let path = self.served.path(&Self::target(name), Part::Main)?;
         match self.client.get::<Value>(&path).await {
             Ok(object) => {
-                let read = T::of_value(object).map(Arc::new);
+                let read = T::read(object).map(Arc::new);
                 if let Ok(object) = &read {
                     self.newest.note(name, object);
                 }
@@ -257,7 +257,7 @@ impl<T: Charged> Writer<T> {
         let path = self.served.path(&Self::target(name), Part::Status)?;
         let patch = self.served.status_patch(T::RESOURCE, patch)?;
         let stored: Value = self.client.patch(&path, MERGE, &patch).await?;
-        Ok(T::of_value(stored).ok().map(Arc::new))
+        Ok(T::read(stored).ok().map(Arc::new))
     }
 }
 
@@ -275,7 +275,7 @@ impl Queue {
 /// that are allowed after one of them: what allows them may be its record, which is not stored yet. The others are answered.
 fn decide<T: Charged>(
     name: &ObjectName,
-    read: Option<Read<T>>,
+    read: Option<Decoded<T>>,
     is_live: bool,
     group: Vec<Waiting>,
 ) -> Decided<T> {
@@ -283,7 +283,7 @@ fn decide<T: Charged>(
         Some(Ok(object)) => Some(object.clone()),
         _ => None,
     };
-    let mut result = read.map_or(LookupResult::NotFound, T::result);
+    let mut result = read.map_or(LookupResult::NotFound, LookupResult::one::<T>);
     let mut after: Option<Arc<T>> = None;
     let mut is_outdated = false;
     let mut held = Vec::new();
@@ -292,7 +292,7 @@ fn decide<T: Charged>(
         if waiting.reply.is_closed() {
             continue;
         }
-        let lookup = T::lookup(name);
+        let lookup = Lookup::one::<T>(name.clone());
         if is_live {
             waiting.lookups.insert_live(lookup, result.clone());
         } else {
@@ -305,7 +305,7 @@ fn decide<T: Charged>(
         };
         let then = match change {
             Change::Store(changed) => {
-                result = T::result(Ok(changed.clone()));
+                result = LookupResult::one::<T>(Ok(changed.clone()));
                 after = Some(changed.clone());
                 Then::Review(changed)
             }
@@ -344,7 +344,7 @@ fn answer<T: Charged>(name: &ObjectName, held: Vec<Held<T>>) {
         let outcome = match then {
             Then::Review(after) => {
                 let lookups = &mut waiting.lookups;
-                lookups.insert_stored(T::lookup(name), T::result(Ok(after)));
+                lookups.insert_stored(Lookup::one::<T>(name.clone()), LookupResult::one::<T>(Ok(after)));
                 (waiting.review)(lookups)
             }
             Then::Outcome(outcome) => outcome,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt};
 use kruise_api::{
-    cloneset::{CloneSet, crd::KIND},
+    cloneset::{CloneSet, KIND},
     names::conditions,
 };
 use kruise_frame::explain::{
@@ -15,6 +15,7 @@ use kruise_plan_kit::ResourceId;
 use kruise_plan_workloads::cloneset::{Claims, Explain};
 use kruise_views::{ClaimView, PodView};
 
+use crate::pulls::pull_jobs;
 use crate::{
     budgets,
     cloneset::{self as controller, Inputs},
@@ -39,7 +40,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let revisions = cluster.revisions().await?;
     let nodes = cluster.list_all(ResourceId::NODES).await?;
     let options = controller::options(&cluster.settings, &cluster.server, &cluster.served);
-    let jobs = cluster.pull_jobs(options.images_ahead, uid).await?;
+    let jobs = pull_jobs(&mut cluster, options.images_ahead, uid).await?;
     let inputs = Inputs::new(&set, own.clone(), claims, revisions, nodes)
         .with_pull_jobs(jobs)
         .with_budgets(budgets::of_cluster(&cluster).await?);
@@ -49,7 +50,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
         failed(conditions::FAILED_SCALE),
         failed(conditions::FAILED_UPDATE),
     );
-    let api_version = cluster.served.api_version(ResourceId::CLONESETS)?;
+    let api_version = cluster.served.api_version(kruise_api::cloneset::RESOURCE)?;
     let now = request.client.now();
     let plan = inputs.plan(&set, &api_version, options, &memory, Explain::Yes, now);
     let lifecycle = set.spec.lifecycle.as_ref();

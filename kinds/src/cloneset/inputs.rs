@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use kruise_api::cloneset::CloneSet;
-use kruise_frame::caches::{CLAIMS_BY_OWNER, PODS_BY_OWNER, PULL_JOBS_BY_OWNER, revisions_of};
+use kruise_frame::caches::{CLAIMS_BY_OWNER, PODS_BY_OWNER, revisions_of};
 use kruise_plan_kit::{Memory, Plan, ledger};
 use kruise_plan_workloads::cloneset::{Claims, Explain, Options, Snapshot, plan};
 use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
@@ -12,6 +12,7 @@ use kube_cache::{Cached, ObjectKey};
 
 use super::CloneSets;
 use crate::budgets::Budgets;
+use crate::imagepulljob::cached::PULL_JOBS_BY_OWNER;
 
 /// The objects of one CloneSet. Each kind is from one snapshot of its cache.
 pub struct Inputs {

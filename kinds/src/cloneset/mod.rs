@@ -2,6 +2,7 @@
 //!
 //! The input of a plan is [`Inputs`].
 
+pub mod cached;
 mod explain;
 mod inputs;
 mod options;
@@ -10,9 +11,9 @@ use std::sync::Arc;
 
 use go_compat::flags::Kind as Type;
 use jiff::Timestamp;
-use kruise_api::cloneset::{CloneSet, crd::KIND};
+use kruise_api::cloneset::{CloneSet, KIND};
 use kruise_frame::{
-    caches::{BUDGETS, CLAIMS, CLONESETS, NODES, PODS, PULL_JOBS, REVISIONS, owners},
+    caches::{CLAIMS, NODES, PODS, REVISIONS, owners},
     flags::flag,
     invalid_spec,
     leader::{EXCLUDE_PREPARING_DELETE, LeaderSettings},
@@ -32,6 +33,9 @@ use kube_cache::{ObjectKey, SharedInformer};
 
 use super::budgets::{self, CachedBudgets, PODS_BY_BUDGET};
 
+use crate::cloneset::cached::CLONESETS;
+use crate::imagepulljob::cached::PULL_JOBS;
+use crate::podunavailablebudget::cached::BUDGETS;
 pub use inputs::Inputs;
 use options::IMAGES_AHEAD;
 pub use options::options;
@@ -39,6 +43,8 @@ pub use options::options;
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<CloneSets>("cloneset-controller", 3)
     .reconciles(&KIND, "cloneset-workers", "CloneSets handled side by side")
+    .reviewed(&kruise_admission::kinds::cloneset::WEBHOOKS)
+    .owns_pods::<cached::CloneSetWorkload>()
     .emits(&[
         kruise_plan_workloads::cloneset::reasons::ALL,
         events::OF_CHILDREN,
@@ -60,10 +66,10 @@ pub static REGISTRATION: Registration = Registration::of::<CloneSets>("cloneset-
         Grant::on(ResourceId::CLAIMS, &["create", "patch", "delete"]),
         Grant::on(ResourceId::REVISIONS, &["create", "patch", "delete"]),
         // Consumed entries of `podsToDelete` are removed from the spec.
-        Grant::on(ResourceId::CLONESETS, &["patch"]),
+        Grant::on(kruise_api::cloneset::RESOURCE, &["patch"]),
         budgets::READ,
         budgets::CHARGE,
-        Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create", "delete"]).with(&[IMAGES_AHEAD]),
+        Grant::on(kruise_api::imagepulljob::RESOURCE, &["create", "delete"]).with(&[IMAGES_AHEAD]),
     ])
     .measured(&OVERDUE, &[])
     .explained(explain::explain);
@@ -111,7 +117,9 @@ impl Controls for CloneSets {
 impl Reconciler for CloneSets {
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
         let cached = self.sets.snapshot().get(key);
-        let (Some(cached), Ok(api_version)) = (cached, self.served.api_version(ResourceId::CLONESETS)) else {
+        let (Some(cached), Ok(api_version)) =
+            (cached, self.served.api_version(kruise_api::cloneset::RESOURCE))
+        else {
             return Outcome::Gone;
         };
         let plan = match &cached.object {
@@ -131,7 +139,7 @@ impl Reconciler for CloneSets {
 
     fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
         let set = self.sets.snapshot().get(key)?;
-        let api_version = self.served.api_version(ResourceId::CLONESETS).ok()?;
+        let api_version = self.served.api_version(kruise_api::cloneset::RESOURCE).ok()?;
         Some(ObjectRef::of(&*set, api_version, KIND.kind))
     }
 }

@@ -1,7 +1,6 @@
 //! Options of a plan, from feature gates, flags and facts about the API server.
 
 use kruise_frame::{leader::LeaderSettings, registration::ServerFacts};
-use kruise_plan_kit::ResourceId;
 use kruise_plan_workloads::cloneset::Options;
 use kruise_runtime::Served;
 
@@ -20,7 +19,7 @@ pub fn options(settings: &LeaderSettings, server: &ServerFacts, served: &Served)
         pod_ready_gate: gates.on("PodWebhook"),
         environment_from_metadata: gates.on("InPlaceUpdateEnvFromMetadata"),
         recreate_for_claims: gates.on("RecreatePodWhenChangeVCTInCloneSetGate"),
-        images_ahead: server.allows(gates, served, IMAGES_AHEAD, ResourceId::IMAGE_PULL_JOBS),
+        images_ahead: server.allows(gates, served, IMAGES_AHEAD, kruise_api::imagepulljob::RESOURCE),
     }
 }
 
@@ -41,7 +40,7 @@ mod tests {
             vertical_scaling: VerticalScaling::Off,
             ..ServerFacts::default()
         };
-        let jobs = images_ahead.then_some((ResourceId::IMAGE_PULL_JOBS, "v1beta1"));
+        let jobs = images_ahead.then_some((&kruise_api::imagepulljob::KIND, "v1beta1"));
         options(&settings, &server, &jobs.into_iter().collect())
     }
 

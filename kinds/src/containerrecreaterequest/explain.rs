@@ -23,8 +23,9 @@ pub fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<Str
 async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let (cluster, object) = Cluster::read::<ContainerRecreateRequest>(request, &KIND).await?;
     let pods = cluster.pods().await?;
-    let all: Vec<Arc<Parsed<ContainerRecreateRequest>>> =
-        cluster.list(ResourceId::CONTAINER_RECREATE_REQUESTS).await?;
+    let all: Vec<Arc<Parsed<ContainerRecreateRequest>>> = cluster
+        .list(kruise_api::containerrecreaterequest::RESOURCE)
+        .await?;
     let mut views = pods.views.iter();
     let pod = views.find(|pod| *pod.name == *object.spec.pod_name).cloned();
     // What was listed just now is not asked for again.

@@ -2,6 +2,7 @@
 //!
 //! The input of a plan is [`Inputs`].
 
+pub mod cached;
 mod explain;
 mod inputs;
 mod keys;
@@ -10,13 +11,14 @@ mod tests;
 
 use std::sync::Arc;
 
+use crate::containerrecreaterequest::cached::{CachedRequest, REQUESTS};
 use jiff::Timestamp;
 use kruise_api::{
     containerrecreaterequest::KIND,
     names::containerrecreaterequest::{POD_UID, UNREADY_FINALIZER},
 };
 use kruise_frame::{
-    caches::{CachedRequest, PODS, REQUESTS},
+    caches::PODS,
     invalid_spec,
     registration::{Controls, Grant, Registration, Setup, Wiring},
 };
@@ -40,11 +42,15 @@ pub static REGISTRATION: Registration =
             "crr-workers",
             "ContainerRecreateRequests handled side by side",
         )
+        .reviewed(&kruise_admission::kinds::containerrecreaterequest::WEBHOOKS)
         .gated(&["KruiseDaemon"])
         .watching(&[ResourceId::PODS])
         .granted(&[
             // `patch` for the finalizer and the label; where only `v1alpha1` is served, also for what a status has no field for.
-            Grant::on(ResourceId::CONTAINER_RECREATE_REQUESTS, &["delete", "patch"]),
+            Grant::on(
+                kruise_api::containerrecreaterequest::RESOURCE,
+                &["delete", "patch"],
+            ),
             Grant::on(ResourceId::PODS, &["patch"]).part("status"),
         ])
         .measured(&OVERDUE, &[])
@@ -116,7 +122,7 @@ impl Reconciler for ContainerRecreateRequests {
         let request = self.requests.snapshot().get(key)?;
         let api_version = self
             .served
-            .api_version(ResourceId::CONTAINER_RECREATE_REQUESTS)
+            .api_version(kruise_api::containerrecreaterequest::RESOURCE)
             .ok()?;
         Some(ObjectRef::of(&*request, api_version, KIND.kind))
     }

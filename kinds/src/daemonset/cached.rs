@@ -2,7 +2,7 @@
 
 use kruise_api::daemonset::DaemonSet;
 use kruise_frame::{caches::PODS, parsed::Parsed};
-use kruise_plan_kit::{ResourceId, fit::Placement};
+use kruise_plan_kit::fit::Placement;
 use kruise_plan_workloads::daemonset::placement;
 use kruise_runtime::caches::CacheId;
 use kruise_views::PodView;
@@ -12,7 +12,7 @@ use crate::placing::{OnNodes, Placing};
 
 /// DaemonSets in the served version.
 pub(super) const DAEMONSETS: CacheId<Parsed<Placing<DaemonSet>>> =
-    CacheId::of("daemonsets", ResourceId::DAEMONSETS).before(&[PODS.name]);
+    CacheId::of("daemonsets", kruise_api::daemonset::RESOURCE).before(&[PODS.name]);
 
 /// Pods without a controller, by namespace.
 pub(super) const ORPHANS: Index<PodView> = Index::new("orphans", |pod| match pod.controller {

@@ -13,6 +13,7 @@ use kruise_frame::explain::{
 use kruise_plan_kit::{ResourceId, Why};
 use kruise_plan_workloads::daemonset::Explain;
 
+use crate::pulls::pull_jobs;
 use crate::{
     budgets,
     daemonset::{self as controller, Inputs},
@@ -34,7 +35,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let revisions = cluster.revisions().await?;
     let nodes = cluster.list_all(ResourceId::NODES).await?;
     let options = controller::options(&cluster.settings, &cluster.server, &cluster.served);
-    let jobs = cluster.pull_jobs(options.images_ahead, &set.metadata.uid).await?;
+    let jobs = pull_jobs(&mut cluster, options.images_ahead, &set.metadata.uid).await?;
     let inputs = Inputs::new(&set, nodes, pods.views.clone(), revisions)
         .with_pull_jobs(jobs)
         .with_budgets(budgets::of_cluster(&cluster).await?);
@@ -43,7 +44,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
         (conditions::FAILED_SCALE, ""),
         (conditions::FAILED_UPDATE, ""),
     );
-    let api_version = cluster.served.api_version(ResourceId::DAEMONSETS)?;
+    let api_version = cluster.served.api_version(kruise_api::daemonset::RESOURCE)?;
     let now = request.client.now();
     let mut plan = inputs.plan(&set, &api_version, options, &memory, Explain::Yes, now);
     let own = nodes::narrow(request, &KIND, &mut plan, inputs.pods(), |node| {

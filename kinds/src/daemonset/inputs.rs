@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::daemonset::DaemonSet;
-use kruise_frame::caches::{PODS_BY_OWNER, PULL_JOBS_BY_OWNER, revisions_of};
+use kruise_frame::caches::{PODS_BY_OWNER, revisions_of};
 use kruise_plan_kit::{Memory, Plan, fit::Placement, ledger};
 use kruise_plan_workloads::daemonset::{Explain, Options, Placed, Snapshot, placement, plan};
 use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
 
 use super::{DaemonSets, cached::ORPHANS};
+use crate::imagepulljob::cached::PULL_JOBS_BY_OWNER;
 use crate::{
     budgets::Budgets,
     placing::{Placing, fitted, has_node},

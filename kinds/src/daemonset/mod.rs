@@ -18,7 +18,7 @@ use go_compat::flags::Kind as Type;
 use jiff::Timestamp;
 use kruise_api::daemonset::{DaemonSet, KIND};
 use kruise_frame::{
-    caches::{BUDGETS, NODES, PODS, PULL_JOBS, REVISIONS, owners},
+    caches::{NODES, PODS, REVISIONS, owners},
     flags::flag,
     invalid_spec,
     leader::LeaderSettings,
@@ -46,11 +46,14 @@ pub use inputs::Inputs;
 use options::IMAGES_AHEAD;
 pub use options::options;
 
+use crate::imagepulljob::cached::PULL_JOBS;
+use crate::podunavailablebudget::cached::BUDGETS;
 use cached::{DAEMONSETS, ORPHANS};
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<DaemonSets>("daemonset-controller", 3)
     .reconciles(&KIND, "daemonset-workers", "DaemonSets handled side by side")
+    .reviewed(&kruise_admission::kinds::daemonset::WEBHOOKS)
     .emits(&[
         kruise_plan_workloads::daemonset::reasons::ALL,
         events::OF_CHILDREN,
@@ -71,7 +74,7 @@ pub static REGISTRATION: Registration = Registration::of::<DaemonSets>("daemonse
         Grant::on(ResourceId::REVISIONS, &["create", "patch", "delete"]),
         budgets::READ,
         budgets::CHARGE,
-        Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create", "delete"]).with(&[IMAGES_AHEAD]),
+        Grant::on(kruise_api::imagepulljob::RESOURCE, &["create", "delete"]).with(&[IMAGES_AHEAD]),
     ])
     .measured(&OVERDUE, &[])
     .explained(explain::explain);
@@ -135,7 +138,8 @@ impl DaemonSets {
 impl Reconciler for DaemonSets {
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
         let cached = self.sets.snapshot().get(key);
-        let (Some(cached), Ok(api_version)) = (cached, self.served.api_version(ResourceId::DAEMONSETS))
+        let (Some(cached), Ok(api_version)) =
+            (cached, self.served.api_version(kruise_api::daemonset::RESOURCE))
         else {
             return Outcome::Gone;
         };
@@ -163,7 +167,7 @@ impl Reconciler for DaemonSets {
 
     fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
         let set = self.sets.snapshot().get(key)?;
-        let api_version = self.served.api_version(ResourceId::DAEMONSETS).ok()?;
+        let api_version = self.served.api_version(kruise_api::daemonset::RESOURCE).ok()?;
         Some(ObjectRef::of(&*set, api_version, KIND.kind))
     }
 }

@@ -1,7 +1,6 @@
 //! Options of a plan, from feature gates and facts about the API server.
 
 use kruise_frame::{leader::LeaderSettings, registration::ServerFacts};
-use kruise_plan_kit::ResourceId;
 use kruise_plan_workloads::daemonset::Options;
 use kruise_runtime::Served;
 
@@ -17,7 +16,7 @@ pub fn options(settings: &LeaderSettings, server: &ServerFacts, served: &Served)
         pod_ready_gate: gates.on("PodWebhook"),
         environment_from_metadata: gates.on("InPlaceUpdateEnvFromMetadata"),
         vertical_scaling: server.vertical_scaling,
-        images_ahead: server.allows(gates, served, IMAGES_AHEAD, ResourceId::IMAGE_PULL_JOBS),
+        images_ahead: server.allows(gates, served, IMAGES_AHEAD, kruise_api::imagepulljob::RESOURCE),
     }
 }
 
@@ -41,7 +40,9 @@ mod tests {
 
     #[test]
     fn every_gate_changes_the_option_of_its_name() {
-        let served: Served = [(ResourceId::IMAGE_PULL_JOBS, "v1beta1")].into_iter().collect();
+        let served: Served = [(&kruise_api::imagepulljob::KIND, "v1beta1")]
+            .into_iter()
+            .collect();
         let default = Options::DEFAULT;
         for (gates, expected) in [
             (

@@ -34,6 +34,7 @@ pub use inputs::Inputs;
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<EphemeralJobs>("ephemeraljob-controller", 10)
     .reconciles_unflagged(&KIND)
+    .reviewed(&kruise_admission::kinds::ephemeraljob::WEBHOOKS)
     .emits(&[
         kruise_plan_workloads::ephemeraljob::reasons::ALL,
         &[&events::DEADLINE_EXCEEDED],
@@ -41,7 +42,7 @@ pub static REGISTRATION: Registration = Registration::of::<EphemeralJobs>("ephem
     .watching(&[ResourceId::PODS])
     .granted(&[
         // `patch` for the finalizer that OpenKruise sets.
-        Grant::on(ResourceId::EPHEMERAL_JOBS, &["delete", "patch"]),
+        Grant::on(kruise_api::ephemeraljob::RESOURCE, &["delete", "patch"]),
         Grant::on(ResourceId::PODS, &["patch"]).part("ephemeralcontainers"),
     ])
     .measured(&OVERDUE, &[])
@@ -51,7 +52,7 @@ const OVERDUE: Spec = Spec::overdue_writes("ephemeraljob_expectation_leakage");
 
 /// EphemeralJobs. Those of a namespace are a range of the cache.
 const EPHEMERAL_JOBS: CacheId<Parsed<EphemeralJob>> =
-    CacheId::of("ephemeraljobs", ResourceId::EPHEMERAL_JOBS).before(&[PODS.name]);
+    CacheId::of("ephemeraljobs", kruise_api::ephemeraljob::RESOURCE).before(&[PODS.name]);
 
 /// Reconciles one EphemeralJob from the caches.
 pub struct EphemeralJobs {
@@ -80,8 +81,10 @@ impl Controls for EphemeralJobs {
 impl Reconciler for EphemeralJobs {
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
         let cached = self.jobs.snapshot().get(key);
-        let (Some(cached), Ok(api_version)) = (cached, self.served.api_version(ResourceId::EPHEMERAL_JOBS))
-        else {
+        let (Some(cached), Ok(api_version)) = (
+            cached,
+            self.served.api_version(kruise_api::ephemeraljob::RESOURCE),
+        ) else {
             return Outcome::Gone;
         };
         let plan = match &cached.object {
@@ -101,7 +104,7 @@ impl Reconciler for EphemeralJobs {
 
     fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
         let job = self.jobs.snapshot().get(key)?;
-        let api_version = self.served.api_version(ResourceId::EPHEMERAL_JOBS).ok()?;
+        let api_version = self.served.api_version(kruise_api::ephemeraljob::RESOURCE).ok()?;
         Some(ObjectRef::of(&*job, api_version, KIND.kind))
     }
 }

@@ -14,7 +14,7 @@ use kruise_frame::{
     parsed::Parsed,
     registration::{Controls, Grant, Registration, Setup, Wiring},
 };
-use kruise_plan_kit::{Explain, Memory, ResourceId, events};
+use kruise_plan_kit::{Explain, Memory, events};
 use kruise_runtime::{
     Served,
     caches::CacheId,
@@ -32,6 +32,7 @@ pub use inputs::Inputs;
 pub static REGISTRATION: Registration =
     Registration::of::<ImageListPullJobs>("imagelistpulljob-controller", 3)
         .reconciles_unflagged(&KIND)
+        .reviewed(&kruise_admission::kinds::imagelistpulljob::WEBHOOKS)
         .emits(&[
             kruise_plan_nodes::imagelistpulljob::reasons::ALL,
             &[&events::FAILED_CREATE],
@@ -39,8 +40,8 @@ pub static REGISTRATION: Registration =
         .gated(&["ImagePullJobGate"])
         .granted(&[
             // `patch` for the label.
-            Grant::on(ResourceId::IMAGE_LIST_PULL_JOBS, &["delete", "patch"]),
-            Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create", "delete", "patch"]),
+            Grant::on(kruise_api::imagelistpulljob::RESOURCE, &["delete", "patch"]),
+            Grant::on(kruise_api::imagepulljob::RESOURCE, &["create", "delete", "patch"]),
         ])
         .measured(&OVERDUE, &[])
         .explained(explain::explain);
@@ -49,7 +50,8 @@ const OVERDUE: Spec = Spec::overdue_writes("imagelistpulljob_expectation_leakage
 
 /// ImageListPullJobs. They are listed before their jobs.
 const IMAGE_LIST_PULL_JOBS: CacheId<Parsed<ImageListPullJob>> =
-    CacheId::of("imagelistpulljobs, whole", ResourceId::IMAGE_LIST_PULL_JOBS).before(&[IMAGE_PULL_JOBS.name]);
+    CacheId::of("imagelistpulljobs, whole", kruise_api::imagelistpulljob::RESOURCE)
+        .before(&[IMAGE_PULL_JOBS.name]);
 
 /// ImagePullJobs by the uid of the list that controls them.
 const JOBS_BY_LIST: Index<CachedPullJob> = Index::new("list", |job| {
@@ -95,9 +97,10 @@ fn lists_of(delta: &Delta<CachedPullJob>) -> Vec<ObjectKey> {
 impl Reconciler for ImageListPullJobs {
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
         let cached = self.lists.snapshot().get(key);
-        let (Some(cached), Ok(api_version)) =
-            (cached, self.served.api_version(ResourceId::IMAGE_LIST_PULL_JOBS))
-        else {
+        let (Some(cached), Ok(api_version)) = (
+            cached,
+            self.served.api_version(kruise_api::imagelistpulljob::RESOURCE),
+        ) else {
             return Outcome::Gone;
         };
         let plan = match &cached.object {
@@ -117,7 +120,10 @@ impl Reconciler for ImageListPullJobs {
 
     fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
         let list = self.lists.snapshot().get(key)?;
-        let api_version = self.served.api_version(ResourceId::IMAGE_LIST_PULL_JOBS).ok()?;
+        let api_version = self
+            .served
+            .api_version(kruise_api::imagelistpulljob::RESOURCE)
+            .ok()?;
         Some(ObjectRef::of(&*list, api_version, KIND.kind))
     }
 }

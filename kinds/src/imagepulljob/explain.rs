@@ -38,13 +38,13 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     };
     let (cluster, job) = Cluster::read::<Arc<ImagePullJob>>(&whole, &KIND).await?;
     let pods = cluster.pods().await?;
-    let nodes: Vec<Arc<CachedNodeImage>> = cluster.list_all(ResourceId::NODE_IMAGES).await?;
-    let cloneset = controller::<CloneSet>(&cluster, &whole, &job, &cloneset::crd::KIND).await;
+    let nodes: Vec<Arc<CachedNodeImage>> = cluster.list_all(kruise_api::nodeimage::RESOURCE).await?;
+    let cloneset = controller::<CloneSet>(&cluster, &whole, &job, &cloneset::KIND).await;
     let statefulset = controller::<StatefulSet>(&cluster, &whole, &job, &statefulset::KIND).await;
     let workload = cloneset.as_ref().map(Workload::CloneSet);
     let workload = workload.or(statefulset.as_ref().map(Workload::StatefulSet));
     let (secrets, hidden) = secrets(&cluster, &whole, &job).await;
-    let api_version = cluster.served.api_version(ResourceId::IMAGE_PULL_JOBS)?;
+    let api_version = cluster.served.api_version(kruise_api::imagepulljob::RESOURCE)?;
     let (memory, now) = (Memory::default(), request.client.now());
     let mut plan = {
         let inputs = Inputs::new(

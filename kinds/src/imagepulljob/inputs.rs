@@ -11,11 +11,7 @@ use kruise_api::{
     nodeimage::NodeImage,
     statefulset::{self, StatefulSet},
 };
-use kruise_frame::{
-    caches::{CLONESETS, STATEFULSETS},
-    parsed::Parsed,
-    registration::Setup,
-};
+use kruise_frame::{parsed::Parsed, registration::Setup};
 use kruise_plan_kit::{Explain, Memory, Plan};
 use kruise_plan_nodes::imagepulljob::{
     Copies, Nodes, Options, Snapshot, Workload, in_update_order, of_pods, plan, targets,
@@ -24,7 +20,9 @@ use kruise_views::PodView;
 use kube_cache::{ObjectKey, SharedInformer};
 
 use super::ImagePullJobs;
+use crate::cloneset::cached::CLONESETS;
 use crate::images::{CopiesOf, NodesOf};
+use crate::statefulset::cached::STATEFULSETS;
 
 /// The nodes of one ImagePullJob, and the secrets of the cluster.
 pub struct Inputs<'a> {
@@ -112,8 +110,8 @@ impl ImagePullJobs {
         let controller = job.metadata.controller();
         let named = |kind| controller.filter(|owner| is_of(owner, kind));
         let key = |name: &str| ObjectKey::new(namespace.as_str(), name);
-        let cloneset = named(&cloneset::crd::KIND)
-            .and_then(|owner| self.orders.clonesets.snapshot().get(&key(&owner.name)));
+        let cloneset =
+            named(&cloneset::KIND).and_then(|owner| self.orders.clonesets.snapshot().get(&key(&owner.name)));
         let statefulset = named(&statefulset::KIND)
             .and_then(|owner| self.orders.statefulsets.snapshot().get(&key(&owner.name)));
         let cloneset = cloneset.as_ref().and_then(|set| set.object.as_ref().ok());

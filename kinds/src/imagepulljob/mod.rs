@@ -2,6 +2,7 @@
 //!
 //! The input of a plan is [`Inputs`].
 
+pub mod cached;
 mod explain;
 mod inputs;
 mod keys;
@@ -43,6 +44,7 @@ pub static REGISTRATION: Registration = Registration::of::<ImagePullJobs>("image
         "imagepulljob-workers",
         "ImagePullJobs handled side by side",
     )
+    .reviewed(&kruise_admission::kinds::imagepulljob::WEBHOOKS)
     .emits(&[
         kruise_plan_nodes::imagepulljob::reasons::ALL,
         &[&events::PULL_IMAGE_FAILED],
@@ -59,11 +61,15 @@ pub static REGISTRATION: Registration = Registration::of::<ImagePullJobs>("image
         least: 0,
         most: 2_678_400,
     }])
-    .watching(&[ResourceId::PODS, ResourceId::CLONESETS, ResourceId::STATEFULSETS])
+    .watching(&[
+        ResourceId::PODS,
+        kruise_api::cloneset::RESOURCE,
+        kruise_api::statefulset::RESOURCE,
+    ])
     .granted(&[
         // `patch` for the finalizer.
-        Grant::on(ResourceId::IMAGE_PULL_JOBS, &["delete", "patch"]),
-        Grant::on(ResourceId::NODE_IMAGES, &["patch"]),
+        Grant::on(kruise_api::imagepulljob::RESOURCE, &["delete", "patch"]),
+        Grant::on(kruise_api::nodeimage::RESOURCE, &["patch"]),
         Grant::on(ResourceId::SECRETS, &[]),
         Grant::on(ResourceId::SECRETS, &["create", "delete", "patch"]).in_agent_namespace(),
     ])
@@ -157,10 +163,12 @@ impl Reconciler for ImagePullJobs {
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
         let cached = self.jobs.snapshot().get(key);
         // Without NodeImages there are no nodes, and jobs would wait for them until their end.
-        let nodes = self.served.version(ResourceId::NODE_IMAGES);
+        let nodes = self.served.version(kruise_api::nodeimage::RESOURCE);
         let cached = cached.filter(|_| nodes.is_some());
-        let (Some(cached), Ok(api_version)) = (cached, self.served.api_version(ResourceId::IMAGE_PULL_JOBS))
-        else {
+        let (Some(cached), Ok(api_version)) = (
+            cached,
+            self.served.api_version(kruise_api::imagepulljob::RESOURCE),
+        ) else {
             return Outcome::Gone;
         };
         let plan = match &cached.object {
@@ -182,7 +190,7 @@ impl Reconciler for ImagePullJobs {
 
     fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
         let job = self.jobs.snapshot().get(key)?;
-        let api_version = self.served.api_version(ResourceId::IMAGE_PULL_JOBS).ok()?;
+        let api_version = self.served.api_version(kruise_api::imagepulljob::RESOURCE).ok()?;
         Some(ObjectRef::of(&*job, api_version, KIND.kind))
     }
 }

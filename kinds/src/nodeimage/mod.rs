@@ -36,6 +36,7 @@ use super::images::{
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<NodeImages>("nodeimage-controller", 3)
     .reconciles(&KIND, "nodeimage-workers", "NodeImages handled side by side")
+    .reviewed(&kruise_admission::kinds::nodeimage::WEBHOOKS)
     .emits(&[&[&events::PULL_IMAGE_FAILED]])
     .gated(&["KruiseDaemon"])
     .flagged(&[flag(
@@ -44,9 +45,9 @@ pub static REGISTRATION: Registration = Registration::of::<NodeImages>("nodeimag
         "30s",
         "how long a node must have been ready before it gets a NodeImage",
     )])
-    .watching(&[ResourceId::NODES, ResourceId::IMAGE_PULL_JOBS])
+    .watching(&[ResourceId::NODES, kruise_api::imagepulljob::RESOURCE])
     .granted(&[
-        Grant::on(ResourceId::NODE_IMAGES, &["create", "delete", "patch"]),
+        Grant::on(kruise_api::nodeimage::RESOURCE, &["create", "delete", "patch"]),
         Grant::on(ResourceId::SECRETS, &[]).with(&[PULL_JOBS]),
     ])
     .measured(&OVERDUE, &[]);
@@ -70,7 +71,11 @@ pub struct NodeImages {
 impl Controls for NodeImages {
     fn new(setup: &mut Setup<'_>) -> Self {
         let delay = setup.parts.config.duration_flag(CREATION_DELAY);
-        let watches_jobs = setup.parts.served.version(ResourceId::IMAGE_PULL_JOBS).is_some();
+        let watches_jobs = setup
+            .parts
+            .served
+            .version(kruise_api::imagepulljob::RESOURCE)
+            .is_some();
         let namespace = setup.parts.config.namespace.clone();
         let secrets = setup.cache_with(PULL_JOBS, &SECRETS);
         let secrets = setup.allows(PULL_JOBS, ResourceId::SECRETS).then_some(secrets);
@@ -152,7 +157,7 @@ impl Reconciler for NodeImages {
     fn reconcile(&self, key: &ObjectKey, _memory: &Memory, now: Timestamp) -> Outcome {
         let cached = self.images.snapshot().get(key);
         let node = self.nodes.snapshot().get(key);
-        let api_version = self.served.api_version(ResourceId::NODE_IMAGES);
+        let api_version = self.served.api_version(kruise_api::nodeimage::RESOURCE);
         let Ok(api_version) = api_version
             .map_err(drop)
             .and_then(|version| match (&cached, &node) {
@@ -188,7 +193,7 @@ impl Reconciler for NodeImages {
 
     fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
         let image = self.images.snapshot().get(key)?;
-        let api_version = self.served.api_version(ResourceId::NODE_IMAGES).ok()?;
+        let api_version = self.served.api_version(kruise_api::nodeimage::RESOURCE).ok()?;
         Some(ObjectRef::of(&*image, api_version, KIND.kind))
     }
 }

@@ -34,9 +34,9 @@ pub static REGISTRATION: Registration = Registration::of::<NodePodProbes>("NodeP
         "NodePodProbes handled side by side",
     )
     .gated(&["PodProbeMarkerGate"])
-    .watching(&[ResourceId::NODES, ResourceId::POD_PROBE_MARKERS])
+    .watching(&[ResourceId::NODES, kruise_api::podprobemarker::RESOURCE])
     .granted(&[
-        Grant::on(ResourceId::NODE_POD_PROBES, &["create", "delete", "patch"]),
+        Grant::on(kruise_api::nodepodprobe::RESOURCE, &["create", "delete", "patch"]),
         Grant::on(ResourceId::PODS, &["patch"]),
         Grant::on(ResourceId::PODS, &["patch"]).part("status"),
     ])
@@ -61,7 +61,7 @@ impl Controls for NodePodProbes {
         let watches_markers = setup
             .parts
             .served
-            .version(ResourceId::POD_PROBE_MARKERS)
+            .version(kruise_api::podprobemarker::RESOURCE)
             .is_some();
         let markers = setup.cache(&POD_PROBE_MARKERS);
         Self {
@@ -132,7 +132,7 @@ impl Reconciler for NodePodProbes {
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
         let cached = self.probes.snapshot().get(key);
         let node = self.nodes.snapshot().get(key);
-        let Ok(api_version) = self.served.api_version(ResourceId::NODE_POD_PROBES) else {
+        let Ok(api_version) = self.served.api_version(kruise_api::nodepodprobe::RESOURCE) else {
             return Outcome::Gone;
         };
         if cached.is_none() && node.is_none() {
@@ -164,7 +164,7 @@ impl Reconciler for NodePodProbes {
 
     fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
         let probes = self.probes.snapshot().get(key)?;
-        let api_version = self.served.api_version(ResourceId::NODE_POD_PROBES).ok()?;
+        let api_version = self.served.api_version(kruise_api::nodepodprobe::RESOURCE).ok()?;
         Some(ObjectRef::of(&*probes, api_version, KIND.kind))
     }
 }

@@ -1,11 +1,19 @@
-//! Indexes that only this controller reads.
+//! The cache of PersistentPodStates, and indexes that only their controller reads.
 
 use std::sync::Arc;
 
-use kruise_api::persistentpodstate::PersistentPodState;
-use kruise_frame::parsed::Parsed;
+use kruise_api::persistentpodstate::{PersistentPodState, RESOURCE};
+use kruise_frame::{caches::PODS, parsed::Parsed};
 use kruise_plan_kit::workloads::Workload;
+use kruise_runtime::caches::CacheId;
 use kube_cache::Index;
+
+use crate::{statefulset::cached::STATEFULSETS, workloads::APPS_STATEFULSETS};
+
+/// PersistentPodStates in the served version, which webhooks read, too. Their pods, and the workloads that they are for, are
+/// listed later, so that a workload that is missing there is gone.
+pub const POD_STATES: CacheId<Parsed<Arc<PersistentPodState>>> = CacheId::of("persistentpodstates", RESOURCE)
+    .before(&[PODS.name, APPS_STATEFULSETS.name, STATEFULSETS.name]);
 
 /// A PersistentPodState in a cache.
 pub type CachedPodState = Parsed<Arc<PersistentPodState>>;

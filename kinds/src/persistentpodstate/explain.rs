@@ -32,7 +32,7 @@ pub fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<Str
 async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let (cluster, state) = Cluster::read::<Arc<PersistentPodState>>(request, &KIND).await?;
     let states: Vec<Arc<Parsed<Arc<PersistentPodState>>>> =
-        cluster.list(ResourceId::PERSISTENT_POD_STATES).await?;
+        cluster.list(kruise_api::persistentpodstate::RESOURCE).await?;
     let nodes = Listed(cluster.list_all(ResourceId::NODES).await?);
     let pods = cluster.pods().await?;
     let reader = Reader::new(request.client.clone(), request.manager_namespace);
@@ -107,7 +107,7 @@ async fn read_workloads(
     for workload in wanted {
         let resource = match workload.group_kind() {
             ("apps", "StatefulSet") => Some(ResourceId::APPS_STATEFULSETS),
-            (APPS_GROUP, "StatefulSet") => Some(ResourceId::STATEFULSETS),
+            (APPS_GROUP, "StatefulSet") => Some(kruise_api::statefulset::RESOURCE),
             _ => None,
         };
         let known = match resource {

@@ -4,7 +4,7 @@
 //! for. Workloads of kinds that administrators list have no cache: they are found by their pods, and read again while plans
 //! ask for them ([`Workloads`]). The list is read again every minute.
 
-mod cached;
+pub mod cached;
 mod explain;
 mod inputs;
 mod keys;
@@ -17,12 +17,12 @@ use futures::FutureExt;
 use jiff::Timestamp;
 use kruise_api::{names::APPS_GROUP, persistentpodstate::KIND};
 use kruise_frame::{
-    caches::{APPS_STATEFULSETS, NODES, POD_STATES, PODS, PODS_BY_OWNER, STATEFULSETS},
+    caches::{NODES, PODS, PODS_BY_OWNER},
     invalid_spec,
     listed::Listed,
     parsed::Parsed,
     registration::{Controls, Grant, Registration, Setup, Wiring},
-    workloads::{self, Workloads},
+    workloads::{CachedWorkload, Workloads},
 };
 use kruise_plan_kit::{
     Explain, Memory, ResourceId, events,
@@ -37,6 +37,9 @@ use kruise_runtime::{
 use kruise_views::{NodeView, PodView, WorkloadView};
 use kube_cache::{Delta, ObjectKey, SharedInformer};
 
+use crate::persistentpodstate::cached::POD_STATES;
+use crate::statefulset::cached::{STATEFULSETS, StatefulSetWorkload};
+use crate::workloads::APPS_STATEFULSETS;
 use cached::{CachedPodState, POD_STATES_BY_TARGET, target_key};
 use inputs::CachedNodes;
 
@@ -50,6 +53,7 @@ pub static REGISTRATION: Registration =
             "persistentpodstate-workers",
             "PersistentPodStates handled side by side",
         )
+        .reviewed(&kruise_admission::kinds::persistentpodstate::WEBHOOKS)
         .emits(&[
             kruise_plan_podstate::persistentpodstate::reasons::ALL,
             &[&events::WORKLOAD_UNREADABLE],
@@ -58,7 +62,7 @@ pub static REGISTRATION: Registration =
         .paced(INTERVAL)
         .watching(&[ResourceId::PODS, ResourceId::NODES])
         .granted(&[Grant::on(
-            ResourceId::PERSISTENT_POD_STATES,
+            kruise_api::persistentpodstate::RESOURCE,
             &["create", "delete", "patch"],
         )])
         .measured(&OVERDUE, &[])
@@ -119,7 +123,7 @@ impl Controls for PersistentPodStates {
             this.of_workload(("apps", "StatefulSet"), delta, WorkloadView::clone)
         });
         wiring.maps(&STATEFULSETS, |this, delta| {
-            this.of_workload((APPS_GROUP, "StatefulSet"), delta, workloads::of_statefulset)
+            this.of_workload((APPS_GROUP, "StatefulSet"), delta, StatefulSetWorkload::view)
         });
         let controller = wiring.controller();
         let workloads = controller.reconciler().workloads.clone();
@@ -238,7 +242,7 @@ impl Reconciler for PersistentPodStates {
         let advanced = self.advanced.snapshot();
         let annotated = advanced
             .iter()
-            .filter(|set| !workloads::of_statefulset(set).annotations.is_empty());
+            .filter(|set| !StatefulSetWorkload::view(set).annotations.is_empty());
         keys.extend(annotated.map(|set| ObjectKey::of(&**set)));
         let owners = self.owners("", &self.allowed()).into_iter();
         keys.extend(owners.map(|(namespace, owner)| ObjectKey::new(&*namespace, owner.name.as_str())));
@@ -247,7 +251,10 @@ impl Reconciler for PersistentPodStates {
 
     fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
         let state = self.states.snapshot().get(key)?;
-        let api_version = self.served.api_version(ResourceId::PERSISTENT_POD_STATES).ok()?;
+        let api_version = self
+            .served
+            .api_version(kruise_api::persistentpodstate::RESOURCE)
+            .ok()?;
         Some(ObjectRef::of(&*state, api_version, KIND.kind))
     }
 }

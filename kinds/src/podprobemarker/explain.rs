@@ -26,13 +26,13 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let (cluster, marker) = Cluster::read::<Arc<PodProbeMarker>>(request, &KIND).await?;
     let pods = cluster.pods().await?;
     let nodes: Vec<Arc<NodeView>> = cluster.list_all(ResourceId::NODES).await?;
-    let probes: Vec<Arc<CachedProbes>> = cluster.list_all(ResourceId::NODE_POD_PROBES).await?;
+    let probes: Vec<Arc<CachedProbes>> = cluster.list_all(kruise_api::nodepodprobe::RESOURCE).await?;
     let probes: Vec<Arc<NodePodProbe>> = probes
         .iter()
         .filter_map(|cached| cached.object.as_ref().ok().cloned())
         .collect();
     let nodes = ListedNodes(nodes);
-    let api_version = cluster.served.api_version(ResourceId::POD_PROBE_MARKERS)?;
+    let api_version = cluster.served.api_version(kruise_api::podprobemarker::RESOURCE)?;
     let options = Options {
         marks_serverless: cluster.settings.gates.on(SERVERLESS),
     };

@@ -37,14 +37,15 @@ pub static REGISTRATION: Registration = Registration::of::<PodProbeMarkers>("Pod
         "podprobemarker-workers",
         "PodProbeMarkers handled side by side",
     )
+    .reviewed(&kruise_admission::kinds::podprobemarker::WEBHOOKS)
     .emits(&[kruise_plan_nodes::podprobemarker::reasons::ALL])
     .gated(&["PodProbeMarkerGate"])
     .paced(INTERVAL)
     .watching(&[ResourceId::PODS, ResourceId::NODES])
     .granted(&[
         // `patch` for the finalizer.
-        Grant::on(ResourceId::POD_PROBE_MARKERS, &["patch"]),
-        Grant::on(ResourceId::NODE_POD_PROBES, &["patch"]),
+        Grant::on(kruise_api::podprobemarker::RESOURCE, &["patch"]),
+        Grant::on(kruise_api::nodepodprobe::RESOURCE, &["patch"]),
         Grant::on(ResourceId::PODS, &["patch"]).with(&[SERVERLESS]),
     ])
     .measured(&OVERDUE, &[])
@@ -99,7 +100,7 @@ impl Controls for PodProbeMarkers {
 impl Reconciler for PodProbeMarkers {
     fn reconcile(&self, key: &ObjectKey, _memory: &Memory, _now: Timestamp) -> Outcome {
         let cached = self.markers.snapshot().get(key);
-        let api_version = self.served.api_version(ResourceId::POD_PROBE_MARKERS);
+        let api_version = self.served.api_version(kruise_api::podprobemarker::RESOURCE);
         let (Some(cached), Ok(api_version)) = (cached, api_version) else {
             return Outcome::Gone;
         };
@@ -119,7 +120,10 @@ impl Reconciler for PodProbeMarkers {
 
     fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
         let marker = self.markers.snapshot().get(key)?;
-        let api_version = self.served.api_version(ResourceId::POD_PROBE_MARKERS).ok()?;
+        let api_version = self
+            .served
+            .api_version(kruise_api::podprobemarker::RESOURCE)
+            .ok()?;
         Some(ObjectRef::of(&*marker, api_version, KIND.kind))
     }
 }

@@ -11,7 +11,7 @@ use kruise_frame::{
     workloads::Reader,
 };
 use kruise_plan_kit::{
-    Explain, ResourceId,
+    Explain,
     workloads::{Aspect, Known, Workload},
 };
 
@@ -25,7 +25,7 @@ pub fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<Str
 async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let (cluster, budget) = Cluster::read::<PodUnavailableBudget>(request, &KIND).await?;
     let budgets: Vec<Arc<Parsed<PodUnavailableBudget>>> =
-        cluster.list(ResourceId::POD_UNAVAILABLE_BUDGETS).await?;
+        cluster.list(kruise_api::podunavailablebudget::RESOURCE).await?;
     let pods = cluster.pods().await?;
     let reader = Reader::new(request.client.clone(), request.manager_namespace);
     let mut read: BTreeMap<Workload, Known> = BTreeMap::new();

@@ -3,6 +3,7 @@
 //! The input of a plan is [`Inputs`]. A budget is counted again when one of its pods changes, when one of its workloads is
 //! scaled, when a charge expires, and when it or a budget beside it is edited; at most twice a second.
 
+pub mod cached;
 mod explain;
 mod inputs;
 mod keys;
@@ -19,11 +20,11 @@ use kruise_api::{
     podunavailablebudget::{KIND, PodUnavailableBudget},
 };
 use kruise_frame::{
-    caches::{APPS_STATEFULSETS, BUDGETS, CLONESETS, DEPLOYMENTS, PODS, REPLICA_SETS, STATEFULSETS},
+    caches::PODS,
     invalid_spec,
     parsed::Parsed,
     registration::{Controls, Grant, Registration, Setup, Wiring},
-    workloads::{self, Workloads},
+    workloads::{CachedWorkload, Workloads},
 };
 use kruise_plan_kit::{
     Explain, Memory, Need, Plan, ResourceId, Why,
@@ -38,6 +39,10 @@ use kruise_runtime::{
 use kruise_views::{PodView, WorkloadView};
 use kube_cache::{Delta, ObjectKey, SharedInformer, Version};
 
+use crate::cloneset::cached::{CLONESETS, CloneSetWorkload};
+use crate::podunavailablebudget::cached::BUDGETS;
+use crate::statefulset::cached::{STATEFULSETS, StatefulSetWorkload};
+use crate::workloads::{APPS_STATEFULSETS, DEPLOYMENTS, REPLICA_SETS};
 pub use inputs::Inputs;
 use reads::Reads;
 
@@ -48,6 +53,7 @@ pub static REGISTRATION: Registration = Registration::of::<Budgets>("podunavaila
         "podunavailablebudget-workers",
         "PodUnavailableBudgets handled side by side",
     )
+    .reviewed(&kruise_admission::kinds::podunavailablebudget::WEBHOOKS)
     .emits(&[kruise_plan_workloads::podunavailablebudget::reasons::ALL])
     .gated(&["PodUnavailableBudgetDeleteGate", "PodUnavailableBudgetUpdateGate"])
     .finds_workloads()
@@ -97,10 +103,10 @@ impl Controls for Budgets {
             this.of_workload(("apps", "StatefulSet"), delta, WorkloadView::clone)
         });
         wiring.maps(&CLONESETS, |this, delta| {
-            this.of_workload((APPS_GROUP, "CloneSet"), delta, workloads::of_cloneset)
+            this.of_workload((APPS_GROUP, "CloneSet"), delta, CloneSetWorkload::view)
         });
         wiring.maps(&STATEFULSETS, |this, delta| {
-            this.of_workload((APPS_GROUP, "StatefulSet"), delta, workloads::of_statefulset)
+            this.of_workload((APPS_GROUP, "StatefulSet"), delta, StatefulSetWorkload::view)
         });
         let controller = wiring.controller();
         let workloads = controller.reconciler().workloads.clone();
@@ -166,7 +172,7 @@ impl Reconciler for Budgets {
         let budget = self.cache.snapshot().get(key)?;
         let api_version = self
             .served
-            .api_version(ResourceId::POD_UNAVAILABLE_BUDGETS)
+            .api_version(kruise_api::podunavailablebudget::RESOURCE)
             .ok()?;
         Some(ObjectRef::of(&*budget, api_version, KIND.kind))
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use kruise_frame::workloads::workload_of;
+use crate::workloads::workload_of;
 use kruise_plan_kit::{
     Memory, Need,
     workloads::{Known, Workload},

@@ -85,15 +85,22 @@ const DEPLOYMENT: &str = "apps/v1/Deployment/web";
 fn budgets(budgets: &[Value], pods: &[Value]) -> Budgets {
     let mut caches = Caches::default();
     let served = [
-        (ResourceId::POD_UNAVAILABLE_BUDGETS, "v1beta1"),
-        (ResourceId::CLONESETS, "v1beta1"),
-        (ResourceId::STATEFULSETS, "v1beta1"),
+        (&kruise_api::podunavailablebudget::KIND, "v1beta1"),
+        (&kruise_api::cloneset::KIND, "v1beta1"),
+        (&kruise_api::statefulset::KIND, "v1beta1"),
     ];
     let served = Arc::new(served.into_iter().collect());
     let answers = games();
     answers.set(&format!("{GAME}/scale"), 200, scale(4));
     answers.set(GAME, 403, json!({"code": 403}));
-    let workloads = Workloads::new(&mut caches, &served, true, &answers.client(), "kruise-system");
+    let workloads = Workloads::new(
+        crate::workloads::cached(),
+        &mut caches,
+        &served,
+        true,
+        &answers.client(),
+        "kruise-system",
+    );
     fill(&mut caches, &DEPLOYMENTS, &[workload("web", "", 3)]);
     fill(&mut caches, &REPLICA_SETS, &[workload("web-5f", DEPLOYMENT, 3)]);
     fill(&mut caches, &APPS_STATEFULSETS, &[workload("db", "", 2)]);
@@ -547,6 +554,7 @@ async fn owners_of_a_pod_come_from_the_caches_if_they_have_all() {
 fn elsewhere(this: Budgets, deployments: &[Value], sets: &[Value], stateful: &[Value]) -> Budgets {
     let mut caches = Caches::default();
     let workloads = Workloads::new(
+        crate::workloads::cached(),
         &mut caches,
         &this.served,
         true,

@@ -27,11 +27,13 @@ pub fn copy_key(resource: ResourceId, name: &str) -> String {
 }
 
 /// ResourceDistributions. They are listed before namespaces and copies, so that what is missing there is gone.
-pub const RESOURCE_DISTRIBUTIONS: CacheId<CachedDistribution> =
-    CacheId::of("resourcedistributions", ResourceId::RESOURCE_DISTRIBUTIONS)
-        .reach(Reach::Cluster)
-        .indexed(&[DISTRIBUTIONS_BY_COPY])
-        .before(&[NAMESPACES.name, SECRETS.name, CONFIG_MAPS.name]);
+pub const RESOURCE_DISTRIBUTIONS: CacheId<CachedDistribution> = CacheId::of(
+    "resourcedistributions",
+    kruise_api::resourcedistribution::RESOURCE,
+)
+.reach(Reach::Cluster)
+.indexed(&[DISTRIBUTIONS_BY_COPY])
+.before(&[NAMESPACES.name, SECRETS.name, CONFIG_MAPS.name]);
 
 /// Metadata of all Secrets.
 pub const SECRETS: CacheId<MetadataView> =

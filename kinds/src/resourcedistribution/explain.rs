@@ -30,9 +30,9 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let Request {
         client, name, pod, ..
     } = *request;
-    let served = discovery::discover(client, &[]).await?;
-    let api_version = served.api_version(ResourceId::RESOURCE_DISTRIBUTIONS)?;
-    let collection = served.collection(ResourceId::RESOURCE_DISTRIBUTIONS, None)?;
+    let served = discovery::discover(client, &[&KIND], &[]).await?;
+    let api_version = served.api_version(kruise_api::resourcedistribution::RESOURCE)?;
+    let collection = served.collection(kruise_api::resourcedistribution::RESOURCE, None)?;
     let cached: Parsed<Arc<ResourceDistribution>> = client
         .get(&format!("{collection}/{}", segment(name)))
         .await

@@ -44,6 +44,7 @@ pub static REGISTRATION: Registration =
             "resourcedistribution-workers",
             "ResourceDistributions handled side by side",
         )
+        .reviewed(&kruise_admission::kinds::resourcedistribution::WEBHOOKS)
         .emits(&[kruise_plan_distribution::resourcedistribution::reasons::ALL])
         .gated(&["ResourceDistributionGate"])
         .watching(&[ResourceId::NAMESPACES])
@@ -111,7 +112,9 @@ impl ResourceDistributions {
 impl Reconciler for ResourceDistributions {
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
         let cached = self.distributions.snapshot().get(key).filter(|_| self.sees_all);
-        let api_version = self.served.api_version(ResourceId::RESOURCE_DISTRIBUTIONS);
+        let api_version = self
+            .served
+            .api_version(kruise_api::resourcedistribution::RESOURCE);
         let (Some(cached), Ok(api_version)) = (cached, api_version) else {
             return Outcome::Gone;
         };
@@ -135,7 +138,10 @@ impl Reconciler for ResourceDistributions {
 
     fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
         let cached = self.distributions.snapshot().get(key)?;
-        let api_version = self.served.api_version(ResourceId::RESOURCE_DISTRIBUTIONS).ok()?;
+        let api_version = self
+            .served
+            .api_version(kruise_api::resourcedistribution::RESOURCE)
+            .ok()?;
         Some(ObjectRef::of(&*cached, api_version, KIND.kind))
     }
 }

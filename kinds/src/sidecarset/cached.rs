@@ -15,7 +15,7 @@ use super::injected;
 
 /// SidecarSets in the served version.
 pub const SIDECARSETS: CacheId<CachedSidecarSet> =
-    CacheId::of("sidecarsets", ResourceId::SIDECARSETS).reach(Reach::Cluster);
+    CacheId::of("sidecarsets", kruise_api::sidecarset::RESOURCE).reach(Reach::Cluster);
 /// Revisions of SidecarSets. They are in the manager's namespace, even if `--namespace` names another one.
 pub const SET_REVISIONS: CacheId<CachedRevision> =
     CacheId::of("controllerrevisions of sidecarsets", ResourceId::REVISIONS)

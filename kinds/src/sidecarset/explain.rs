@@ -5,7 +5,10 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow, bail};
 use futures::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
-use kruise_api::{path::segment, sidecarset::SidecarSet};
+use kruise_api::{
+    path::segment,
+    sidecarset::{KIND, SidecarSet},
+};
 use kruise_frame::{
     explain::{
         Request,
@@ -16,7 +19,7 @@ use kruise_frame::{
     },
     gates::Gates,
 };
-use kruise_plan_kit::{Memory, ResourceId};
+use kruise_plan_kit::Memory;
 use kruise_plan_sidecars::{Explain, Repairs, plan};
 use kruise_runtime::{Client, Served, discovery};
 use kruise_views::{NamespaceView, PodView, RevisionView};
@@ -35,7 +38,7 @@ pub fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<Str
 
 /// The budgets of all namespaces; none unless they limit anything and are served.
 async fn budgets_of_all(client: &Client, served: &Served, gates: &Gates) -> anyhow::Result<Budgets> {
-    let resource = ResourceId::POD_UNAVAILABLE_BUDGETS;
+    let resource = kruise_api::podunavailablebudget::RESOURCE;
     let limits = budgets::limits(gates);
     if served.version(resource).is_none() || !(limits.deletions || limits.updates) {
         return Ok(Budgets::default());
@@ -54,9 +57,9 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
         manager_namespace,
         ..
     } = *request;
-    let served = discovery::discover(client, &[]).await?;
-    let api_version = served.api_version(ResourceId::SIDECARSETS)?;
-    let collection = served.collection(ResourceId::SIDECARSETS, None)?;
+    let served = discovery::discover(client, &[&KIND], &[]).await?;
+    let api_version = served.api_version(kruise_api::sidecarset::RESOURCE)?;
+    let collection = served.collection(kruise_api::sidecarset::RESOURCE, None)?;
     let object: Value = client
         .get(&format!("{collection}/{}", segment(name)))
         .await

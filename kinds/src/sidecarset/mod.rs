@@ -17,7 +17,7 @@ use std::{
 
 use kruise_api::sidecarset::KIND;
 use kruise_frame::{
-    caches::{BUDGETS, NAMESPACES, PODS},
+    caches::{NAMESPACES, PODS},
     registration::{Controls, Grant, Registration, Setup, Wiring},
 };
 use kruise_plan_kit::ResourceId;
@@ -36,12 +36,14 @@ pub use cached::{CachedRevision, CachedSidecarSet, SET_REVISIONS, SIDECARSETS};
 pub use inputs::{Inputs, Parameters};
 pub use keys::injected;
 
+use crate::podunavailablebudget::cached::BUDGETS;
 use cached::PODS_BY_SIDECARSET;
 use uninjected::Uninjected;
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<SidecarSets>("sidecarset-controller", 3)
     .reconciles(&KIND, "sidecarset-workers", "SidecarSets handled side by side")
+    .reviewed(&kruise_admission::kinds::sidecarset::WEBHOOKS)
     .emits(&[kruise_plan_sidecars::reasons::ALL, &[&events::CONTAINER_REPLACED]])
     .watching(&[ResourceId::NAMESPACES])
     .granted(&[

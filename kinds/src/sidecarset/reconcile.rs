@@ -8,7 +8,7 @@ use std::{
 use jiff::Timestamp;
 use kruise_api::sidecarset::{KIND, SidecarSet};
 use kruise_frame::invalid_spec;
-use kruise_plan_kit::{Memory, ResourceId};
+use kruise_plan_kit::Memory;
 use kruise_plan_sidecars::{Explain, Repairs, WriteLocks, learn, plan, uninjected};
 use kruise_runtime::{
     events::ObjectRef,
@@ -21,7 +21,8 @@ use super::{Parameters, SidecarSets};
 impl Reconciler for SidecarSets {
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
         let cached = self.sets.snapshot().get(key);
-        let (Some(cached), Ok(api_version)) = (cached, self.served.api_version(ResourceId::SIDECARSETS))
+        let (Some(cached), Ok(api_version)) =
+            (cached, self.served.api_version(kruise_api::sidecarset::RESOURCE))
         else {
             self.forget(key);
             return Outcome::Gone;
@@ -70,7 +71,7 @@ impl Reconciler for SidecarSets {
 
     fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
         let set = self.sets.snapshot().get(key)?;
-        let api_version = self.served.api_version(ResourceId::SIDECARSETS).ok()?;
+        let api_version = self.served.api_version(kruise_api::sidecarset::RESOURCE).ok()?;
         Some(ObjectRef::of(&*set, api_version, KIND.kind))
     }
 }

@@ -36,7 +36,7 @@ fn sets(injects: bool) -> (SidecarSets, Registry) {
         revisions: caches.revisions,
         pods,
         budgets: CachedBudgets::default(),
-        served: Arc::new([(ResourceId::SIDECARSETS, "v1beta1")].into_iter().collect()),
+        served: Arc::new([(&kruise_api::sidecarset::KIND, "v1beta1")].into_iter().collect()),
         namespace: "system".into(),
         uninjected_metric: metrics.objects(&UNINJECTED),
         uninjected: Uninjected::default(),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kruise_api::containerrecreaterequest::ContainerRecreateRequest;
 use kruise_frame::{
-    caches::{BUDGETS, CachedRequest, NODES, PODS, REQUESTS},
+    caches::{NODES, PODS},
     registration::{Controls, Grant, Registration, Setup, Wiring},
 };
 use kruise_plan_kit::{Memory, ResourceId, ledger};
@@ -23,6 +23,8 @@ use kruise_views::{NodeView, PodView};
 use kube_cache::{Cached, Delta, Index, ObjectKey, SharedInformer};
 
 use super::budgets::{self, CachedBudgets, PODS_BY_BUDGET};
+use crate::containerrecreaterequest::cached::{CachedRequest, REQUESTS};
+use crate::podunavailablebudget::cached::BUDGETS;
 
 /// The controller.
 pub static REGISTRATION: Registration =
@@ -35,8 +37,8 @@ pub static REGISTRATION: Registration =
         .gated(&["SidecarTerminator"])
         .watching(&[ResourceId::NODES])
         .granted(&[
-            Grant::on(ResourceId::CONTAINER_RECREATE_REQUESTS, &["create"]),
-            Grant::on(ResourceId::CONTAINER_RECREATE_REQUESTS, &["patch"]).part("status"),
+            Grant::on(kruise_api::containerrecreaterequest::RESOURCE, &["create"]),
+            Grant::on(kruise_api::containerrecreaterequest::RESOURCE, &["patch"]).part("status"),
             // `patch` for images on virtual nodes.
             Grant::on(ResourceId::PODS, &["patch"]),
             Grant::on(ResourceId::PODS, &["patch"]).part("status"),

@@ -15,6 +15,7 @@ use kruise_frame::explain::{
 use kruise_plan_kit::ResourceId;
 use kruise_plan_workloads::statefulset::Explain;
 
+use crate::pulls::pull_jobs;
 use crate::{
     budgets,
     statefulset::{self as controller, Inputs},
@@ -31,7 +32,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let claims = cluster.list(ResourceId::CLAIMS).await?;
     let revisions = cluster.revisions().await?;
     let options = controller::options(&cluster.settings, &cluster.server, &cluster.served);
-    let jobs = cluster.pull_jobs(options.images_ahead, &set.metadata.uid).await?;
+    let jobs = pull_jobs(&mut cluster, options.images_ahead, &set.metadata.uid).await?;
     let classes = if options.resize_claims {
         cluster.list_all(ResourceId::STORAGE_CLASSES).await?
     } else {
@@ -46,7 +47,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
         (conditions::FAILED_CREATE_POD, CREATE_FAILED),
         (conditions::FAILED_UPDATE_POD, UPDATE_FAILED),
     );
-    let api_version = cluster.served.api_version(ResourceId::STATEFULSETS)?;
+    let api_version = cluster.served.api_version(kruise_api::statefulset::RESOURCE)?;
     let now = request.client.now();
     let plan = inputs.plan(&set, &api_version, options, &memory, Explain::Yes, now);
     let lifecycle = set.spec.lifecycle.as_ref();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::statefulset::StatefulSet;
-use kruise_frame::caches::{PODS_BY_OWNER, PULL_JOBS_BY_OWNER, revisions_of};
+use kruise_frame::caches::{PODS_BY_OWNER, revisions_of};
 use kruise_plan_kit::{Memory, Plan, ledger};
 use kruise_plan_workloads::statefulset::{Explain, Options, Snapshot, plan};
 use kruise_views::{ClaimView, ImageJobView, PodView, RevisionView, StorageClassView};
@@ -15,6 +15,7 @@ use super::{
     cached::{CLAIMS_BY_SET_NAME, PODS_BY_SET_NAME, in_namespace},
 };
 use crate::budgets::Budgets;
+use crate::imagepulljob::cached::PULL_JOBS_BY_OWNER;
 
 /// The objects of one StatefulSet. Each kind is from one snapshot of its cache.
 pub struct Inputs {

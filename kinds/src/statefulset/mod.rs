@@ -3,7 +3,7 @@
 //! The input of a plan is [`Inputs`].
 
 mod by_name;
-mod cached;
+pub mod cached;
 mod explain;
 mod inputs;
 mod keys;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kruise_api::statefulset::{KIND, StatefulSet};
 use kruise_frame::{
-    caches::{BUDGETS, CLAIMS, PODS, PULL_JOBS, REVISIONS, STATEFULSETS, owners},
+    caches::{CLAIMS, PODS, REVISIONS, owners},
     invalid_spec,
     leader::LeaderSettings,
     parsed::Parsed,
@@ -39,11 +39,16 @@ pub use inputs::Inputs;
 pub use options::options;
 use options::{IMAGES_AHEAD, RESIZE_CLAIMS};
 
+use crate::imagepulljob::cached::PULL_JOBS;
+use crate::podunavailablebudget::cached::BUDGETS;
+use crate::statefulset::cached::STATEFULSETS;
 use cached::{CLAIMS_BY_SET_NAME, CLASSES, PODS_BY_SET_NAME};
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<StatefulSets>("statefulset-controller", 3)
     .reconciles(&KIND, "statefulset-workers", "StatefulSets handled side by side")
+    .reviewed(&kruise_admission::kinds::statefulset::WEBHOOKS)
+    .owns_pods::<cached::StatefulSetWorkload>()
     .emits(&[
         kruise_plan_workloads::statefulset::reasons::ALL,
         events::OF_CHILDREN,
@@ -63,7 +68,7 @@ pub static REGISTRATION: Registration = Registration::of::<StatefulSets>("statef
             .with(&[RESIZE_CLAIMS]),
         budgets::READ,
         budgets::CHARGE,
-        Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create", "delete"]).with(&[IMAGES_AHEAD]),
+        Grant::on(kruise_api::imagepulljob::RESOURCE, &["create", "delete"]).with(&[IMAGES_AHEAD]),
     ])
     .measured(&OVERDUE, &[])
     .explained(explain::explain);
@@ -124,9 +129,10 @@ impl StatefulSets {
 
 impl Reconciler for StatefulSets {
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
-        let (Some(cached), Ok(api_version)) =
-            (self.find(key), self.served.api_version(ResourceId::STATEFULSETS))
-        else {
+        let (Some(cached), Ok(api_version)) = (
+            self.find(key),
+            self.served.api_version(kruise_api::statefulset::RESOURCE),
+        ) else {
             return Outcome::Gone;
         };
         let plan = match &cached.object {
@@ -146,7 +152,7 @@ impl Reconciler for StatefulSets {
 
     fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
         let set = self.find(key)?;
-        let api_version = self.served.api_version(ResourceId::STATEFULSETS).ok()?;
+        let api_version = self.served.api_version(kruise_api::statefulset::RESOURCE).ok()?;
         Some(ObjectRef::of(&*set, api_version, KIND.kind))
     }
 }

@@ -23,7 +23,7 @@ pub fn options(settings: &LeaderSettings, server: &ServerFacts, served: &Served)
         pod_ready_gate: gates.on("PodWebhook"),
         environment_from_metadata: gates.on("InPlaceUpdateEnvFromMetadata"),
         vertical_scaling: server.vertical_scaling,
-        images_ahead: server.allows(gates, served, IMAGES_AHEAD, ResourceId::IMAGE_PULL_JOBS),
+        images_ahead: server.allows(gates, served, IMAGES_AHEAD, kruise_api::imagepulljob::RESOURCE),
     }
 }
 
@@ -53,7 +53,9 @@ mod tests {
 
     #[test]
     fn every_gate_changes_the_option_of_its_name() {
-        let served: Served = [(ResourceId::IMAGE_PULL_JOBS, "v1beta1")].into_iter().collect();
+        let served: Served = [(&kruise_api::imagepulljob::KIND, "v1beta1")]
+            .into_iter()
+            .collect();
         let default = Options::DEFAULT;
         let changed = |gates| with(gates, &served, &[]);
         for (gates, expected) in [
@@ -135,8 +137,10 @@ mod tests {
     #[test]
     fn claims_are_resized_and_images_pulled_only_where_classes_and_jobs_may_be_listed() {
         let gates = "StatefulSetAutoResizePVCGate=true,PreDownloadImageForInPlaceUpdate=true";
-        let served: Served = [(ResourceId::IMAGE_PULL_JOBS, "v1beta1")].into_iter().collect();
-        let denied = [ResourceId::STORAGE_CLASSES, ResourceId::IMAGE_PULL_JOBS];
+        let served: Served = [(&kruise_api::imagepulljob::KIND, "v1beta1")]
+            .into_iter()
+            .collect();
+        let denied = [ResourceId::STORAGE_CLASSES, kruise_api::imagepulljob::RESOURCE];
         assert_eq!(with(gates, &served, &denied), Options::DEFAULT);
         // Without the definition of ImagePullJobs.
         assert!(!with(gates, &Served::default(), &[]).images_ahead);

@@ -1,14 +1,12 @@
 //! Which changes enqueue which StatefulSets, and what a plan reads of the caches.
 
-use kruise_frame::{
-    caches::{PODS_BY_OWNER, PULL_JOBS_BY_OWNER},
-    gates::Gates,
-};
+use kruise_frame::{caches::PODS_BY_OWNER, gates::Gates};
 use kruise_install::manifests::rules_of_controllers;
 use kube_cache::{Cached, Delta, Event, Index, Version};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::imagepulljob::cached::PULL_JOBS_BY_OWNER;
 
 fn cache<T: Cached>(
     indexes: impl IntoIterator<Item = Index<T>>,
@@ -49,7 +47,11 @@ fn sets(sets: Vec<Parsed<StatefulSet>>, pods: Vec<PodView>, claims: Vec<ClaimVie
         pull_jobs: cache([PULL_JOBS_BY_OWNER], []),
         pods: cache([PODS_BY_OWNER, PODS_BY_SET_NAME], pods),
         budgets: CachedBudgets::default(),
-        served: Arc::new([(ResourceId::STATEFULSETS, "v1beta1")].into_iter().collect()),
+        served: Arc::new(
+            [(&kruise_api::statefulset::KIND, "v1beta1")]
+                .into_iter()
+                .collect(),
+        ),
         options: Options::DEFAULT,
     }
 }

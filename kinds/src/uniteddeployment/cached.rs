@@ -14,7 +14,7 @@ use kruise_api::names::uniteddeployment::SUBSET_NAME;
 
 /// UnitedDeployments in the served version.
 pub(super) const UNITED_DEPLOYMENTS: CacheId<Parsed<UnitedDeployment>> =
-    CacheId::of("uniteddeployments", ResourceId::UNITED_DEPLOYMENTS).before(&[
+    CacheId::of("uniteddeployments", kruise_api::uniteddeployment::RESOURCE).before(&[
         STATEFUL_SETS.name,
         ADVANCED_STATEFUL_SETS.name,
         CLONE_SETS.name,
@@ -28,10 +28,10 @@ const STATEFUL_SETS: CacheId<SubsetView> =
     CacheId::of("statefulsets of apps, of subsets", ResourceId::APPS_STATEFULSETS).selected(SUBSET_NAME);
 /// StatefulSets of `apps.kruise.io` with the label of a subset.
 const ADVANCED_STATEFUL_SETS: CacheId<SubsetView> =
-    CacheId::of("statefulsets of subsets", ResourceId::STATEFULSETS).selected(SUBSET_NAME);
+    CacheId::of("statefulsets of subsets", kruise_api::statefulset::RESOURCE).selected(SUBSET_NAME);
 /// CloneSets with the label of a subset.
 const CLONE_SETS: CacheId<SubsetView> =
-    CacheId::of("clonesets of subsets", ResourceId::CLONESETS).selected(SUBSET_NAME);
+    CacheId::of("clonesets of subsets", kruise_api::cloneset::RESOURCE).selected(SUBSET_NAME);
 /// Deployments with the label of a subset.
 const DEPLOYMENTS: CacheId<SubsetView> =
     CacheId::of("deployments of subsets", ResourceId::DEPLOYMENTS).selected(SUBSET_NAME);

@@ -42,7 +42,9 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
         };
         Inputs::new(&united, &cluster.served, all, &found, revisions)
     };
-    let api_version = cluster.served.api_version(ResourceId::UNITED_DEPLOYMENTS)?;
+    let api_version = cluster
+        .served
+        .api_version(kruise_api::uniteddeployment::RESOURCE)?;
     let (memory, now) = (Memory::default(), request.client.now());
     let plan = inputs.plan(&united, &api_version, &memory, Explain::Yes, now);
     let own: Vec<Arc<PodView>> = inputs

@@ -45,12 +45,13 @@ pub static REGISTRATION: Registration =
             "uniteddeployment-workers",
             "UnitedDeployments handled side by side",
         )
+        .reviewed(&kruise_admission::kinds::uniteddeployment::WEBHOOKS)
         .emits(&[kruise_plan_united::reasons::ALL])
         .granted(&[
             super::TEMPLATES,
             Grant::on(ResourceId::APPS_STATEFULSETS, WRITES),
-            Grant::on(ResourceId::STATEFULSETS, WRITES),
-            Grant::on(ResourceId::CLONESETS, WRITES),
+            Grant::on(kruise_api::statefulset::RESOURCE, WRITES),
+            Grant::on(kruise_api::cloneset::RESOURCE, WRITES),
             Grant::on(ResourceId::DEPLOYMENTS, WRITES),
             Grant::on(ResourceId::REVISIONS, WRITES),
             Grant::on(ResourceId::PODS, &["patch", "delete"]),
@@ -154,7 +155,7 @@ impl UnitedDeployments {
 impl Reconciler for UnitedDeployments {
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
         let cached = self.all.snapshot().get(key);
-        let api_version = self.served.api_version(ResourceId::UNITED_DEPLOYMENTS);
+        let api_version = self.served.api_version(kruise_api::uniteddeployment::RESOURCE);
         let (Some(cached), Ok(api_version)) = (cached, api_version) else {
             return Outcome::Gone;
         };
@@ -175,7 +176,10 @@ impl Reconciler for UnitedDeployments {
 
     fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
         let united = self.all.snapshot().get(key)?;
-        let api_version = self.served.api_version(ResourceId::UNITED_DEPLOYMENTS).ok()?;
+        let api_version = self
+            .served
+            .api_version(kruise_api::uniteddeployment::RESOURCE)
+            .ok()?;
         Some(ObjectRef::of(&*united, api_version, KIND.kind))
     }
 }

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use kruise_plan_kit::ResourceId;
+use kruise_api::definition::Kind;
 use kruise_runtime::caches::Caches;
 use kube_cache::{Event, SharedInformer, Version};
 use serde_json::{Value, json};
@@ -50,15 +50,15 @@ pub fn filled(sets: &[Value], namespaces: &[Value], revisions: &[Value]) -> Webh
 /// Caches before their first lists, of a cluster that serves SidecarSets in this version.
 pub fn empty(version: Option<&'static str>) -> WebhookCaches {
     let served: Vec<_> = version
-        .map(|version| (ResourceId::SIDECARSETS, version))
+        .map(|version| (&kruise_api::sidecarset::KIND, version))
         .into_iter()
         .collect();
     of_cluster(&served, &kruise_admission::Options::DEFAULT)
 }
 
-/// Caches before their first lists, of a cluster that serves these resources.
+/// Caches before their first lists, of a cluster that serves these kinds.
 pub fn of_cluster(
-    served: &[(ResourceId, &'static str)],
+    served: &[(&'static Kind, &'static str)],
     options: &kruise_admission::Options,
 ) -> WebhookCaches {
     let served = Arc::new(served.iter().copied().collect());

@@ -3,6 +3,7 @@ use kruise_admission::{
     lookup::{Lookup, LookupResult},
     pod::sidecars::{Reach, condition, decisions},
 };
+use kruise_plan_kit::sidecars::names;
 use kruise_server::configuration::widening::Stored;
 use kruise_sim::{Config, Method, Options, Outcome, World};
 use kube_cache::Event;
@@ -37,7 +38,7 @@ fn a_spread_needs_its_new_pods_and_the_evictions_of_its_namespace_unless_its_gat
             workload_spread,
             ..kruise_admission::Options::DEFAULT
         };
-        of_cluster(&[(ResourceId::WORKLOAD_SPREADS, "v1beta1")], &options)
+        of_cluster(&[(&kruise_api::workloadspread::KIND, "v1beta1")], &options)
     };
     let on = caches(true);
     assert_eq!(on.reaches(), None, "the first list is not complete");
@@ -63,7 +64,7 @@ fn a_marker_needs_its_new_pods_where_they_have_their_probes_in_annotations() {
             serverless_probes,
             ..kruise_admission::Options::DEFAULT
         };
-        of_cluster(&[(ResourceId::POD_PROBE_MARKERS, "v1alpha1")], &options)
+        of_cluster(&[(&kruise_api::podprobemarker::KIND, "v1alpha1")], &options)
     };
     let on = caches(true);
     assert_eq!(on.reaches(), None, "the first list is not complete");
@@ -124,9 +125,11 @@ fn revisions_are_found_by_name_and_the_newest_by_version() {
             one["metadata"]["name"].clone()
         })
     };
-    let versioned = |set: &str, version: &str| Revision::Versioned {
-        set: set.to_owned(),
-        version: version.to_owned(),
+    let versioned = |set: &str, version: &str| {
+        Revision::Newest(vec![
+            (names::SET_NAME, set.to_owned()),
+            (names::CUSTOM_VERSION, version.to_owned()),
+        ])
     };
     assert_eq!(find(Revision::Named("b-3".into())), Some(json!("b-3")));
     assert_eq!(find(Revision::Named("c".into())), None);
@@ -195,7 +198,7 @@ async fn a_set_that_another_replica_has_reviewed_is_awaited_until_the_cache_has_
         workloads: None,
         namespace: "ns".into(),
     };
-    let is_believed = || matches!(cache.get(&Lookup::SidecarSets), Cached::Found(_));
+    let is_believed = || matches!(cache.get(&Lookup::all::<Set>("")), Cached::Found(_));
     let now = Timestamp::UNIX_EPOCH;
     let reviewed = |ago: i64| {
         let widened = Widened {
@@ -245,7 +248,7 @@ async fn a_marker_that_was_reviewed_is_awaited_in_its_namespace_until_the_cache_
         serverless_probes: true,
         ..kruise_admission::Options::DEFAULT
     };
-    let caches = of_cluster(&[(ResourceId::POD_PROBE_MARKERS, "v1alpha1")], &options);
+    let caches = of_cluster(&[(&kruise_api::podprobemarker::KIND, "v1alpha1")], &options);
     let markers = caches.probe_markers.clone().unwrap();
     fill(&markers, Vec::new());
     let cache = ReviewCache {
@@ -257,7 +260,7 @@ async fn a_marker_that_was_reviewed_is_awaited_in_its_namespace_until_the_cache_
     };
     let is_believed = |namespace: &str| {
         matches!(
-            cache.get(&Lookup::ProbeMarkers(namespace.to_owned())),
+            cache.get(&Lookup::all::<PodProbeMarker>(namespace)),
             Cached::Found(_)
         )
     };
@@ -404,8 +407,8 @@ fn the_match_condition_selects_exactly_the_pods_that_are_injected() {
         let sets = Arc::new(Sets::of(sets));
         let review = json!({"operation": "CREATE", "kind": {"version": "v1", "kind": "Pod"},
             "namespace": pod["metadata"]["namespace"], "object": pod});
-        let result = LookupResult::SidecarSets(sets.clone());
-        let lookups = Lookups::from_iter([(Lookup::SidecarSets, result)]);
+        let result = LookupResult::all::<Set>(sets.clone());
+        let lookups = Lookups::from_iter([(Lookup::all::<Set>(""), result)]);
         let decisions = decisions(&Request::from_review(review).unwrap(), &lookups).unwrap();
         let expected = decisions.iter().any(|decision| decision.injected);
         let expression = condition(&Reach::of_all(&sets));

@@ -1,13 +1,18 @@
-//! Caches and indexes that only this controller reads.
+//! The cache of WorkloadSpreads, and the caches and indexes that only their controller reads.
 
 use std::sync::Arc;
 
-use kruise_api::workloadspread::WorkloadSpread;
+use kruise_api::workloadspread::{RESOURCE, WorkloadSpread};
 use kruise_frame::{caches::PODS, parsed::Parsed};
 use kruise_plan_kit::{ResourceId, workloads::Workload};
 use kruise_runtime::caches::CacheId;
 use kruise_views::WorkloadView;
 use kube_cache::Index;
+
+/// WorkloadSpreads in the served version, which webhooks read, too. Those of a namespace are a range of the cache. Their pods are
+/// listed later, so that a pod that was counted and is missing there is gone.
+pub const SPREADS: CacheId<Parsed<Arc<WorkloadSpread>>> =
+    CacheId::of("workloadspreads", RESOURCE).before(&[PODS.name]);
 
 /// A WorkloadSpread in a cache.
 pub type CachedSpread = Parsed<Arc<WorkloadSpread>>;

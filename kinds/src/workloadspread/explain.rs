@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use futures::future::{BoxFuture, FutureExt};
 use kruise_api::{
-    names::APPS_GROUP,
+    names::{APPS_GROUP, workloadspread::WORKLOADS},
     path::segment,
     workloadspread::{KIND, WorkloadSpread},
 };
@@ -13,7 +13,7 @@ use kruise_frame::{
     workloads::Reader,
 };
 use kruise_plan_kit::{
-    Explain, Memory, ResourceId,
+    Explain, Memory, ResourceId, spread,
     workloads::{Aspect, Known, Workload, chain},
 };
 use kruise_plan_spread::workloadspread::Nodes;
@@ -33,7 +33,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let pods = cluster.pods().await?;
     let replica_sets: Vec<Arc<WorkloadView>> = cluster.list(ResourceId::REPLICA_SETS).await?;
     let reader = Reader::new(request.client.clone(), request.manager_namespace);
-    let listed = reader.spread_kinds().await?;
+    let listed = reader.listed(WORKLOADS, spread::listed).await?;
     let workloads = Workloads {
         request,
         cluster: &cluster,
@@ -41,7 +41,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     };
     let (read, stored) = workloads.of(&spread, &pods.views).await?;
     // Of the others only names count.
-    let all: Vec<Arc<WorkloadSpread>> = cluster.list(ResourceId::WORKLOAD_SPREADS).await?;
+    let all: Vec<Arc<WorkloadSpread>> = cluster.list(kruise_api::workloadspread::RESOURCE).await?;
     let before = before(&spread, all.iter().map(|other| &**other));
     let now = request.client.now();
     let planned = |memory: &Memory| {
@@ -132,8 +132,8 @@ impl Workloads<'_> {
             ("apps", "ReplicaSet") => ResourceId::REPLICA_SETS,
             ("apps", "StatefulSet") => ResourceId::APPS_STATEFULSETS,
             ("batch", "Job") => ResourceId::JOBS,
-            (APPS_GROUP, "CloneSet") => ResourceId::CLONESETS,
-            (APPS_GROUP, "StatefulSet") => ResourceId::STATEFULSETS,
+            (APPS_GROUP, "CloneSet") => kruise_api::cloneset::RESOURCE,
+            (APPS_GROUP, "StatefulSet") => kruise_api::statefulset::RESOURCE,
             _ => return Ok(self.reader.read(namespace, target, Aspect::Scale).await?),
         };
         let Ok(collection) = self.cluster.served.collection(resource, Some(namespace)) else {

@@ -2,7 +2,7 @@
 //!
 //! The input of a plan is [`Inputs`]. The webhook for new pods reads the same cache, and writes the same status.
 
-mod cached;
+pub mod cached;
 mod explain;
 mod inputs;
 mod keys;
@@ -13,20 +13,20 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use jiff::Timestamp;
-use kruise_api::{names::APPS_GROUP, workloadspread::KIND};
+use kruise_api::{
+    names::{APPS_GROUP, workloadspread::WORKLOADS},
+    workloadspread::KIND,
+};
 use kruise_frame::{
-    caches::{
-        APPS_STATEFULSETS, CLONESETS, DEPLOYMENTS, NODES, PODS, PODS_BY_OWNER, REPLICA_SETS, SPREADS,
-        STATEFULSETS,
-    },
+    caches::{NODES, PODS, PODS_BY_OWNER},
     invalid_spec,
     listed::Listed,
     registration::{Controls, Grant, Registration, Setup, Wiring},
-    workloads::{self, Workloads},
+    workloads::{CachedWorkload, Workloads},
 };
 use kruise_plan_kit::{
     Explain, Memory, Plan, ResourceId, events,
-    spread::ListedKind,
+    spread::{self, ListedKind},
     workloads::{Aspect, Known, Workload},
 };
 use kruise_runtime::{
@@ -38,6 +38,10 @@ use kruise_runtime::{
 use kruise_views::{NodeView, PodView, WorkloadView};
 use kube_cache::{Delta, ObjectKey, SharedInformer};
 
+use crate::cloneset::cached::{CLONESETS, CloneSetWorkload};
+use crate::statefulset::cached::{STATEFULSETS, StatefulSetWorkload};
+use crate::workloads::{APPS_STATEFULSETS, DEPLOYMENTS, REPLICA_SETS};
+use crate::workloadspread::cached::SPREADS;
 use cached::{CachedSpread, JOBS, REPLICA_SETS_BY_OWNER, SPREADS_BY_TARGET, target_key};
 use inputs::CachedNodes;
 
@@ -51,6 +55,7 @@ pub static REGISTRATION: Registration = Registration::of::<WorkloadSpreads>("wor
         "workloadspread-workers",
         "WorkloadSpreads handled side by side",
     )
+    .reviewed(&kruise_admission::kinds::workloadspread::WEBHOOKS)
     .emits(&[
         kruise_plan_spread::workloadspread::reasons::ALL,
         &[&events::WORKLOAD_UNREADABLE],
@@ -89,7 +94,11 @@ impl Controls for WorkloadSpreads {
         let (finder, followed) = (workloads.clone(), listed.clone());
         setup.while_leading(Box::new(move |stop| {
             let (finder, followed) = (finder.clone(), followed.clone());
-            async move { followed.follow(|| finder.spread_kinds(), stop).await }.boxed()
+            async move {
+                let read = || finder.listed(WORKLOADS, spread::listed);
+                followed.follow(read, stop).await;
+            }
+            .boxed()
         }));
         Self {
             all: setup.indexed(&SPREADS, &[SPREADS_BY_TARGET]),
@@ -117,10 +126,10 @@ impl Controls for WorkloadSpreads {
             });
         }
         wiring.maps(&CLONESETS, |this, delta| {
-            this.of_workload((APPS_GROUP, "CloneSet"), delta, workloads::of_cloneset)
+            this.of_workload((APPS_GROUP, "CloneSet"), delta, CloneSetWorkload::view)
         });
         wiring.maps(&STATEFULSETS, |this, delta| {
-            this.of_workload((APPS_GROUP, "StatefulSet"), delta, workloads::of_statefulset)
+            this.of_workload((APPS_GROUP, "StatefulSet"), delta, StatefulSetWorkload::view)
         });
         let controller = wiring.controller();
         let reconciler = controller.reconciler();
@@ -199,7 +208,10 @@ impl Reconciler for WorkloadSpreads {
 
     fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
         let spread = self.all.snapshot().get(key)?;
-        let api_version = self.served.api_version(ResourceId::WORKLOAD_SPREADS).ok()?;
+        let api_version = self
+            .served
+            .api_version(kruise_api::workloadspread::RESOURCE)
+            .ok()?;
         Some(ObjectRef::of(&*spread, api_version, KIND.kind))
     }
 }

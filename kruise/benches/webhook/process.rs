@@ -70,7 +70,7 @@ impl Process {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        for definition in kruise_api::kinds::definitions("kruise-system") {
+        for definition in kruise_kinds::definitions("kruise-system") {
             post(&api, definitions, &definition);
         }
         for name in ["kruise-system", "shop"] {
@@ -110,7 +110,8 @@ impl Process {
             // There is no other manager, and a busy machine renews its lease too late.
             let line = ["--enable-leader-election=false"];
             let values = FlagSet::new(&FLAGS).parse(line).unwrap();
-            let config = Config::new(&values, kruise_kinds::limits(), &|_| None).unwrap();
+            let config =
+                Config::new(&values, kruise_kinds::limits(), kruise_kinds::kinds(), &|_| None).unwrap();
             let open = |routes, _, mut closing: watch::Receiver<bool>| {
                 assert!(opened.send(routes).is_ok(), "the receiver is alive");
                 let mut tasks = JoinSet::new();

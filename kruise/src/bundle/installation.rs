@@ -1,10 +1,7 @@
 //! The installation: what runs in its namespace, its leases, settings, definitions and webhook configurations.
 
 use kruise_admission::manifests as webhooks;
-use kruise_api::{
-    kinds,
-    path::{DEFINITIONS, segment},
-};
+use kruise_api::path::{DEFINITIONS, segment};
 use kruise_frame::{
     json::text,
     leader::LEASE,
@@ -178,7 +175,7 @@ fn fields(object: &Value, names: &[&str]) -> Map<String, Value> {
 /// What is unusual about the definitions.
 fn lines_about(definitions: &[Value]) -> Vec<String> {
     let mut lines = Vec::new();
-    for kind in kinds::ALL {
+    for kind in kruise_kinds::kinds() {
         let name = kind.name();
         let Some(found) = definitions.iter().find(|one| text(one, "/name") == name) else {
             lines.push(format!("{name} is not installed"));

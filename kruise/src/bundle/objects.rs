@@ -8,7 +8,6 @@ use std::{
 use jiff::Timestamp;
 use kruise_api::{
     definition::{Kind, Scope},
-    kinds,
     names::conditions::{FAILED_SCALE, FAILED_UPDATE, STALLED},
     path::segment,
 };
@@ -59,14 +58,14 @@ pub(super) async fn collect(
     namespace: Option<&str>,
 ) -> anyhow::Result<Objects> {
     let mut found = Objects::default();
-    let served = match discovery::discover(reader.client, &[]).await {
+    let served = match discovery::discover(reader.client, kruise_kinds::kinds(), &[]).await {
         Ok(served) => served,
         Err(error) => {
             reader.note("objects of all kinds", error);
             return Ok(found);
         }
     };
-    for kind in kinds::ALL {
+    for kind in kruise_kinds::kinds().iter().copied() {
         let resource = ResourceId::of(kind);
         let place = namespace.filter(|_| kind.scope == Scope::Namespaced);
         let (Ok(list), Ok(version)) = (served.collection(resource, place), served.api_version(resource))
@@ -117,7 +116,10 @@ fn is_unsettled(kind: &Kind, object: &Value) -> bool {
 /// Whether a group is one of ours.
 fn is_of_ours(api_version: &str) -> bool {
     let group = api_version.split('/').next().unwrap_or_default();
-    kinds::ALL.into_iter().any(|kind| kind.group == group)
+    kruise_kinds::kinds()
+        .iter()
+        .copied()
+        .any(|kind| kind.group == group)
 }
 
 /// Whether an object of our kinds owns it.

@@ -4,8 +4,8 @@ use std::{io::Read as _, path::Path};
 
 use anyhow::{Context, bail};
 use kruise_admission::{
-    lookup::{Lookup, LookupResult, Revision},
-    pod::sidecars::Sets,
+    lookup::{Lookup, LookupResult, Revision, StoredKind},
+    pod::sidecars::Set,
     sidecarset, wrong_types,
 };
 use kruise_api::meta::StringMap;
@@ -92,7 +92,7 @@ impl Files {
     fn add(&mut self, mut object: Value) -> anyhow::Result<()> {
         match object.get("kind").and_then(Value::as_str) {
             Some("SidecarSet") => {
-                well_typed(&object, wrong_types(&object))?;
+                well_typed(&object, wrong_types(kruise_kinds::webhooks(), &object))?;
                 sidecarset::complete(&mut object);
                 self.sets.push(object);
             }
@@ -116,9 +116,7 @@ impl Files {
     fn revision(&self, wanted: &Revision) -> Option<Value> {
         let matches = |one: &&Value| match wanted {
             Revision::Named(name) => is_named(one, name),
-            Revision::Versioned { set, version } => {
-                label(one, names::SET_NAME) == set && label(one, names::CUSTOM_VERSION) == version
-            }
+            Revision::Newest(labels) => labels.iter().all(|(key, value)| label(one, key) == value),
         };
         newest(self.revisions.iter().filter(matches).cloned().collect())
     }
@@ -127,19 +125,19 @@ impl Files {
 impl Cache for Files {
     fn get(&self, lookup: &Lookup) -> Cached {
         match lookup {
-            Lookup::SidecarSets => {
-                let sets = Sets::of(self.sets.clone());
-                Cached::Found(LookupResult::SidecarSets(sets.into()))
+            Lookup::All(kind, _) if *kind == StoredKind::of::<Set>() => {
+                Cached::Found(kind.all(self.sets.clone()))
             }
+            // The files have no objects of other kinds.
+            Lookup::All(kind, _) => Cached::Found(kind.all(Vec::new())),
             Lookup::NamespaceLabels(name) => Cached::Found(LookupResult::Labels(self.labels(name))),
             Lookup::Revision(wanted) => {
                 let revision = self.revision(wanted).map(LookupResult::Object);
                 revision.map_or(Cached::Absent, Cached::Found)
             }
-            Lookup::Budgets(_) => Cached::Found(LookupResult::Budgets(Vec::new())),
-            Lookup::PodStates(_) => Cached::Found(LookupResult::PodStates(Vec::new())),
             // Reviews of new pods do not need these.
-            Lookup::SidecarSet(_)
+            Lookup::One(..)
+            | Lookup::Live(..)
             | Lookup::NodeLabels(_)
             | Lookup::PodOwner { .. }
             | Lookup::Setting(_)
@@ -147,10 +145,6 @@ impl Cache for Files {
             | Lookup::Dependants(_)
             | Lookup::Pod(_)
             | Lookup::LivePod(_)
-            | Lookup::Budget(_)
-            | Lookup::ProbeMarkers(_)
-            | Lookup::Spread(_)
-            | Lookup::Spreads(_)
             | Lookup::Owner { .. }
             | Lookup::Workload { .. }
             | Lookup::Replicas { .. }

@@ -21,7 +21,6 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use anyhow::bail;
 use clap::Args;
 use kruise_frame::{command, output};
-use kruise_plan_kit::ResourceId;
 use kruise_runtime::{Client, client::Source, discovery};
 use kruise_views::PodView;
 use tokio::time::{Instant, sleep};
@@ -148,10 +147,10 @@ async fn begin<'r>(
 ) -> anyhow::Result<(Target<'r>, Requests<'r>, Vec<Arc<PodView>>, Limits)> {
     let namespace = options.namespace.as_deref();
     let namespace = namespace.unwrap_or_else(|| client.default_namespace());
-    let served = discovery::discover(client, &[]).await?;
+    let served = discovery::discover(client, kruise_kinds::kinds(), &[]).await?;
     let target = Target::read(client, &served, namespace, &options.workload).await?;
-    let collection = served.collection(ResourceId::CONTAINER_RECREATE_REQUESTS, Some(namespace))?;
-    let api_version = served.api_version(ResourceId::CONTAINER_RECREATE_REQUESTS)?;
+    let collection = served.collection(kruise_api::containerrecreaterequest::RESOURCE, Some(namespace))?;
+    let api_version = served.api_version(kruise_api::containerrecreaterequest::RESOURCE)?;
     let requests = Requests::new(client, (collection, api_version), options, say);
     let limits = target.limits().await?;
     let pods = target.pods().await?;

@@ -26,7 +26,7 @@ type Reader = fn(Value) -> Result<Facts, String>;
 
 /// Kinds whose pods can be restarted.
 const KINDS: [(&Kind, Reader); 3] = [
-    (&cloneset::crd::KIND, of_cloneset),
+    (&cloneset::KIND, of_cloneset),
     (&statefulset::KIND, of_statefulset),
     (&daemonset::KIND, of_daemonset),
 ];

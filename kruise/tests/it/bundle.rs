@@ -85,7 +85,7 @@ fn answers(path: &str) -> Option<(u16, Value)> {
             return Some((200, json!({"resources": resources})));
         }
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions" => {
-            let mut all = kruise_api::kinds::definitions("kruise-system");
+            let mut all = kruise_kinds::definitions("kruise-system");
             for definition in &mut all {
                 definition["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] = json!(ENCODED);
                 definition["metadata"]["annotations"] = json!({LAST_APPLIED: SECRET});

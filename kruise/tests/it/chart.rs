@@ -365,8 +365,9 @@ fn chart_and_manifests_agree_about_an_installation_of_some_kinds_or_for_one_name
     ];
     let gates = "ImagePullJobGate=true,PreDownloadImageForInPlaceUpdate=true";
     let set = format!("featureGates={}", gates.replace(',', "\\,"));
-    let mut profiles: Vec<String> = kruise_api::kinds::ALL
-        .into_iter()
+    let mut profiles: Vec<String> = kruise_kinds::kinds()
+        .iter()
+        .copied()
         .map(|kind| kind.plural.to_owned())
         .collect();
     profiles.extend(

@@ -9,7 +9,7 @@ const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitio
 
 fn ours(path: &str) -> Option<Value> {
     let name = path.strip_prefix(DEFINITIONS)?;
-    kruise_api::kinds::definitions("kruise-system")
+    kruise_kinds::definitions("kruise-system")
         .into_iter()
         .find(|definition| definition["metadata"]["name"] == name)
 }
@@ -22,7 +22,7 @@ fn check(server: &ApiServer) -> Ended {
 #[test]
 fn all_definitions_are_printed() {
     let ended = Folder::new().kruise(&["crds", "--namespace=elsewhere"]);
-    let names: Vec<String> = kruise_api::kinds::definitions("elsewhere")
+    let names: Vec<String> = kruise_kinds::definitions("elsewhere")
         .iter()
         .map(|definition| format!("name: {}", definition["metadata"]["name"].as_str().unwrap()))
         .collect();

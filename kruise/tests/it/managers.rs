@@ -67,7 +67,7 @@ impl Cluster {
             "/api/v1/namespaces",
             &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM}}),
         );
-        for definition in kruise_api::kinds::definitions(SYSTEM) {
+        for definition in kruise_kinds::definitions(SYSTEM) {
             if !absent.contains(&definition["metadata"]["name"].as_str().unwrap()) {
                 cluster.create(DEFINITIONS, &definition);
             }
@@ -76,7 +76,9 @@ impl Cluster {
         for (path, object) in objects {
             cluster.create(path, object);
         }
-        for configuration in kruise_admission::manifests::configurations(SYSTEM, false) {
+        for configuration in
+            kruise_admission::manifests::configurations(kruise_kinds::webhooks(), SYSTEM, false)
+        {
             let plural = configuration["kind"].as_str().unwrap().to_lowercase();
             let path = format!("/apis/admissionregistration.k8s.io/v1/{plural}s");
             cluster.create(&path, &configuration);

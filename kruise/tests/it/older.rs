@@ -83,7 +83,7 @@ fn older(definition: &mut Value, lacks: &Value) {
 fn definitions(version: &str) -> Vec<Value> {
     let lacks = fixture(version, "definitions.json");
     let absent = texts(&lacks["absent"]);
-    let mut all = kruise_api::kinds::definitions(NAMESPACE);
+    let mut all = kruise_kinds::definitions(NAMESPACE);
     all.retain(|definition| !absent.contains(&name(definition)));
     for definition in &mut all {
         older(definition, &lacks);

@@ -30,7 +30,7 @@ fn folder() -> PathBuf {
 fn files() -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     let mut index = String::new();
-    for definition in kruise_api::kinds::definitions("kruise-system") {
+    for definition in kruise_kinds::definitions("kruise-system") {
         let kind = text(&definition, "/spec/names/kind");
         let name = format!("{}.md", text(&definition, "/metadata/name"));
         let _ = writeln!(index, "- [{kind}]({name})");

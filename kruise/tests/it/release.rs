@@ -2,11 +2,9 @@
 //!
 //! The chart of OpenKruise is made of the objects that it renders, with definitions that have only `v1alpha1` of CloneSets.
 
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-
-use kruise_api::kinds;
-use serde_json::{Value, json};
 
 use crate::chart::{IMAGE_VALUES, Rendering, published};
 use crate::process::{Playground, Scratch};
@@ -118,7 +116,7 @@ fn release(rendering: &Rendering) -> Vec<Value> {
         .filter(|object| object.pointer(hook).is_none())
         .cloned()
         .collect();
-    for mut definition in kinds::definitions("kruise-system") {
+    for mut definition in kruise_kinds::definitions("kruise-system") {
         let name = definition["metadata"]["name"].as_str().unwrap();
         if !rendering.definitions.iter().any(|known| known == name) {
             continue;
@@ -182,7 +180,7 @@ fn a_release_of_openkruise_is_upgraded_with_its_values_and_keeps_secret_and_defi
             let same = now.iter().find(|other| uid(other) == uid(definition)).unwrap();
             assert_eq!(same["metadata"]["annotations"]["helm.sh/resource-policy"], "keep");
         }
-        assert_eq!(now.len(), kinds::ALL.len());
+        assert_eq!(now.len(), kruise_kinds::kinds().len());
         let deployment = "/apis/apps/v1/namespaces/kruise-system/deployments/kruise-controller-manager";
         let pod = lab.playground.get(deployment)["spec"]["template"]["spec"].clone();
         assert_eq!(pod["containers"][0]["image"], "registry.example.com/kruise:dev");
@@ -211,7 +209,7 @@ fn definitions_of_a_release_are_not_deleted_by_the_value_that_leaves_them_out() 
     );
     lab.must(&["upgrade", "kruise", &ours]);
     lab.must(&without);
-    assert_eq!(lab.definitions().len(), kinds::ALL.len());
+    assert_eq!(lab.definitions().len(), kruise_kinds::kinds().len());
 }
 
 #[test]
@@ -281,7 +279,7 @@ fn a_new_release_has_no_keys_in_its_record_and_leaves_definitions_that_can_be_de
     assert!(checked.status.success(), "{checked:?}");
     lab.must(&["uninstall", "kruise", "--no-hooks"]);
     let left = lab.definitions();
-    assert_eq!(left.len(), kinds::ALL.len());
+    assert_eq!(left.len(), kruise_kinds::kinds().len());
     for definition in left {
         assert_eq!(definition["spec"]["conversion"]["strategy"], "None");
     }

@@ -86,7 +86,7 @@ fn a_manager_ends_when_the_definition_of_a_kind_that_it_can_act_on_appears() {
     let cluster = Cluster::without(&[SETS]);
     let mut manager = Manager::start(&cluster, &[]);
     manager.wait_ready();
-    let definitions = kruise_api::kinds::definitions("kruise-system");
+    let definitions = kruise_kinds::definitions("kruise-system");
     let missing = definitions.iter().find(|one| one["metadata"]["name"] == SETS);
     cluster.create(DEFINITIONS, missing.unwrap());
     assert_eq!(manager.wait_end(), Some(1));

@@ -179,7 +179,7 @@ fn every_kind_has_a_controller_and_the_readme_names_it() {
         ended.output
     );
     let readme = include_str!("../../../README.md");
-    for kind in kruise_api::kinds::ALL {
+    for kind in kruise_kinds::kinds().iter().copied() {
         assert!(
             is_word_of(kind.kind, readme),
             "the README does not name {}",

@@ -172,7 +172,7 @@ fn no_path_is_ended_by_what_a_stranger_sends() {
         json!({"metadata": {"name": "a", "namespace": "nowhere"}, "spec": {}}),
     ];
     let mut reviews = Vec::new();
-    for webhook in webhooks() {
+    for webhook in webhooks(kruise_kinds::webhooks()) {
         for path in webhook.paths() {
             for operation in ["CREATE", "UPDATE", "DELETE", "CONNECT"] {
                 for shape in &shapes {

@@ -31,7 +31,7 @@ fn host(stop: watch::Receiver<bool>) -> Host {
     let silent = tower::service_fn(|_: Request<Body>| pending::<Result<Response<Body>, Infallible>>());
     Host {
         client: client(kube_client::Client::new(silent, "default")),
-        served: Some([(ResourceId::SIDECARSETS, "v1beta1")].into_iter().collect()),
+        served: Some([(&kruise_api::sidecarset::KIND, "v1beta1")].into_iter().collect()),
         metrics: Metrics::register(&mut Registry::default(), &super::super::metrics()),
         identity: "one".into(),
         jitter: Arc::new(|| 7),
@@ -64,6 +64,7 @@ async fn stopped_early(opens: bool) {
     let config = Config::new(
         &FlagSet::new(&FLAGS).parse(line).unwrap(),
         kruise_kinds::limits(),
+        kruise_kinds::kinds(),
         &|_| None,
     )
     .unwrap();
@@ -129,6 +130,7 @@ async fn kinds_are_listed_once_the_conversion_webhook_is_served_and_all_else_whi
     let config = Config::new(
         &FlagSet::new(&FLAGS).parse(line).unwrap(),
         kruise_kinds::limits(),
+        kruise_kinds::kinds(),
         &|_| None,
     )
     .unwrap();
@@ -156,6 +158,7 @@ async fn a_first_list_that_fails_while_the_listeners_open_ends_the_process_in_or
     let config = Config::new(
         &FlagSet::new(&FLAGS).parse(line).unwrap(),
         kruise_kinds::limits(),
+        kruise_kinds::kinds(),
         &|_| None,
     )
     .unwrap();
@@ -181,7 +184,9 @@ async fn a_resource_of_a_gate_is_asked_for_once_and_without_a_namespace_if_it_is
     let client = client(kube_client::Client::new(service, "default"));
     let gates = "StatefulSetAutoResizePVCGate=true,PreDownloadImageForInPlaceUpdate=true";
     let gates = Gates::parse(gates, "").unwrap();
-    let served: Served = [(ResourceId::IMAGE_PULL_JOBS, "v1beta1")].into_iter().collect();
+    let served: Served = [(&kruise_api::imagepulljob::KIND, "v1beta1")]
+        .into_iter()
+        .collect();
     let facts = server_facts(&gates, &ALL, &client, &served, Some("shop"))
         .await
         .unwrap();

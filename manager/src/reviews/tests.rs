@@ -10,7 +10,6 @@ use kruise_kinds::{
     charges::Writer,
     webhook_caches::testing::{empty, fill_with, filled},
 };
-use kruise_plan_kit::ResourceId;
 use kruise_runtime::{Served, metrics::Metrics};
 use kruise_server::review::Response;
 use kube_cache::{Event, SharedInformer, Version};
@@ -142,7 +141,7 @@ fn unmeasured() -> Metrics {
 
 /// Effects without match conditions to widen.
 fn effects(caches: &controllers::WebhookCaches, client: Client, refusals: Refusals) -> Effects {
-    let served: Served = [(ResourceId::POD_UNAVAILABLE_BUDGETS, "v1beta1")]
+    let served: Served = [(&kruise_api::podunavailablebudget::KIND, "v1beta1")]
         .into_iter()
         .collect();
     let served = Arc::new(served);
@@ -163,7 +162,7 @@ fn effects(caches: &controllers::WebhookCaches, client: Client, refusals: Refusa
 
 /// The decision of a webhook about a request.
 fn at(name: &str, reviews: &Arc<Reviews>, request: Request) -> Decision {
-    let webhook = webhooks().find(|webhook| webhook.name == name);
+    let webhook = webhooks(kruise_kinds::webhooks()).find(|webhook| webhook.name == name);
     reviews.decide(webhook.unwrap(), request, None)
 }
 
@@ -209,7 +208,7 @@ fn now(decision: Decision) -> Response {
 
 /// Time limit of the lookups of the pod webhook.
 fn limit() -> Duration {
-    let pods = webhooks().find(|webhook| webhook.name == "mpod.kb.io");
+    let pods = webhooks(kruise_kinds::webhooks()).find(|webhook| webhook.name == "mpod.kb.io");
     pods.unwrap().time_limit().lookups
 }
 

@@ -105,7 +105,8 @@ impl Server {
 /// A server with the configuration that we print.
 fn installed() -> Server {
     let server = Server::default();
-    let printed = kruise_admission::manifests::configurations("kruise-system", false);
+    let printed =
+        kruise_admission::manifests::configurations(kruise_kinds::webhooks(), "kruise-system", false);
     *server.configuration.lock().unwrap() = printed[0].clone();
     server.configuration.lock().unwrap()["metadata"]["resourceVersion"] = json!("7");
     server
@@ -118,7 +119,9 @@ async fn response(
     object: &Value,
     dry_run: bool,
 ) -> Response {
-    let webhook = webhooks().find(|one| one.name == webhook).unwrap();
+    let webhook = webhooks(kruise_kinds::webhooks())
+        .find(|one| one.name == webhook)
+        .unwrap();
     let (group, version) = match kind {
         "Pod" => ("", "v1"),
         _ => ("apps.kruise.io", "v1beta1"),

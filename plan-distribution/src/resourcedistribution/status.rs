@@ -13,7 +13,7 @@ use kruise_api::{
     },
     resourcedistribution::{DistributionCondition, ResourceDistribution, ResourceDistributionStatus},
 };
-use kruise_plan_kit::{Owner, ResourceId, StatusPatch, Urgency, jobs, status_patch};
+use kruise_plan_kit::{Owner, StatusPatch, Urgency, jobs, status_patch};
 
 /// A way in which copying can fail, in the order of the conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -148,7 +148,7 @@ impl Tally {
             members: &["conditions"],
             settled: status.succeeded == status.desired,
         };
-        let target = owner.target(ResourceId::RESOURCE_DISTRIBUTIONS, owner.name);
+        let target = owner.target(kruise_api::resourcedistribution::RESOURCE, owner.name);
         let stored = &distribution.status;
         let before = (!stored.conditions.is_empty()).then_some(stored);
         let version = &distribution.metadata.resource_version;

@@ -163,7 +163,7 @@ proptest! {
         }
         world.settle();
         assert_foreign(&world, &foreign);
-        let spec = world.get(ResourceId::RESOURCE_DISTRIBUTIONS, "", "pull").unwrap()["spec"].clone();
+        let spec = world.get(kruise_api::resourcedistribution::RESOURCE, "", "pull").unwrap()["spec"].clone();
         let mut conflicts = 0;
         let mut desired = 0;
         for name in NAMESPACES {

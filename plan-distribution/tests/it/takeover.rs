@@ -30,7 +30,7 @@ fn stored(version: &str, state: &str) -> World {
         "annotations": {"kruise.io/resourcedistribution.resource.from": "dist",
             "kruise.io/resourcedistribution.resource.hashcode": hash}});
     world.put(ResourceId::CONFIG_MAPS, copy);
-    world.put(ResourceId::RESOURCE_DISTRIBUTIONS, distribution.clone());
+    world.put(kruise_api::resourcedistribution::RESOURCE, distribution.clone());
     world
 }
 

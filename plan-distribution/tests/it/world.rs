@@ -16,7 +16,7 @@ use kruise_views::{MetadataView, NamespaceView};
 use serde_json::{Value, json};
 
 pub(crate) const API_VERSION: &str = "apps.kruise.io/v1beta1";
-const DISTRIBUTIONS: ResourceId = ResourceId::RESOURCE_DISTRIBUTIONS;
+const DISTRIBUTIONS: ResourceId = kruise_api::resourcedistribution::RESOURCE;
 
 #[derive(Clone)]
 pub(crate) struct World {

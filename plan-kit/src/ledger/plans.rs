@@ -155,7 +155,7 @@ impl<'a> Charges<'a> {
                 continue;
             };
             let budget = Target {
-                resource: ResourceId::POD_UNAVAILABLE_BUDGETS,
+                resource: kruise_api::podunavailablebudget::RESOURCE,
                 namespace: namespace.clone(),
                 name: name.clone(),
             };

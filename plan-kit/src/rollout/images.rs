@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use super::{Pod, Rollout};
 use crate::{
-    Intent, ResourceId, events, history,
+    Intent, events, history,
     plan::{EventNote, FailureNote, ObjectWrites, Phase, Step},
     put,
     write::{Precondition, Target, Write},
@@ -236,7 +236,7 @@ impl ImagesAhead<'_> {
 fn create(rollout: &Rollout<'_>, mut body: Value, name: &str, image: &str) -> Step {
     put(&mut body, &["metadata", "name"], name.into());
     put(&mut body, &["spec", "image"], image.into());
-    let (intent, resource) = (Intent::CREATE_PULL_JOB, ResourceId::IMAGE_PULL_JOBS);
+    let (intent, resource) = (Intent::CREATE_PULL_JOB, kruise_api::imagepulljob::RESOURCE);
     let write = rollout.owner.create(intent, resource, name, body);
     let reason = format!("pods that are still to change will need {image}");
     Step {
@@ -261,7 +261,7 @@ fn delete(job: &ImageJobView, rolls: bool) -> ObjectWrites {
     let write = Write::Delete {
         intent: Intent::DELETE_PULL_JOB,
         target: Target {
-            resource: ResourceId::IMAGE_PULL_JOBS,
+            resource: kruise_api::imagepulljob::RESOURCE,
             namespace: job.namespace.to_string(),
             name: job.name.to_string(),
         },

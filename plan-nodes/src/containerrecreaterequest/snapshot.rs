@@ -3,7 +3,7 @@
 use kruise_api::{
     containerrecreaterequest::ContainerRecreateRequest, names::containerrecreaterequest::POD_UID,
 };
-use kruise_plan_kit::{Explain, Memory, ResourceId, Target};
+use kruise_plan_kit::{Explain, Memory, Target};
 use kruise_views::PodView;
 
 /// One snapshot of a ContainerRecreateRequest and its pod.
@@ -35,7 +35,7 @@ impl<'a> Snapshot<'a> {
     /// The request as a target.
     pub(super) fn target(&self) -> Target {
         Target {
-            resource: ResourceId::CONTAINER_RECREATE_REQUESTS,
+            resource: kruise_api::containerrecreaterequest::RESOURCE,
             namespace: self.request.metadata.namespace.clone(),
             name: self.request.metadata.name.clone(),
         }

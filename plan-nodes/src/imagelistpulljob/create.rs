@@ -3,8 +3,8 @@
 use go_compat::sha256;
 use kruise_api::{imagepulljob::ImagePullJob, names::REVISION_HASH};
 use kruise_plan_kit::{
-    Batching, EventNote, FailureNote, Intent, ObjectWrites, Owner, Phase, Precondition, ResourceId, Step,
-    Write, events, put,
+    Batching, EventNote, FailureNote, Intent, ObjectWrites, Owner, Phase, Precondition, Step, Write, events,
+    put,
 };
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ pub(super) fn create(
     put(&mut body, &["spec", "image"], image.into());
     let write = owner.create(
         Intent::CREATE_PULL_JOB,
-        ResourceId::IMAGE_PULL_JOBS,
+        kruise_api::imagepulljob::RESOURCE,
         name.as_str(),
         body,
     );
@@ -80,7 +80,7 @@ fn name(snapshot: &Snapshot<'_>, hash: &str, image: &str) -> String {
 pub(super) fn delete(owner: &Owner<'_>, job: &ImagePullJob, reason: String) -> ObjectWrites {
     let write = Write::Delete {
         intent: Intent::DELETE_PULL_JOB,
-        target: owner.target(ResourceId::IMAGE_PULL_JOBS, job.metadata.name.as_str()),
+        target: owner.target(kruise_api::imagepulljob::RESOURCE, job.metadata.name.as_str()),
         precondition: Precondition::Uid(job.metadata.uid.clone()),
     };
     let message = format!("Delete ImagePullJob {}", job.metadata.name);

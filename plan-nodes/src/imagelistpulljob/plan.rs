@@ -12,8 +12,8 @@ use kruise_api::{
     names::REVISION_HASH,
 };
 use kruise_plan_kit::{
-    Explain, Intent, Memory, ObjectWrites, Owner, Part, Patch, Phase, Plan, Precondition, ResourceId, Target,
-    Why, Write, jobs,
+    Explain, Intent, Memory, ObjectWrites, Owner, Part, Patch, Phase, Plan, Precondition, Target, Why, Write,
+    jobs,
 };
 use serde_json::{Value, json};
 
@@ -68,8 +68,11 @@ fn end(list: &ImageListPullJob, owner: &Owner<'_>, ended: Timestamp, now: Timest
         match jobs::left(ended, i64::from(seconds), now) {
             None => {
                 let unchanged = jobs::unchanged(&list.metadata);
-                plan.writes
-                    .push(jobs::delete(owner, ResourceId::IMAGE_LIST_PULL_JOBS, unchanged));
+                plan.writes.push(jobs::delete(
+                    owner,
+                    kruise_api::imagelistpulljob::RESOURCE,
+                    unchanged,
+                ));
             }
             left => plan.requeue_after(left),
         }
@@ -167,13 +170,13 @@ fn run(snapshot: &Snapshot<'_>, owner: &Owner<'_>, now: Timestamp) -> Plan {
 }
 
 fn label(list: &ImageListPullJob, owner: &Owner<'_>, hash: &str) -> ObjectWrites {
-    let target = owner.target(ResourceId::IMAGE_LIST_PULL_JOBS, owner.name);
+    let target = owner.target(kruise_api::imagelistpulljob::RESOURCE, owner.name);
     let write = labelled(target, &list.metadata.uid, hash);
     ObjectWrites::alone(Phase::Pods, write, "its jobs carry the hash of its template")
 }
 
 fn relabel(job: &ImagePullJob, owner: &Owner<'_>, hash: &str) -> ObjectWrites {
-    let target = owner.target(ResourceId::IMAGE_PULL_JOBS, job.metadata.name.as_str());
+    let target = owner.target(kruise_api::imagepulljob::RESOURCE, job.metadata.name.as_str());
     let write = labelled(target, &job.metadata.uid, hash);
     ObjectWrites::alone(Phase::Pods, write, "its template is that of the list")
 }

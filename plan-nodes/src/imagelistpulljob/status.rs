@@ -5,7 +5,7 @@ use kruise_api::{
     imagelistpulljob::{FailedImage, ImageListPullJob, ImageListPullJobStatus},
     imagepulljob::ImagePullJob,
 };
-use kruise_plan_kit::{Owner, ResourceId, StatusPatch, Urgency, jobs, status_patch};
+use kruise_plan_kit::{Owner, StatusPatch, Urgency, jobs, status_patch};
 
 /// Has every node of the job pulled, or failed to? One that has found no node yet waits for one.
 pub(super) fn is_completed(job: &ImagePullJob) -> bool {
@@ -58,7 +58,7 @@ pub(super) fn patch(
         members: &["startTime", "completionTime"],
         settled: false,
     };
-    let target = owner.target(ResourceId::IMAGE_LIST_PULL_JOBS, owner.name);
+    let target = owner.target(kruise_api::imagelistpulljob::RESOURCE, owner.name);
     let before = list.status.start_time.is_some().then_some(&list.status);
     status_patch(target, &list.metadata.resource_version, before, status, urgency)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
-use kruise_plan_kit::{Plan, ResourceId, Why};
+use kruise_plan_kit::{Plan, Why};
 
 use super::{
     progress::{Node, Progress, State},
@@ -31,7 +31,7 @@ pub(super) fn explain(
         .flat_map(|object| &object.steps)
         .map(|step| step.write.target());
     let asked: BTreeSet<String> = targets
-        .filter(|target| target.resource == ResourceId::NODE_IMAGES)
+        .filter(|target| target.resource == kruise_api::nodeimage::RESOURCE)
         .map(|target| target.name.clone())
         .collect();
     for node in &progress.nodes {

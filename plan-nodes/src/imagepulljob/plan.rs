@@ -10,8 +10,7 @@ use kruise_api::{
     names::imagepulljob::PULL_JOB_PROTECTION,
 };
 use kruise_plan_kit::{
-    Explain, Intent, ObjectWrites, Owner, Phase, Plan, ResourceId, Why, finalizers, injected::is_injected,
-    jobs,
+    Explain, Intent, ObjectWrites, Owner, Phase, Plan, Why, finalizers, injected::is_injected, jobs,
 };
 
 use super::{
@@ -70,7 +69,7 @@ fn finalizers(job: &ImagePullJob, owner: &Owner<'_>, holds: bool) -> Option<Obje
     } else {
         (Intent::RELEASE_JOB, "no copy of a secret is there for the job")
     };
-    let target = owner.target(ResourceId::IMAGE_PULL_JOBS, owner.name);
+    let target = owner.target(kruise_api::imagepulljob::RESOURCE, owner.name);
     let write = finalizers::write(&job.metadata, target, PULL_JOB_PROTECTION, holds, intent)?;
     Some(ObjectWrites::alone(Phase::Cleanup, write, reason))
 }
@@ -100,7 +99,11 @@ fn end(snapshot: &Snapshot<'_>, owner: &Owner<'_>, ended: Timestamp, now: Timest
     };
     match jobs::left(ended, i64::from(seconds), now) {
         None => {
-            let delete = jobs::delete(owner, ResourceId::IMAGE_PULL_JOBS, jobs::unchanged(&job.metadata));
+            let delete = jobs::delete(
+                owner,
+                kruise_api::imagepulljob::RESOURCE,
+                jobs::unchanged(&job.metadata),
+            );
             plan.writes.push(delete);
         }
         left => plan.requeue_after(left),

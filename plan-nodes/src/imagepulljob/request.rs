@@ -7,7 +7,7 @@ use kruise_api::{
     nodeimage::NodeImage,
 };
 use kruise_plan_kit::{
-    Intent, ObjectWrites, Part, Patch, Phase, Precondition, ResourceId, Target, Write, injected::is_injected,
+    Intent, ObjectWrites, Part, Patch, Phase, Precondition, Target, Write, injected::is_injected,
     lifecycle::go_time, put,
 };
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ pub(super) fn request(
     let write = Write::Patch {
         intent: REQUEST_PULL,
         target: Target {
-            resource: ResourceId::NODE_IMAGES,
+            resource: kruise_api::nodeimage::RESOURCE,
             namespace: String::new(),
             name: metadata.name.clone(),
         },

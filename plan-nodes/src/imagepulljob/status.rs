@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kruise_api::imagepulljob::{ImagePullJob, ImagePullJobStatus};
-use kruise_plan_kit::{Owner, ResourceId, StatusPatch, Urgency, jobs, status_patch};
+use kruise_plan_kit::{Owner, StatusPatch, Urgency, jobs, status_patch};
 
 use super::progress::{Progress, State};
 
@@ -82,7 +82,7 @@ pub(super) fn patch(
         members: &["startTime", "completionTime"],
         settled: false,
     };
-    let target = owner.target(ResourceId::IMAGE_PULL_JOBS, owner.name);
+    let target = owner.target(kruise_api::imagepulljob::RESOURCE, owner.name);
     let before = job.status.start_time.is_some().then_some(&job.status);
     status_patch(target, &job.metadata.resource_version, before, status, urgency)
 }

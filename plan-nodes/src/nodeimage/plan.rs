@@ -7,9 +7,7 @@ use kruise_api::{
     names::nodeimage::FAKE_NODE_IMAGE,
     nodeimage::{KIND, NodeImage},
 };
-use kruise_plan_kit::{
-    Intent, ObjectWrites, Phase, Plan, Precondition, ResourceId, Target, Write, jobs, put,
-};
+use kruise_plan_kit::{Intent, ObjectWrites, Phase, Plan, Precondition, Target, Write, jobs, put};
 use kruise_views::NodeView;
 use serde_json::json;
 
@@ -34,7 +32,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
 /// Where a NodeImage is.
 pub(super) fn target(name: &str) -> Target {
     Target {
-        resource: ResourceId::NODE_IMAGES,
+        resource: kruise_api::nodeimage::RESOURCE,
         namespace: String::new(),
         name: name.to_owned(),
     }

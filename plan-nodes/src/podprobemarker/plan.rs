@@ -11,8 +11,8 @@ use kruise_api::{
     podprobemarker::{KIND, PodProbeMarkerStatus},
 };
 use kruise_plan_kit::{
-    EventNote, Explain, Intent, ObjectWrites, Owner, Phase, Plan, ResourceId, StatusPatch, Urgency, Why,
-    finalizers, status_patch,
+    EventNote, Explain, Intent, ObjectWrites, Owner, Phase, Plan, StatusPatch, Urgency, Why, finalizers,
+    status_patch,
 };
 use kruise_views::PodView;
 
@@ -81,7 +81,7 @@ fn finalizers(snapshot: &Snapshot<'_>, owner: &Owner<'_>, holds: bool) -> Option
     } else {
         (RELEASE_MARKER, "no node has a probe of the marker")
     };
-    let target = owner.target(ResourceId::POD_PROBE_MARKERS, owner.name);
+    let target = owner.target(kruise_api::podprobemarker::RESOURCE, owner.name);
     let write = finalizers::write(&snapshot.marker.metadata, target, CLEANUP, holds, intent)?;
     Some(ObjectWrites::alone(Phase::Cleanup, write, reason))
 }
@@ -174,7 +174,7 @@ fn report(snapshot: &Snapshot<'_>, owner: &Owner<'_>, matched: usize) -> Option<
         settled: false,
     };
     status_patch(
-        owner.target(ResourceId::POD_PROBE_MARKERS, owner.name),
+        owner.target(kruise_api::podprobemarker::RESOURCE, owner.name),
         &marker.metadata.resource_version,
         marker.status.as_ref(),
         &status,

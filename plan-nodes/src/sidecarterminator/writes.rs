@@ -6,7 +6,7 @@ use kruise_api::{
     names::{conditions::SIDECAR_TERMINATED, sidecarterminator::TERMINATED_MESSAGE},
 };
 use kruise_plan_kit::{
-    EventNote, FailureNote, Intent, Part, Patch, PodChange, Precondition, ResourceId, Step, Target, Write,
+    EventNote, FailureNote, Intent, Part, Patch, PodChange, Precondition, Step, Target, Write,
     lifecycle::go_time,
     pod_writes::{self, Guard},
 };
@@ -120,7 +120,7 @@ fn event(sidecars: &[&MarkedSidecar], way: &str) -> EventNote {
 
 fn target(namespace: &str, name: &str) -> Target {
     Target {
-        resource: ResourceId::CONTAINER_RECREATE_REQUESTS,
+        resource: kruise_api::containerrecreaterequest::RESOURCE,
         namespace: namespace.to_owned(),
         name: name.to_owned(),
     }

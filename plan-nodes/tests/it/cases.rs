@@ -59,8 +59,8 @@ struct Round {
 
 fn resource(kind: &str) -> ResourceId {
     match kind {
-        "job" => ResourceId::IMAGE_PULL_JOBS,
-        "list" => ResourceId::IMAGE_LIST_PULL_JOBS,
+        "job" => kruise_api::imagepulljob::RESOURCE,
+        "list" => kruise_api::imagelistpulljob::RESOURCE,
         "secret" => ResourceId::SECRETS,
         "node" => ResourceId::NODES,
         other => panic!("what is a {other}?"),

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::world::{World, world};
 
-const JOBS: ResourceId = ResourceId::IMAGE_PULL_JOBS;
-const LISTS: ResourceId = ResourceId::IMAGE_LIST_PULL_JOBS;
+const JOBS: ResourceId = kruise_api::imagepulljob::RESOURCE;
+const LISTS: ResourceId = kruise_api::imagelistpulljob::RESOURCE;
 
 #[test]
 fn two_images_make_two_jobs_and_the_list_ends_with_them() {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::world::{World, owners, pull, tags, world};
 
-const JOBS: ResourceId = ResourceId::IMAGE_PULL_JOBS;
+const JOBS: ResourceId = kruise_api::imagepulljob::RESOURCE;
 const SECRETS: ResourceId = ResourceId::SECRETS;
 const NODES: ResourceId = ResourceId::NODES;
 

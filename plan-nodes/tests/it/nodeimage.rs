@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use crate::world::{AGENT, World, owners, pull, tags, world};
 
-const JOBS: ResourceId = ResourceId::IMAGE_PULL_JOBS;
+const JOBS: ResourceId = kruise_api::imagepulljob::RESOURCE;
 const NODES: ResourceId = ResourceId::NODES;
-const NODE_IMAGES: ResourceId = ResourceId::NODE_IMAGES;
+const NODE_IMAGES: ResourceId = kruise_api::nodeimage::RESOURCE;
 
 #[test]
 fn a_ready_node_gets_a_node_image_with_its_labels_after_the_delay_and_it_goes_with_the_node() {

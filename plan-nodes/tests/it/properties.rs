@@ -67,7 +67,7 @@ fn run_job(world: &mut World, name: &str) {
 
 /// The tag of a user stays as it is.
 fn assert_foreign_tag(world: &World) {
-    for node in world.all(ResourceId::NODE_IMAGES) {
+    for node in world.all(kruise_api::nodeimage::RESOURCE) {
         let foreign = &node["spec"]["images"]["foreign"];
         assert!(foreign.is_null() || foreign["tags"][0]["newer"] == 1, "{node}");
     }
@@ -91,14 +91,14 @@ fn happen(world: &mut World, step: &Step) {
             let name = name.get(&JOBS);
             let job = world.the_job(name);
             if !job.is_null() && job["metadata"]["deletionTimestamp"].is_null() {
-                world.delete(ResourceId::IMAGE_PULL_JOBS, "shop", name);
+                world.delete(kruise_api::imagepulljob::RESOURCE, "shop", name);
             }
         }
         Step::Edit(name, parallelism) => {
             let name = name.get(&JOBS);
             if !world.the_job(name).is_null() {
                 let change = json!({"spec": {"parallelism": parallelism}});
-                world.edit(ResourceId::IMAGE_PULL_JOBS, "shop", name, &change);
+                world.edit(kruise_api::imagepulljob::RESOURCE, "shop", name, &change);
             }
         }
         Step::Report(node, image, phase) => {
@@ -147,7 +147,7 @@ proptest! {
             world.node(node);
         }
         let foreign = json!({"tags": [{"tag": "1", "createdAt": "2026-01-01T00:59:00Z", "newer": 1}]});
-        world.edit(ResourceId::NODE_IMAGES, "", "n1", &json!({"spec": {"images": {"foreign": foreign}}}));
+        world.edit(kruise_api::nodeimage::RESOURCE, "", "n1", &json!({"spec": {"images": {"foreign": foreign}}}));
         for step in &steps {
             happen(&mut world, step);
             assert_foreign_tag(&world);
@@ -155,12 +155,12 @@ proptest! {
         world.settle();
         world.restart();
         prop_assert_eq!(world.settle(), 0, "the controllers rest");
-        for name in world.names(ResourceId::IMAGE_PULL_JOBS) {
-            world.delete(ResourceId::IMAGE_PULL_JOBS, "shop", &name);
+        for name in world.names(kruise_api::imagepulljob::RESOURCE) {
+            world.delete(kruise_api::imagepulljob::RESOURCE, "shop", &name);
         }
         world.settle();
-        prop_assert!(world.names(ResourceId::IMAGE_PULL_JOBS).is_empty());
-        for node in world.all(ResourceId::NODE_IMAGES) {
+        prop_assert!(world.names(kruise_api::imagepulljob::RESOURCE).is_empty());
+        for node in world.all(kruise_api::nodeimage::RESOURCE) {
             let images = node["spec"]["images"].as_object();
             let left = images.into_iter().flatten().filter(|(name, _)| *name != "foreign");
             prop_assert_eq!(left.count(), 0, "{}", node);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::world::{AGENT, World, tags, world};
 
-const JOBS: ResourceId = ResourceId::IMAGE_PULL_JOBS;
+const JOBS: ResourceId = kruise_api::imagepulljob::RESOURCE;
 const SECRETS: ResourceId = ResourceId::SECRETS;
 
 #[test]

@@ -35,21 +35,21 @@ fn stored(version: &str, state: &str) -> World {
             ResourceId::NODES,
             json!({"metadata": metadata, "status": {"conditions": [ready]}}),
         );
-        world.store(ResourceId::NODE_IMAGES, image);
+        world.store(kruise_api::nodeimage::RESOURCE, image);
     }
     for mut job in items(version, &format!("{state}-imagepulljobs.json")) {
         // Tests have one namespace.
         job["metadata"]["namespace"] = json!("shop");
-        world.store(ResourceId::IMAGE_PULL_JOBS, job);
+        world.store(kruise_api::imagepulljob::RESOURCE, job);
     }
-    let names = world.names(ResourceId::NODE_IMAGES);
+    let names = world.names(kruise_api::nodeimage::RESOURCE);
     for name in names {
         let mut image = world.image(&name).clone();
         let tags = image.pointer_mut("/spec/images/nginx/tags/0/ownerReferences/0/namespace");
         if let Some(namespace) = tags {
             *namespace = json!("shop");
         }
-        world.store(ResourceId::NODE_IMAGES, image);
+        world.store(kruise_api::nodeimage::RESOURCE, image);
     }
     world
 }
@@ -76,9 +76,9 @@ fn a_stored_job_follows_its_agents_and_leaves_nothing() {
         let status = &world.the_job("pull")["status"];
         assert_eq!((&status["succeeded"], &status["active"]), (&json!(1), &json!(1)));
         assert!(world.written.is_empty(), "{version}: only the status");
-        world.delete(ResourceId::IMAGE_PULL_JOBS, "shop", "pull");
+        world.delete(kruise_api::imagepulljob::RESOURCE, "shop", "pull");
         world.settle();
-        assert!(world.names(ResourceId::IMAGE_PULL_JOBS).is_empty());
+        assert!(world.names(kruise_api::imagepulljob::RESOURCE).is_empty());
         for node in ["kwok-0", "kwok-1"] {
             assert_eq!(world.image(node)["spec"]["images"], json!({}), "{version}");
         }
@@ -93,9 +93,9 @@ fn the_running_jobs_of_a_stored_list_are_kept() {
     world.list("warm", &json!({"images": ["app:1", "db:2"], "parallelism": 5, "pullPolicy": {"timeoutSeconds": 600, "backoffLimit": 3},
         "completionPolicy": {"type": "Always", "ttlSecondsAfterFinished": 60}}));
     let label = json!({"metadata": {"labels": {"controller-revision-hash": "5c9f7c4d6b"}}});
-    world.edit(ResourceId::IMAGE_LIST_PULL_JOBS, "shop", "warm", &label);
+    world.edit(kruise_api::imagelistpulljob::RESOURCE, "shop", "warm", &label);
     let status = json!({"status": {"desired": 2, "active": 2, "completed": 0, "succeeded": 0, "startTime": "2026-01-01T01:00:00Z"}});
-    world.edit(ResourceId::IMAGE_LIST_PULL_JOBS, "shop", "warm", &status);
+    world.edit(kruise_api::imagelistpulljob::RESOURCE, "shop", "warm", &status);
     let owner = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "ImageListPullJob", "name": "warm",
         "uid": "uid-imagelistpulljobs-warm", "controller": true, "blockOwnerDeletion": true});
     for (name, image) in [("warm-x7k2p", "app:1"), ("warm-9fj4d", "db:2")] {
@@ -108,7 +108,7 @@ fn the_running_jobs_of_a_stored_list_are_kept() {
             json!({"ownerReferences": [owner], "finalizers": ["apps.kruise.io/deletion-protection"]});
         metadata["labels"] = label["metadata"]["labels"].clone();
         world.edit(
-            ResourceId::IMAGE_PULL_JOBS,
+            kruise_api::imagepulljob::RESOURCE,
             "shop",
             name,
             &json!({"metadata": metadata}),
@@ -116,7 +116,7 @@ fn the_running_jobs_of_a_stored_list_are_kept() {
     }
     world.settle();
     assert_eq!(
-        world.names(ResourceId::IMAGE_PULL_JOBS),
+        world.names(kruise_api::imagepulljob::RESOURCE),
         ["warm-9fj4d", "warm-x7k2p"]
     );
     let of_jobs = world

@@ -85,7 +85,7 @@ impl World {
             json!({"metadata": {"name": name, "labels": labels}, "status": {"conditions": [ready]}}),
         );
         self.store(
-            ResourceId::NODE_IMAGES,
+            kruise_api::nodeimage::RESOURCE,
             json!({"apiVersion": API_VERSION, "kind": "NodeImage", "metadata": {"name": name, "labels": labels},
                 "spec": {}}),
         );
@@ -101,7 +101,7 @@ impl World {
         let metadata = json!({"name": name, "namespace": "shop", "creationTimestamp": text(self.now)});
         let job =
             json!({"apiVersion": API_VERSION, "kind": "ImagePullJob", "metadata": metadata, "spec": full});
-        self.store(ResourceId::IMAGE_PULL_JOBS, job);
+        self.store(kruise_api::imagepulljob::RESOURCE, job);
     }
 
     /// The list `shop/NAME` with this specification.
@@ -110,7 +110,7 @@ impl World {
         merge(&mut full, spec);
         let metadata = json!({"name": name, "namespace": "shop", "creationTimestamp": text(self.now)});
         let list = json!({"apiVersion": API_VERSION, "kind": "ImageListPullJob", "metadata": metadata, "spec": full});
-        self.store(ResourceId::IMAGE_LIST_PULL_JOBS, list);
+        self.store(kruise_api::imagelistpulljob::RESOURCE, list);
     }
 
     /// A pull secret.
@@ -125,13 +125,13 @@ impl World {
 
     /// The NodeImage of a node.
     pub(crate) fn image(&self, node: &str) -> &Value {
-        let image = self.store.get(ResourceId::NODE_IMAGES, "", node);
+        let image = self.store.get(kruise_api::nodeimage::RESOURCE, "", node);
         image.unwrap_or(&Value::Null)
     }
 
     /// The job `shop/NAME`; null if there is none.
     pub(crate) fn the_job(&self, name: &str) -> &Value {
-        let job = self.store.get(ResourceId::IMAGE_PULL_JOBS, "shop", name);
+        let job = self.store.get(kruise_api::imagepulljob::RESOURCE, "shop", name);
         job.unwrap_or(&Value::Null)
     }
 
@@ -161,7 +161,7 @@ impl World {
         statuses.retain(|one| one["tag"] != tag.as_str());
         statuses.push(status);
         let change = json!({"status": {"desired": 1, "imageStatuses": {(&name): {"tags": statuses}}}});
-        self.edit(ResourceId::NODE_IMAGES, "", node, &change);
+        self.edit(kruise_api::nodeimage::RESOURCE, "", node, &change);
     }
 
     /// Nodes on which a job is active: they were asked for it, and have not ended the round.
@@ -186,7 +186,7 @@ impl World {
                 of_round.is_some_and(|one| one["phase"] == "Succeeded" || one["phase"] == "Failed");
             owners.iter().any(|owner| owner["uid"] == *uid) && !has_ended
         };
-        let nodes = self.store.all(ResourceId::NODE_IMAGES).filter(is_active);
+        let nodes = self.store.all(kruise_api::nodeimage::RESOURCE).filter(is_active);
         nodes
             .map(|node| node["metadata"]["name"].as_str().unwrap().to_owned())
             .collect()
@@ -209,7 +209,7 @@ impl World {
 
     /// The plan of the NodeImage of a node.
     pub(crate) fn plan_node(&self, name: &str) -> Plan {
-        let image = self.store.get(ResourceId::NODE_IMAGES, "", name);
+        let image = self.store.get(kruise_api::nodeimage::RESOURCE, "", name);
         let image = image.map(|image| NodeImage::from_value(image.clone()).unwrap());
         let node = self.store.get(ResourceId::NODES, "", name).map(decode);
         let snapshot = nodeimage::Snapshot {
@@ -231,7 +231,11 @@ impl World {
 
     /// The plan of a job that was changed after its end, or was not.
     pub(crate) fn plan_changed_job(&self, name: &str, changed_after_end: bool) -> Plan {
-        let key = (ResourceId::IMAGE_PULL_JOBS, "shop".to_owned(), name.to_owned());
+        let key = (
+            kruise_api::imagepulljob::RESOURCE,
+            "shop".to_owned(),
+            name.to_owned(),
+        );
         let job = ImagePullJob::from_value(self.the_job(name).clone()).unwrap();
         self.plan_for(&key, &job, changed_after_end)
     }
@@ -240,7 +244,7 @@ impl World {
     pub(crate) fn plan_of(&self, job: &ImagePullJob) -> Plan {
         let metadata = &job.metadata;
         let key = (
-            ResourceId::IMAGE_PULL_JOBS,
+            kruise_api::imagepulljob::RESOURCE,
             metadata.namespace.clone(),
             metadata.name.clone(),
         );
@@ -275,17 +279,17 @@ impl World {
     /// The plan of the list `shop/NAME`.
     pub(crate) fn plan_list(&self, name: &str) -> Plan {
         let key = (
-            ResourceId::IMAGE_LIST_PULL_JOBS,
+            kruise_api::imagelistpulljob::RESOURCE,
             "shop".to_owned(),
             name.to_owned(),
         );
         let stored = self
             .store
-            .get(ResourceId::IMAGE_LIST_PULL_JOBS, "shop", name)
+            .get(kruise_api::imagelistpulljob::RESOURCE, "shop", name)
             .unwrap();
         let list = ImageListPullJob::from_value(stored.clone()).unwrap();
         let uid = &stored["metadata"]["uid"];
-        let jobs = self.store.all(ResourceId::IMAGE_PULL_JOBS);
+        let jobs = self.store.all(kruise_api::imagepulljob::RESOURCE);
         let jobs = jobs.filter(|job| job["metadata"]["ownerReferences"][0]["uid"] == *uid);
         let jobs: Vec<Arc<ImagePullJob>> = jobs
             .map(|job| Arc::new(ImagePullJob::from_value(job.clone()).unwrap()))
@@ -333,7 +337,11 @@ impl World {
 
     /// None of the writes of the plan of a job is carried out.
     pub(crate) fn try_in_vain(&mut self, job: &str, plan: &Plan) {
-        let key = (ResourceId::IMAGE_PULL_JOBS, "shop".to_owned(), job.to_owned());
+        let key = (
+            kruise_api::imagepulljob::RESOURCE,
+            "shop".to_owned(),
+            job.to_owned(),
+        );
         let memory = self.memory.entry(key).or_default();
         memory.count(plan.attempts.clone(), self.store.now);
     }
@@ -355,13 +363,14 @@ impl World {
     /// What is due is planned, and the plan is carried out.
     fn reconcile(&mut self, key: Key) {
         let version = self.store.version();
-        let is_there = self.store.get(key.0, &key.1, &key.2).is_some() || key.0 == ResourceId::NODE_IMAGES;
+        let is_there =
+            self.store.get(key.0, &key.1, &key.2).is_some() || key.0 == kruise_api::nodeimage::RESOURCE;
         if !is_there || !self.agenda.is_due(&key, version, self.now) {
             return;
         }
         let plan = match key.0 {
-            ResourceId::IMAGE_LIST_PULL_JOBS => self.plan_list(&key.2),
-            ResourceId::IMAGE_PULL_JOBS => self.plan_job(&key.2),
+            kruise_api::imagelistpulljob::RESOURCE => self.plan_list(&key.2),
+            kruise_api::imagepulljob::RESOURCE => self.plan_job(&key.2),
             _ => self.plan_node(&key.2),
         };
         let now = self.now;
@@ -371,7 +380,11 @@ impl World {
 
     /// Lets the controller of jobs run for one job until it has nothing to do.
     pub(crate) fn settle_job(&mut self, name: &str) {
-        let key = (ResourceId::IMAGE_PULL_JOBS, "shop".to_owned(), name.to_owned());
+        let key = (
+            kruise_api::imagepulljob::RESOURCE,
+            "shop".to_owned(),
+            name.to_owned(),
+        );
         for _ in 0..20 {
             self.reconcile(key.clone());
             if !self.agenda.is_due(&key, self.store.version(), self.now) {
@@ -386,14 +399,17 @@ impl World {
         for round in 0..200 {
             let before = self.store.version();
             let in_shop = |resource: ResourceId, name: String| (resource, "shop".to_owned(), name);
-            for resource in [ResourceId::IMAGE_LIST_PULL_JOBS, ResourceId::IMAGE_PULL_JOBS] {
+            for resource in [
+                kruise_api::imagelistpulljob::RESOURCE,
+                kruise_api::imagepulljob::RESOURCE,
+            ] {
                 for name in self.names(resource) {
                     self.reconcile(in_shop(resource, name));
                 }
             }
-            for resource in [ResourceId::NODES, ResourceId::NODE_IMAGES] {
+            for resource in [ResourceId::NODES, kruise_api::nodeimage::RESOURCE] {
                 for name in self.names(resource) {
-                    self.reconcile((ResourceId::NODE_IMAGES, String::new(), name));
+                    self.reconcile((kruise_api::nodeimage::RESOURCE, String::new(), name));
                 }
             }
             if self.store.version() == before {
@@ -409,9 +425,11 @@ impl Jobs for World {
         if !reference.is_of(&imagepulljob::KIND) {
             return Owner::Unknown;
         }
-        let job = self
-            .store
-            .get(ResourceId::IMAGE_PULL_JOBS, &reference.namespace, &reference.name);
+        let job = self.store.get(
+            kruise_api::imagepulljob::RESOURCE,
+            &reference.namespace,
+            &reference.name,
+        );
         match job.filter(|job| job["metadata"]["uid"] == *reference.uid) {
             None => Owner::Gone,
             Some(job) => {
@@ -438,12 +456,12 @@ impl Secrets for World {
 
 impl Nodes for World {
     fn get(&self, name: &str) -> Option<Arc<NodeImage>> {
-        let node = self.store.get(ResourceId::NODE_IMAGES, "", name)?;
+        let node = self.store.get(kruise_api::nodeimage::RESOURCE, "", name)?;
         Some(Arc::new(NodeImage::from_value(node.clone()).unwrap()))
     }
 
     fn all(&self) -> Vec<Arc<NodeImage>> {
-        let all = self.store.all(ResourceId::NODE_IMAGES);
+        let all = self.store.all(kruise_api::nodeimage::RESOURCE);
         all.map(|node| Arc::new(NodeImage::from_value(node.clone()).unwrap()))
             .collect()
     }

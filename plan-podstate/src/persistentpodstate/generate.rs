@@ -14,8 +14,8 @@ use kruise_api::{
     podunavailablebudget::TargetRef,
 };
 use kruise_plan_kit::{
-    Body, FailureNote, Intent, ObjectWrites, Part, Patch, Phase, Plan, Precondition, ResourceId, Step,
-    Target, Why, Write, injected::is_injected,
+    Body, FailureNote, Intent, ObjectWrites, Part, Patch, Phase, Plan, Precondition, Step, Target, Why,
+    Write, injected::is_injected,
 };
 use serde_json::{Map, Value, json};
 
@@ -219,7 +219,7 @@ fn changes(stored: &PersistentPodStateSpec, desired: &PersistentPodStateSpec) ->
 
 fn target(namespace: &str, name: &str) -> Target {
     Target {
-        resource: ResourceId::PERSISTENT_POD_STATES,
+        resource: kruise_api::persistentpodstate::RESOURCE,
         namespace: namespace.to_owned(),
         name: name.to_owned(),
     }

@@ -1,7 +1,7 @@
 //! What a PersistentPodState reports.
 
 use kruise_api::persistentpodstate::{PersistentPodState, PersistentPodStateStatus};
-use kruise_plan_kit::{ResourceId, StatusPatch, Target};
+use kruise_plan_kit::{StatusPatch, Target};
 use serde_json::{Map, Value, json};
 
 /// The write of the status, if it differs from what is stored: a merge patch that names the records that changed and no
@@ -17,7 +17,7 @@ pub(super) fn patch(state: &PersistentPodState, status: &PersistentPodStateStatu
     let metadata = &state.metadata;
     Some(StatusPatch {
         target: Target {
-            resource: ResourceId::PERSISTENT_POD_STATES,
+            resource: kruise_api::persistentpodstate::RESOURCE,
             namespace: metadata.namespace.clone(),
             name: metadata.name.clone(),
         },

@@ -8,7 +8,7 @@ use std::{
 use jiff::Timestamp;
 use kruise_api::persistentpodstate::PersistentPodState;
 use kruise_plan_kit::{
-    Explain, Memory, Need, Plan, ResourceId, Write,
+    Explain, Memory, Need, Plan, Write,
     workloads::{Known, Workload},
 };
 use kruise_plan_podstate::persistentpodstate::{Generator, Nodes, Snapshot, plan};
@@ -415,7 +415,7 @@ impl World {
         let target = write.target();
         assert_eq!(
             (target.resource, &*target.namespace),
-            (ResourceId::PERSISTENT_POD_STATES, NAMESPACE)
+            (kruise_api::persistentpodstate::RESOURCE, NAMESPACE)
         );
         let version = self.bump();
         match write {

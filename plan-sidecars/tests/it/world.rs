@@ -329,7 +329,7 @@ impl World {
         let name = &write.target().name;
         let store = match write.target().resource {
             ResourceId::PODS => &mut self.pods,
-            ResourceId::POD_UNAVAILABLE_BUDGETS => &mut self.budgets,
+            kruise_api::podunavailablebudget::RESOURCE => &mut self.budgets,
             _ => &mut self.revisions,
         };
         match write {

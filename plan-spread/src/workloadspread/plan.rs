@@ -8,7 +8,7 @@ use std::{
 use jiff::Timestamp;
 use kruise_api::workloadspread::{SubsetStatus, WorkloadSpread, WorkloadSpreadStatus};
 use kruise_plan_kit::{
-    Explain, ObjectWrites, Plan, ResourceId, StatusPatch, Step, Target, Why,
+    Explain, ObjectWrites, Plan, StatusPatch, Step, Target, Why,
     injected::is_injected,
     pod_writes::{Guard, delete},
     spread::{has_ordinals, limits, status_patch},
@@ -186,7 +186,7 @@ fn report(spread: &WorkloadSpread, status: &WorkloadSpreadStatus) -> Option<Stat
     let metadata = &spread.metadata;
     Some(StatusPatch {
         target: Target {
-            resource: ResourceId::WORKLOAD_SPREADS,
+            resource: kruise_api::workloadspread::RESOURCE,
             namespace: metadata.namespace.clone(),
             name: metadata.name.clone(),
         },

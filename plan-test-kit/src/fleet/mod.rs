@@ -92,7 +92,7 @@ pub fn resource(object: &Value) -> (String, String) {
     let version = object["apiVersion"].as_str().unwrap();
     let group = version.split_once('/').map_or("", |(group, _)| group);
     let kind = object["kind"].as_str().unwrap();
-    let plural = kinds::find(group, kind).map_or_else(
+    let plural = kinds::find(&kinds::ALL, group, kind).map_or_else(
         || format!("{}s", kind.to_lowercase()),
         |kind| kind.plural.to_owned(),
     );

@@ -7,7 +7,7 @@ use kruise_api::{
     names::advancedcronjob::SCHEDULED_AT,
 };
 use kruise_plan_kit::{
-    FailureNote, Intent, ObjectWrites, Owner, Part, Patch, Phase, Precondition, ResourceId, Step, Write,
+    FailureNote, Intent, ObjectWrites, Owner, Part, Patch, Phase, Precondition, Step, Write,
     injected::is_injected, lifecycle::go_time, put, status_patch,
 };
 use kruise_views::ScheduledJobView;
@@ -106,7 +106,8 @@ impl NewJobs<'_> {
         let cron = self.snapshot.cron;
         status.last_schedule_time = status.last_schedule_time.max(Some(activation));
         let (target, version) = (
-            self.owner.target(ResourceId::ADVANCED_CRON_JOBS, self.owner.name),
+            self.owner
+                .target(kruise_api::advancedcronjob::RESOURCE, self.owner.name),
             cron.metadata.resource_version.clone(),
         );
         let patch = status_patch(

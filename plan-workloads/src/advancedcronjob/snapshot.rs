@@ -29,7 +29,7 @@ pub struct Snapshot<'a> {
 pub const fn resource(child: Child) -> ResourceId {
     match child {
         Child::Job => ResourceId::JOBS,
-        Child::ImageListPullJob => ResourceId::IMAGE_LIST_PULL_JOBS,
-        Child::BroadcastJob => ResourceId::BROADCAST_JOBS,
+        Child::ImageListPullJob => kruise_api::imagelistpulljob::RESOURCE,
+        Child::BroadcastJob => kruise_api::broadcastjob::RESOURCE,
     }
 }

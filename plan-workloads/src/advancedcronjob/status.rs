@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kruise_api::advancedcronjob::{ActiveJob, AdvancedCronJobStatus, Child};
-use kruise_plan_kit::{EventNote, ResourceId, StatusPatch, Target, Urgency, status_patch};
+use kruise_plan_kit::{EventNote, StatusPatch, Target, Urgency, status_patch};
 
 use super::{events, runs::Runs, snapshot::Snapshot};
 
@@ -44,7 +44,7 @@ pub(super) fn of(
 pub(super) fn patch(snapshot: &Snapshot<'_>, status: &AdvancedCronJobStatus) -> Option<StatusPatch> {
     let metadata = &snapshot.cron.metadata;
     let target = Target {
-        resource: ResourceId::ADVANCED_CRON_JOBS,
+        resource: kruise_api::advancedcronjob::RESOURCE,
         namespace: metadata.namespace.clone(),
         name: metadata.name.clone(),
     };

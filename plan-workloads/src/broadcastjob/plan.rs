@@ -1,9 +1,7 @@
 //! The order of decisions.
 
 use jiff::Timestamp;
-use kruise_plan_kit::{
-    Owner, Plan, ResourceId, injected::is_injected, jobs, ledger::Charges, newest::newest,
-};
+use kruise_plan_kit::{Owner, Plan, injected::is_injected, jobs, ledger::Charges, newest::newest};
 
 use super::{
     course::{Course, Pause, course, stops_pods, until_deadline},
@@ -97,7 +95,7 @@ fn await_time(snapshot: &Snapshot<'_>, owner: &Owner<'_>, course: Course, plan: 
                 return;
             }
             let unchanged = jobs::unchanged(&job.metadata);
-            let delete = jobs::delete(owner, ResourceId::BROADCAST_JOBS, unchanged);
+            let delete = jobs::delete(owner, kruise_api::broadcastjob::RESOURCE, unchanged);
             plan.writes.push(delete);
             // What is deleted reports nothing more.
             plan.status = None;

@@ -7,7 +7,7 @@ use kruise_api::{
         JOB_COMPLETE, JOB_FAILED, JOB_PAUSED, JOB_STOPPED, PAUSED_BY_FAILURE, PAUSED_BY_USER, RESUMED,
     },
 };
-use kruise_plan_kit::{EventNote, Owner, Plan, ResourceId, Urgency, jobs, status_patch};
+use kruise_plan_kit::{EventNote, Owner, Plan, Urgency, jobs, status_patch};
 use kruise_views::{PodView, Truth};
 
 use super::reasons;
@@ -57,7 +57,7 @@ pub(super) fn report(
         members: &["phase", "conditions"],
         settled: false,
     };
-    let target = owner.target(ResourceId::BROADCAST_JOBS, owner.name);
+    let target = owner.target(kruise_api::broadcastjob::RESOURCE, owner.name);
     let before = (!before.phase.is_empty()).then_some(before);
     plan.status = status_patch(target, &job.metadata.resource_version, before, &status, urgency);
 }

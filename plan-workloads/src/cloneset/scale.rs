@@ -1,7 +1,7 @@
 //! Adding and removing pods.
 
 use kruise_plan_kit::{
-    EventNote, Intent, ObjectWrites, Owner, Part, Patch, Phase, Plan, Precondition, ResourceId, Why, Write,
+    EventNote, Intent, ObjectWrites, Owner, Part, Patch, Phase, Plan, Precondition, Why, Write,
     lifecycle::State,
     order::sort_for_removal,
     readiness,
@@ -173,7 +173,7 @@ pub(super) fn prune(owner: &Owner<'_>, named: &[String], pods: &[Pod<'_>]) -> Op
     };
     let write = Write::Patch {
         intent: PRUNE_PODS_TO_DELETE,
-        target: owner.target(ResourceId::CLONESETS, owner.name),
+        target: owner.target(kruise_api::cloneset::RESOURCE, owner.name),
         part: Part::Main,
         patch: Patch::Json(Value::Array(vec![operation])),
         precondition: Precondition::Test(path.into(), json!(named)),

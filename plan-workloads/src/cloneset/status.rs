@@ -8,7 +8,7 @@ use kruise_api::{
     names::conditions as kinds,
 };
 use kruise_plan_kit::{
-    EventNote, Owner, ResourceId, StatusPatch, Urgency, Why,
+    EventNote, Owner, StatusPatch, Urgency, Why,
     availability::Service,
     events,
     injected::is_injected,
@@ -155,7 +155,7 @@ fn patch_of(owner: Owner<'_>, set: &CloneSet, status: &CloneSetStatus, settled: 
         ],
         settled,
     };
-    let target = owner.target(ResourceId::CLONESETS, &*set.metadata.name);
+    let target = owner.target(kruise_api::cloneset::RESOURCE, &*set.metadata.name);
     let before = reported.then_some(&set.status);
     status_patch(target, &set.metadata.resource_version, before, status, urgency)
 }

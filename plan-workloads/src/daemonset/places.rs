@@ -11,7 +11,7 @@ use kruise_api::{
     },
 };
 use kruise_plan_kit::{
-    Intent, Memory, ObjectWrites, Owner, Part, Plan, ResourceId,
+    Intent, Memory, ObjectWrites, Owner, Part, Plan,
     availability::Service,
     fit::Placed,
     injected::is_injected,
@@ -218,7 +218,9 @@ impl<'a> Places<'a> {
     pub(super) fn adopt(&self, owner: &Owner<'_>) -> impl Iterator<Item = ObjectWrites> {
         let orphans = self.members().filter(|member| member.orphan);
         let reason = "nobody controls it, and the selector matches it";
-        orphans.map(move |member| pod_writes::adopt(member.pod.view, owner, ResourceId::DAEMONSETS, reason))
+        orphans.map(move |member| {
+            pod_writes::adopt(member.pod.view, owner, kruise_api::daemonset::RESOURCE, reason)
+        })
     }
 
     /// Labels the pods of revisions that are the update revision under another name with its hash.

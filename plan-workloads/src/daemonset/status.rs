@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kruise_api::daemonset::{DaemonSet, DaemonSetStatus};
 use kruise_plan_kit::{
-    EventNote, Owner, ResourceId, StatusPatch, Urgency, Why,
+    EventNote, Owner, StatusPatch, Urgency, Why,
     availability::{Service, service_in},
     events,
     lifecycle::State,
@@ -153,7 +153,7 @@ fn patch_of(
         members: &["observedGeneration", "updateRevision", "conditions"],
         settled,
     };
-    let target = owner.target(ResourceId::DAEMONSETS, &*set.metadata.name);
+    let target = owner.target(kruise_api::daemonset::RESOURCE, &*set.metadata.name);
     let before = reported.then_some(&set.status);
     status_patch(target, &set.metadata.resource_version, before, status, urgency)
 }

@@ -3,8 +3,7 @@
 use jiff::Timestamp;
 use kruise_api::{ephemeraljob::EphemeralJob, names::ephemeraljob::CLEANUP};
 use kruise_plan_kit::{
-    Intent, ObjectWrites, Owner, Phase, Plan, Precondition, ResourceId, Why, finalizers,
-    injected::is_injected, jobs,
+    Intent, ObjectWrites, Owner, Phase, Plan, Precondition, Why, finalizers, injected::is_injected, jobs,
 };
 
 use super::{
@@ -59,7 +58,7 @@ fn end(snapshot: &Snapshot<'_>, owner: &Owner<'_>, course: Course, plan: &mut Pl
         plan.requeue_after(left);
         return;
     }
-    let delete = |precondition| jobs::delete(owner, ResourceId::EPHEMERAL_JOBS, precondition);
+    let delete = |precondition| jobs::delete(owner, kruise_api::ephemeraljob::RESOURCE, precondition);
     // A job that keeps the finalizer after it was deleted would be waited for.
     plan.writes.push(match release(job, owner) {
         Some(mut writes) => {
@@ -73,7 +72,7 @@ fn end(snapshot: &Snapshot<'_>, owner: &Owner<'_>, course: Course, plan: &mut Pl
 
 /// Removes the finalizer that OpenKruise sets: nothing can be cleaned up.
 fn release(job: &EphemeralJob, owner: &Owner<'_>) -> Option<ObjectWrites> {
-    let target = owner.target(ResourceId::EPHEMERAL_JOBS, owner.name);
+    let target = owner.target(kruise_api::ephemeraljob::RESOURCE, owner.name);
     let write = finalizers::write(&job.metadata, target, CLEANUP, false, Intent::RELEASE_JOB)?;
     let reason = "ephemeral containers cannot be removed, so that its finalizer waits for nothing";
     Some(ObjectWrites::alone(Phase::Cleanup, write, reason))

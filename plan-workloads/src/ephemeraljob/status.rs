@@ -8,7 +8,7 @@ use kruise_api::{
         EPHEMERAL_INITIALIZED, EPHEMERAL_MATCH_EMPTY, EPHEMERAL_MATCHED_EMPTY, EPHEMERAL_SUCCEEDED, ERROR,
     },
 };
-use kruise_plan_kit::{EventNote, Owner, Plan, ResourceId, Urgency, events as reasons, jobs, status_patch};
+use kruise_plan_kit::{EventNote, Owner, Plan, Urgency, events as reasons, jobs, status_patch};
 
 use super::{
     course::Course,
@@ -61,7 +61,7 @@ pub(super) fn report(
         members: &["phase", "conditions"],
         settled: false,
     };
-    let target = owner.target(ResourceId::EPHEMERAL_JOBS, owner.name);
+    let target = owner.target(kruise_api::ephemeraljob::RESOURCE, owner.name);
     let before = (!before.phase.is_empty()).then_some(before);
     plan.status = status_patch(target, &job.metadata.resource_version, before, &status, urgency);
 }

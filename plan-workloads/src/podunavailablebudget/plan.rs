@@ -65,7 +65,7 @@ fn report(snapshot: &Snapshot<'_>, count: &Count, plan: &mut Plan) {
     plan.requeue = count.again;
     plan.status = patch.map(|patch| StatusPatch {
         target: Target {
-            resource: ResourceId::POD_UNAVAILABLE_BUDGETS,
+            resource: kruise_api::podunavailablebudget::RESOURCE,
             namespace: metadata.namespace.clone(),
             name: metadata.name.clone(),
         },

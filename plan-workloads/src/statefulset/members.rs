@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kruise_api::statefulset::StatefulSet;
 use kruise_plan_kit::{
-    Memory, ObjectWrites, Owner, Plan, ResourceId, pod_writes,
+    Memory, ObjectWrites, Owner, Plan, pod_writes,
     rollout::{
         Pod, Revisions,
         released::{self, Hold},
@@ -139,7 +139,9 @@ impl<'a> Members<'a> {
     pub(super) fn adopt(&self, owner: &Owner<'_>) -> impl Iterator<Item = ObjectWrites> {
         let orphans = self.all().filter(|member| member.orphan);
         let reason = "nobody controls it, and it is what the set would create";
-        orphans.map(move |member| pod_writes::adopt(member.pod.view, owner, ResourceId::STATEFULSETS, reason))
+        orphans.map(move |member| {
+            pod_writes::adopt(member.pod.view, owner, kruise_api::statefulset::RESOURCE, reason)
+        })
     }
 }
 

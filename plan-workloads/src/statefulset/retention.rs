@@ -82,7 +82,7 @@ fn guard(claim: &ClaimView, is_for_set: bool, claims: &Claims<'_>) -> Preconditi
         Precondition::Owned {
             uid,
             version: claim.resource_version.to_string(),
-            owner: owner.target(ResourceId::STATEFULSETS, owner.name),
+            owner: owner.target(kruise_api::statefulset::RESOURCE, owner.name),
             owner_uid: owner.uid.to_owned(),
         }
     } else {

@@ -9,7 +9,7 @@ use kruise_api::{
     statefulset::{StatefulSet, StatefulSetStatus},
 };
 use kruise_plan_kit::{
-    EventNote, Memory, Owner, ResourceId, StatusPatch, Urgency, Why,
+    EventNote, Memory, Owner, StatusPatch, Urgency, Why,
     availability::Service,
     events,
     rollout::{
@@ -231,7 +231,7 @@ fn patch_of(
         ],
         settled,
     };
-    let target = owner.target(ResourceId::STATEFULSETS, &*set.metadata.name);
+    let target = owner.target(kruise_api::statefulset::RESOURCE, &*set.metadata.name);
     let before = reported.then_some(&set.status);
     status_patch(target, &set.metadata.resource_version, before, status, urgency)
 }

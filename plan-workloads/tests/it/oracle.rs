@@ -332,7 +332,7 @@ fn assert_guarded(world: &World, write: &Write) {
 fn is_guarded(resource: ResourceId, precondition: &Precondition) -> bool {
     // The set itself is edited under a test of the very value that is edited.
     precondition.uid().is_some()
-        || (resource == ResourceId::CLONESETS && matches!(precondition, Precondition::Test(..)))
+        || (resource == kruise_api::cloneset::RESOURCE && matches!(precondition, Precondition::Test(..)))
 }
 
 /// No pod leaves service, by whatever write, below the line that the specification draws.

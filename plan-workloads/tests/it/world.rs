@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use kruise_api::cloneset::CloneSet;
-use kruise_plan_kit::{Intent, Plan, ResourceId, Write, ledger::Budgets};
+use kruise_plan_kit::{Intent, Plan, Write, ledger::Budgets};
 use kruise_plan_test_kit::{Cluster, ReadBudgets, Refused, text};
 use kruise_plan_workloads::cloneset::{Claims, Explain, Options, Snapshot, plan};
 use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
@@ -69,7 +69,7 @@ impl World {
             "spec": spec,
         });
         Self {
-            cluster: Cluster::new(ResourceId::CLONESETS, set, now),
+            cluster: Cluster::new(kruise_api::cloneset::RESOURCE, set, now),
             mounted: BTreeSet::new(),
             resized: BTreeSet::new(),
             made_at: BTreeMap::new(),

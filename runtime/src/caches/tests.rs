@@ -25,7 +25,7 @@ const CLAIMS: CacheId<ClaimView> = CacheId::of("claims", ResourceId::CLAIMS).bef
 const PODS: CacheId<PodView> = CacheId::of("pods", ResourceId::PODS)
     .indexed(&[Index::new("name", |pod: &PodView| vec![pod.name.clone()])]);
 const SECRETS: CacheId<MetadataView> = CacheId::of("secrets, metadata", ResourceId::SECRETS).of_metadata();
-const JOBS: CacheId<PodView> = CacheId::of("jobs", ResourceId::IMAGE_PULL_JOBS);
+const JOBS: CacheId<PodView> = CacheId::of("jobs", kruise_api::imagepulljob::RESOURCE);
 
 /// A server with one pod. Each request is answered at the next version, from 8 on. Watches stay open without events.
 #[derive(Default)]
@@ -181,7 +181,9 @@ async fn objects_that_a_webhook_may_convert_are_listed_once_it_is_served_and_all
     let jobs = caches.informer(&JOBS);
     let server = Arc::<Server>::default();
     let client = client(&server);
-    let served: Served = [(ResourceId::IMAGE_PULL_JOBS, "v1beta1")].into_iter().collect();
+    let served: Served = [(&kruise_api::imagepulljob::KIND, "v1beta1")]
+        .into_iter()
+        .collect();
     let (serve, convertible) = watch::channel(false);
     let (_keep, stop) = watch::channel(false);
     let following = Following {

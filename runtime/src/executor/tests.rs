@@ -483,7 +483,7 @@ fn an_object_is_not_deleted_if_the_read_of_its_user_fails() {
 /// The owner that [`adopt`] gives its object to.
 fn owner() -> Target {
     Target {
-        resource: ResourceId::CLONESETS,
+        resource: kruise_api::cloneset::RESOURCE,
         ..target("web")
     }
 }

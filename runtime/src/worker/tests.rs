@@ -241,7 +241,7 @@ fn bench((client, requests): (Client, Requests), keys: &[&str], expectation_time
         workers: 1,
         queue: kube_queue::Config::CLIENT_GO,
         expectation_timeout,
-        served: Arc::new([(ResourceId::CLONESETS, "v1beta1")].into_iter().collect()),
+        served: Arc::new([(&kruise_api::cloneset::KIND, "v1beta1")].into_iter().collect()),
         caches: Arc::new(FakeCaches {
             newest: Arc::clone(&seen),
         }),

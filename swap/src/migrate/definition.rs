@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, bail};
-use kruise_api::{kinds, path::segment};
+use kruise_api::path::segment;
 use kruise_runtime::Client;
 use serde_json::{Value, json};
 
@@ -58,7 +58,10 @@ impl Definition {
         let (kind, plural) = (text("/spec/names/kind")?, text("/spec/names/plural")?);
         let short = object.pointer("/spec/names/shortNames").and_then(Value::as_array);
         let short = short.into_iter().flatten().filter_map(Value::as_str);
-        let ours = kinds::of_resource(&group, &plural).map_or(&[][..], |kind| kind.short_names);
+        let ours = kruise_kinds::kinds()
+            .iter()
+            .find(|kind| kind.group == group && kind.plural == plural)
+            .map_or(&[][..], |kind| kind.short_names);
         let singular = text("/spec/names/singular");
         let names = [&kind, &plural]
             .into_iter()

@@ -49,12 +49,10 @@ fn described(definition: &Definition) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use kruise_api::kinds;
-
     use super::*;
 
     fn definitions() -> Vec<Definition> {
-        let mut all = kinds::definitions("kruise-system");
+        let mut all = kruise_kinds::definitions("kruise-system");
         for definition in &mut all {
             definition["metadata"]["uid"] = "u".into();
             definition["metadata"]["resourceVersion"] = "7".into();

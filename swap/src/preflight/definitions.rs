@@ -1,10 +1,7 @@
 //! The definitions of the cluster, compared with those of this build.
 
+use kruise_api::drift::{self, Advice};
 use kruise_api::path::DEFINITIONS;
-use kruise_api::{
-    drift::{self, Advice},
-    kinds,
-};
 use kruise_frame::json::text;
 use kruise_install::{crds, manifests};
 use kruise_runtime::ApiError;
@@ -39,7 +36,7 @@ pub(super) async fn check(cluster: &Cluster, namespace: &str) -> Check {
         Some(Finding::note(crds::name(theirs), text))
     });
     let findings = findings.chain(served_first).collect();
-    let installed = kinds::ALL.into_iter().filter(|kind| {
+    let installed = kruise_kinds::kinds().iter().copied().filter(|kind| {
         let name = kind.name();
         theirs.iter().any(|one| text(one, "/metadata/name") == name)
     });

@@ -7,10 +7,7 @@
 //!
 //! So an installation for some kinds or one namespace leaves all other objects to nobody.
 
-use kruise_api::{
-    definition::{Kind, Scope},
-    kinds,
-};
+use kruise_api::definition::{Kind, Scope};
 use kruise_frame::{json::text, pages::Page};
 use kruise_install::{manifests::DEPLOYMENT, uninstall};
 use kruise_plan_kit::ResourceId;
@@ -49,8 +46,8 @@ pub(super) async fn check(cluster: &Cluster, options: &Options) -> anyhow::Resul
         }
     };
     if options.is_partial() {
-        let served = discovery::discover(&cluster.client, &[]).await?;
-        for kind in kinds::ALL {
+        let served = discovery::discover(&cluster.client, kruise_kinds::kinds(), &[]).await?;
+        for kind in kruise_kinds::kinds().iter().copied() {
             match left(cluster, kind, &served, options).await {
                 Ok(finding) => findings.extend(finding),
                 Err(error) => {
@@ -167,7 +164,13 @@ mod tests {
 
     #[test]
     fn objects_of_other_kinds_and_namespaces_are_left() {
-        let kind = |plural: &str| kinds::ALL.into_iter().find(|kind| kind.plural == plural).unwrap();
+        let kind = |plural: &str| {
+            kruise_kinds::kinds()
+                .iter()
+                .copied()
+                .find(|kind| kind.plural == plural)
+                .unwrap()
+        };
         let (clonesets, sidecarsets) = (kind("clonesets"), kind("sidecarsets"));
         let mut options = Options::of("kruise-system");
         assert!(!options.is_partial() && options.acts_on(clonesets, "a"));
@@ -175,7 +178,7 @@ mod tests {
         assert!(options.is_partial());
         assert!(options.acts_on(clonesets, "a") && !options.acts_on(clonesets, "b"));
         assert!(options.acts_on(sidecarsets, ""));
-        options.only = "clonesets".parse().unwrap();
+        options.only = kruise_kinds::profile("clonesets").unwrap();
         assert!(options.acts_on(clonesets, "a") && !options.acts_on(sidecarsets, ""));
     }
 }

@@ -49,7 +49,7 @@ pub struct Options {
     #[arg(long, value_name = "NAMESPACE", value_parser = manifests::reach::name)]
     watch_namespace: Option<String>,
     /// The new managers act on these kinds only, as with `kruise manifests --only`.
-    #[arg(long, value_name = "KINDS", default_value = "")]
+    #[arg(long, value_name = "KINDS", default_value = "", value_parser = kruise_kinds::profile)]
     only: Profile,
     /// How the result is printed.
     #[arg(short, long, value_enum, default_value_t = Format::Text)]

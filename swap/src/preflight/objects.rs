@@ -4,12 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kruise_api::{
     definition::Kind,
-    kinds,
     names::{MANAGER, ephemeraljob},
 };
 use kruise_frame::{config::Config, json::text};
 use kruise_install::uninstall;
-use kruise_kinds as controllers;
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::{ApiError, Served, discovery};
 use kube_cache::wire::TooDeep;
@@ -72,7 +70,6 @@ struct Tally {
     objects: usize,
     kinds: usize,
     moving: BTreeSet<String>,
-    idle: BTreeMap<&'static str, Counted>,
     finalizers: BTreeMap<String, Counted>,
     /// By writer.
     writers: BTreeMap<String, Counted>,
@@ -83,10 +80,10 @@ struct Tally {
 /// # Errors
 /// Fails if the cluster does not say what it serves.
 pub(super) async fn check(cluster: &Cluster, config: &Config, namespace: &str) -> anyhow::Result<Objects> {
-    let served = discovery::discover(&cluster.client, &[]).await?;
+    let served = discovery::discover(&cluster.client, kruise_kinds::kinds(), &[]).await?;
     let reviewer = Reviewer::new(cluster, config, namespace);
     let mut tally = Tally::default();
-    for kind in kinds::ALL {
+    for kind in kruise_kinds::kinds().iter().copied() {
         if let Err(error) = of_kind(cluster, kind, &served, &reviewer, &mut tally).await {
             let text = format!("cannot be read: {error}");
             tally.findings.push(Finding::unknown(kind.plural, text));
@@ -107,7 +104,6 @@ async fn of_kind(
     };
     let mut pages = cluster.pages(path);
     let before = tally.objects;
-    let is_idle = controllers::kinds_without_controller().any(|other| other.kind == kind.kind);
     while let Some(page) = pages.next().await? {
         for mut object in page {
             // Items of a list have neither.
@@ -116,7 +112,7 @@ async fn of_kind(
                 object.insert("apiVersion".to_owned(), version.into());
                 object.insert("kind".to_owned(), kind.kind.into());
             }
-            tally.note(kind, is_idle, &object);
+            tally.note(kind, &object);
             if text(&object, "/metadata/deletionTimestamp").is_empty() {
                 tally.findings.extend(reviewer.findings(kind, &object).await);
             }
@@ -135,15 +131,12 @@ async fn of_kind(
 }
 
 impl Tally {
-    /// Counts an object. Nothing acts on an object of an idle kind.
-    fn note(&mut self, kind: &'static Kind, is_idle: bool, object: &Value) {
+    /// Counts an object.
+    fn note(&mut self, kind: &'static Kind, object: &Value) {
         self.objects += 1;
         let about = named(kind.kind, object);
         if is_moving(kind.kind, object) {
             self.moving.insert(about.clone());
-        }
-        if is_idle {
-            self.idle.entry(kind.plural).or_default().add(&about);
         }
         let list = |pointer| {
             object
@@ -169,10 +162,6 @@ impl Tally {
     }
 
     fn result(mut self) -> Objects {
-        for (plural, counted) in &self.idle {
-            let text = format!("nothing acts on them in this build: {}", counted.such_as());
-            self.findings.push(Finding::problem(*plural, text));
-        }
         for (finalizer, counted) in &self.finalizers {
             let text = format!(
                 "belongs neither to OpenKruise nor to Kubernetes; keep the program that removes it running: {}",

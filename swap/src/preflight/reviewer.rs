@@ -117,7 +117,7 @@ impl Reviewer<'_> {
 }
 
 fn webhooks_of(kind: &Kind) -> impl Iterator<Item = Webhook> {
-    webhooks().filter(move |webhook| match webhook.subject {
+    webhooks(kruise_kinds::webhooks()).filter(move |webhook| match webhook.subject {
         Subject::Kind(webhooks) => webhooks.kind.kind == kind.kind && webhooks.kind.group == kind.group,
         _ => false,
     })

@@ -186,7 +186,8 @@ fn configuration(line: &[String], custom_resources: &str, namespace: &str) -> Re
         "POD_NAMESPACE" => Some(namespace.to_owned()),
         _ => None,
     };
-    let config = Config::new(&values, controllers::limits(), &variable).context("flags");
+    let config =
+        Config::new(&values, controllers::limits(), controllers::kinds(), &variable).context("flags");
     config.map_err(|error| format!("{error:#}"))
 }
 
@@ -226,7 +227,7 @@ mod tests {
         let options = Options {
             feature_gates: Some("ImagePullJobGate=false".to_owned()),
             watch_namespace: Some("shop".to_owned()),
-            only: "clonesets".parse().unwrap(),
+            only: kruise_kinds::profile("clonesets").unwrap(),
             ..Options::of("kruise-system")
         };
         let flags = line(&["--feature-gates=ImagePullJobGate=true".to_owned()], &options);

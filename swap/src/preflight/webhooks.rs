@@ -23,7 +23,9 @@ pub(super) async fn check(cluster: &Cluster, namespace: &str, config: &Config) -
             return Check::new("webhooks", "not compared", vec![finding]);
         }
     };
-    let served: BTreeSet<String> = table::webhooks().flat_map(|webhook| webhook.paths()).collect();
+    let served: BTreeSet<String> = table::webhooks(kruise_kinds::webhooks())
+        .flat_map(|webhook| webhook.paths())
+        .collect();
     let not_served = entries.iter().filter_map(|entry| not_served(entry, &served));
     let mut findings: Vec<Finding> = not_served.collect();
     let all_pods = config.gates.on("KruisePodReadinessGate") || config.gates.on("EnableExternalCerts");

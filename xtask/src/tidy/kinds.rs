@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 /// Folders that know no kind.
-const KNOW_NO_KIND: &[&str] = &["manager/src/", "runtime/src/", "server/src/"];
+const KNOW_NO_KIND: &[&str] = &["frame/src/", "manager/src/", "runtime/src/", "server/src/"];
+
+/// Files whose words are those of feature gates and flags, some of which are called as a kind.
+const GATES_AND_FLAGS: &[&str] = &["frame/src/gates.rs", "frame/src/leader.rs"];
 
 /// Names of kinds that a source of `api` defines, in lower case: `cloneset`, `clonesets`.
 pub(super) fn names(text: &str) -> BTreeSet<String> {
@@ -23,7 +26,8 @@ pub(super) fn names(text: &str) -> BTreeSet<String> {
 /// Kinds named where none may be, tests apart.
 pub(super) fn named(path: &str, text: &str, kinds: &BTreeSet<String>) -> Vec<String> {
     let is_test = path.ends_with("/tests.rs") || path.contains("/tests/");
-    if is_test || !KNOW_NO_KIND.iter().any(|folder| path.starts_with(folder)) {
+    let is_bound = KNOW_NO_KIND.iter().any(|folder| path.starts_with(folder));
+    if is_test || !is_bound || GATES_AND_FLAGS.contains(&path) {
         return Vec::new();
     }
     let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
@@ -52,11 +56,17 @@ mod tests {
             ("manager/src/a.rs", "let path = \"/clonesets/x\";\n", 1),
             (
                 "runtime/src/a.rs",
-                "#[cfg(test)]\nmod tests;\nconst A: ResourceId = ResourceId::CLONESETS;\n",
+                "#[cfg(test)]\nmod tests;\nconst A: ResourceId = kruise_api::cloneset::RESOURCE;\n",
                 1,
             ),
             ("manager/src/a.rs", "workers(\"cloneset-workers\")\n", 1),
             ("kinds/src/cloneset/mod.rs", "CloneSet", 0),
+            (
+                "frame/src/caches.rs",
+                "pub const CLONESETS: CacheId<CloneSet>;",
+                1,
+            ),
+            ("frame/src/gates.rs", "(\"CloneSet\", true)", 0),
             (
                 "runtime/src/a.rs",
                 "fn a() {}\n#[cfg(test)]\nmod tests { const A: &str = \"CloneSet\"; }\n",

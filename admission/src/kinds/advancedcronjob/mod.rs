@@ -23,7 +23,8 @@ use super::{KindWebhooks, Scope, judged, parts};
 use crate::json::{fill, made, member, present, text};
 use crate::workload::{self, not_negative};
 
-pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
+/// The webhooks of the kind.
+pub static WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("madvancedcronjob.kb.io"),
     validating: Some("vadvancedcronjob.kb.io"),
     newest: true,

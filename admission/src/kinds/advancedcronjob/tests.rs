@@ -150,7 +150,7 @@ fn templates_of_pods_stay_and_those_of_pulls_may_change() {
 fn the_older_version_has_the_template_that_is_kept_for_it() {
     let newer = CASE.object("v1beta1", &CASE.mutated("v1beta1", &pulls()));
     let mut older = newer.clone();
-    kruise_api::kinds::convert(&mut older, "apps.kruise.io/v1alpha1").unwrap();
+    kruise_api::kinds::convert(&kruise_api::kinds::ALL, &mut older, "apps.kruise.io/v1alpha1").unwrap();
     let mut new = older.clone();
     new["spec"]["schedule"] = json!("@hourly");
     assert_eq!(CASE.refusal("UPDATE", &new, &older), None);

@@ -8,7 +8,8 @@ use kruise_api::cloneset::CloneSet;
 
 use super::{KindWebhooks, judged, parts};
 
-pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
+/// The webhooks of the kind.
+pub static WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("mcloneset.kb.io"),
     validating: Some("vcloneset.kb.io"),
     deletions: true,
@@ -24,7 +25,7 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     others: validate::pods_to_delete::check,
     templates: judged::of_workload,
     advice: validate::advice,
-    ..KindWebhooks::of(&kruise_api::cloneset::crd::KIND)
+    ..KindWebhooks::of(&kruise_api::cloneset::KIND)
 };
 
 pub(crate) use self::validate::strategy;

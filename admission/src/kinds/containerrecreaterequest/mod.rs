@@ -22,7 +22,8 @@ use crate::json::{fill, items, made, present, text};
 use crate::lookup::Reader;
 use crate::workload::not_negative;
 
-pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
+/// The webhooks of the kind.
+pub static WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("mcontainerrecreaterequest.kb.io"),
     codes: (400, 403),
     gate: |options| (!options.daemon).then_some("KruiseDaemon"),

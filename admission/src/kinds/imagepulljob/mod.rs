@@ -13,7 +13,8 @@ use crate::{
     json::{fill, made},
 };
 
-pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
+/// The webhooks of the kind.
+pub static WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("mimagepulljob-v1beta1.kb.io"),
     validating: Some("vimagepulljob-v1beta1.kb.io"),
     codes: (400, 400),

@@ -15,7 +15,8 @@ use crate::pod::sidecars::{Reach, Set};
 use crate::widening::PODS_OF_SETS;
 use crate::widening::{StoredSoon, Widening};
 
-pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
+/// The webhooks of the kind.
+pub static WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("msidecarset.kb.io"),
     validating: Some("vsidecarset.kb.io"),
     parts: &[

@@ -28,7 +28,8 @@ use super::{KindWebhooks, Scope, judged, parts};
 use crate::json::{fill, items, made, member, text};
 use crate::workload::{self, not_negative};
 
-pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
+/// The webhooks of the kind.
+pub static WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("mstatefulset.kb.io"),
     validating: Some("vstatefulset.kb.io"),
     deletions: true,

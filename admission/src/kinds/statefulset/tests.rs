@@ -423,7 +423,7 @@ fn a_write_through_the_older_version_keeps_what_only_the_newer_one_has() {
     let spec = CASE.mutated("v1beta1", &spec);
     let stored = CASE.object("v1beta1", &spec);
     let mut older = stored.clone();
-    kruise_api::kinds::convert(&mut older, "apps.kruise.io/v1alpha1").unwrap();
+    kruise_api::kinds::convert(&kruise_api::kinds::ALL, &mut older, "apps.kruise.io/v1alpha1").unwrap();
     for name in newer_only.as_object().unwrap().keys() {
         assert_eq!(older["spec"].get(name), None);
     }
@@ -432,7 +432,7 @@ fn a_write_through_the_older_version_keeps_what_only_the_newer_one_has() {
     edited["spec"]["template"]["spec"]["containers"][0]["image"] = json!("db:2");
     assert_eq!(CASE.refusal("UPDATE", &edited, &older), None);
     let mut written = CASE.mutated_object("UPDATE", &edited, &older);
-    kruise_api::kinds::convert(&mut written, "apps.kruise.io/v1beta1").unwrap();
+    kruise_api::kinds::convert(&kruise_api::kinds::ALL, &mut written, "apps.kruise.io/v1beta1").unwrap();
     let mut expected = spec;
     expected["replicas"] = json!(5);
     expected["template"]["spec"]["containers"][0]["image"] = json!("db:2");
@@ -445,7 +445,7 @@ fn what_the_older_version_cannot_say_is_judged_as_it_is_kept() {
     let mut newer = CASE.object("v1beta1", &good());
     newer["spec"]["reserveOrdinals"] = json!(["5-2"]);
     let mut older = newer.clone();
-    kruise_api::kinds::convert(&mut older, "apps.kruise.io/v1alpha1").unwrap();
+    kruise_api::kinds::convert(&kruise_api::kinds::ALL, &mut older, "apps.kruise.io/v1alpha1").unwrap();
     assert_eq!(older["spec"].get("reserveOrdinals"), None);
     let (_, message) = CASE.refusal("CREATE", &older, &Value::Null).unwrap();
     assert!(message.contains("spec.reserveOrdinals[0]"), "{message}");

@@ -24,7 +24,8 @@ use super::{KindWebhooks, Scope, judged, parts};
 use crate::json::{fill, items, made, member, present, text};
 use crate::workload;
 
-pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
+/// The webhooks of the kind.
+pub static WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("muniteddeployment.kb.io"),
     validating: Some("vuniteddeployment.kb.io"),
     deletions: true,

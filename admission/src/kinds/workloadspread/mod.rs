@@ -31,7 +31,8 @@ use crate::pod::sidecars::Reach;
 use crate::widening::PODS_OF_SETS;
 use crate::widening::{StoredSoon, Widening};
 
-pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
+/// The webhooks of the kind.
+pub static WEBHOOKS: KindWebhooks = KindWebhooks {
     validating: Some("vworkloadspread.kb.io"),
     codes: (400, 400),
     newest: true,

@@ -1,3 +1,6 @@
+use crate::pod::sidecars::Set;
+use kruise_api::podunavailablebudget::PodUnavailableBudget;
+use kruise_api::workloadspread::WorkloadSpread;
 use serde_json::{Value, json};
 
 use crate::lookup::{Lookup, LookupResult, Lookups};
@@ -20,13 +23,16 @@ fn review_of(request: &Request) -> Outcome {
 
 /// These SidecarSets and nothing else.
 fn among(sets: Vec<Value>) -> Lookups {
-    let sets = LookupResult::SidecarSets(Sets::of(sets).into());
-    let none = || LookupResult::Budgets(Vec::new());
+    let sets = LookupResult::all::<Set>(Sets::of(sets).into());
+    let none = || LookupResult::all::<PodUnavailableBudget>(Vec::new());
     Lookups::from_iter([
-        (Lookup::SidecarSets, sets),
-        (Lookup::Budgets(String::new()), none()),
-        (Lookup::Budgets("ns".into()), none()),
-        (Lookup::Spreads("ns".into()), LookupResult::Spreads(Vec::new())),
+        (Lookup::all::<Set>(""), sets),
+        (Lookup::all::<PodUnavailableBudget>(String::new()), none()),
+        (Lookup::all::<PodUnavailableBudget>("ns"), none()),
+        (
+            Lookup::all::<WorkloadSpread>("ns"),
+            LookupResult::all::<WorkloadSpread>(Vec::new()),
+        ),
     ])
 }
 

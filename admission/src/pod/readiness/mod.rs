@@ -45,6 +45,9 @@ fn controlled_by_kruise(pod: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::pod::sidecars::Set;
+    use kruise_api::podunavailablebudget::PodUnavailableBudget;
+    use kruise_api::workloadspread::WorkloadSpread;
     use std::sync::Arc;
 
     use super::*;
@@ -74,11 +77,17 @@ mod tests {
     }
 
     fn mutate(request: &Request, options: Options) -> Response {
-        let no_sets = LookupResult::SidecarSets(Arc::default());
+        let no_sets = LookupResult::all::<Set>(Arc::default());
         let lookups = Lookups::from_iter([
-            (Lookup::SidecarSets, no_sets),
-            (Lookup::Budgets(String::new()), LookupResult::Budgets(Vec::new())),
-            (Lookup::Spreads(String::new()), LookupResult::Spreads(Vec::new())),
+            (Lookup::all::<Set>(""), no_sets),
+            (
+                Lookup::all::<PodUnavailableBudget>(String::new()),
+                LookupResult::all::<PodUnavailableBudget>(Vec::new()),
+            ),
+            (
+                Lookup::all::<WorkloadSpread>(String::new()),
+                LookupResult::all::<WorkloadSpread>(Vec::new()),
+            ),
         ]);
         match review(request, options, &lookups) {
             Outcome::Response(response) => response,

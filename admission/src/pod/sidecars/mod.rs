@@ -18,6 +18,7 @@ mod scope;
 mod select;
 mod set;
 mod share;
+mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +34,7 @@ pub(crate) use scope::expressions;
 pub use scope::{LENGTH, Reach, condition};
 pub use set::{Revision, Set, Sets};
 pub(crate) use share::is_injected;
+pub(crate) use stored::noted_sets;
 
 /// Injects every set that matches.
 pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<Done, Stop> {

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::set::{Mismatch, Set};
+use super::stored::sets;
 use crate::Request;
 use crate::json::text;
 use crate::lookup::{Lookup, Lookups};
@@ -76,7 +77,7 @@ pub(super) fn choose<'a>(
     let namespace = namespace(pod, request);
     let mut missing = Vec::new();
     let mut found: Vec<(&Set, Option<Why<'a>>)> = Vec::new();
-    for set in lookups.sidecar_sets()?.iter() {
+    for set in sets(lookups)?.iter() {
         let labels = || lookups.labels(Lookup::NamespaceLabels(namespace.to_owned()));
         match set.mismatch(pod, namespace, labels) {
             Ok(why) => found.push((set, why.map(Why::Mismatch))),
@@ -137,7 +138,7 @@ fn revision<'a>(set: &'a Set, pod: &Value, request: &Request, lookups: &Lookups)
     let Some(wanted) = &set.revision else {
         return Ok(today());
     };
-    let Some(stored) = lookups.object(Lookup::Revision(wanted.clone()))? else {
+    let Some(stored) = lookups.object(wanted.lookup())? else {
         return Err(failed(format!(
             "SidecarSet {} injects {wanted}, which is not found",
             set.name

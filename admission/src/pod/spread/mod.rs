@@ -19,6 +19,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use kruise_api::definition::Kind;
 use kruise_api::names::workloadspread::{MATCHED, WORKLOADS};
 use kruise_api::workloadspread::{Matched, WorkloadSpread};
 use kruise_plan_kit::spread::{
@@ -33,8 +34,22 @@ use self::identity::Identity;
 use super::draft::{controller, entry, labels};
 use super::step::{Context, Done, Stop, failed};
 use crate::json::{present, text};
-use crate::lookup::{Lookup, Lookups, ObjectName};
+use crate::lookup::{Lookup, Lookups, ObjectName, Stored, readable};
 use crate::protocol::{Count, Write};
+
+impl Stored for WorkloadSpread {
+    const KIND: &'static Kind = &kruise_api::workloadspread::KIND;
+
+    type All = Vec<Arc<Self>>;
+
+    fn read(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
+    }
+
+    fn collect(objects: Vec<Value>) -> Self::All {
+        readable(objects)
+    }
+}
 
 /// Longest chain of owners. A longer one is a circle, or made to cost requests.
 const LONGEST: usize = 8;
@@ -150,9 +165,9 @@ fn decide(pod: &Value, context: &Context<'_>) -> Result<Decision, Stop> {
 fn counted(name: &str, pod: &NewPod<'_>, context: &Context<'_>) -> Result<Decision, Stop> {
     let (lookups, namespace) = (context.lookups, &context.request.namespace);
     let object = ObjectName::new(namespace, name);
-    let lookup = Lookup::Spread(object.clone());
+    let lookup = Lookup::one::<WorkloadSpread>(object.clone());
     // The controller reports one that cannot be read.
-    let Some(Ok(spread)) = lookups.spread(&lookup)? else {
+    let Some(Ok(spread)) = lookups.one::<WorkloadSpread>(object.clone())? else {
         return Ok(Decision::Nothing);
     };
     if spread.metadata.deletion_timestamp.is_some() {
@@ -245,7 +260,7 @@ fn spread_of(
     context: &Context<'_>,
 ) -> Result<Option<Arc<WorkloadSpread>>, Stop> {
     let (lookups, namespace) = (context.lookups, &context.request.namespace);
-    let mut spreads: Vec<_> = lookups.spreads(namespace)?.iter().collect();
+    let mut spreads: Vec<_> = lookups.list::<WorkloadSpread>(namespace)?.iter().collect();
     spreads.retain(|one| {
         let is_used = one.metadata.deletion_timestamp.is_none() && one.spec.target_ref.is_some();
         is_used && selects(&one.spec, labels)

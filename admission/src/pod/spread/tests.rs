@@ -1,5 +1,9 @@
 //! New pods of workloads that are spread.
 
+use crate::lookup::StoredKind;
+use crate::pod::sidecars::Set;
+use kruise_api::persistentpodstate::PersistentPodState;
+use kruise_api::podunavailablebudget::PodUnavailableBudget;
 use std::collections::BTreeMap;
 
 use serde_json::json;
@@ -92,13 +96,15 @@ impl Cluster {
                 .get(&(workload.kind.clone(), workload.name.clone()))
         };
         match lookup {
-            Lookup::SidecarSets => LookupResult::SidecarSets(Arc::default()),
-            Lookup::Budgets(_) => LookupResult::Budgets(Vec::new()),
-            Lookup::PodStates(_) => LookupResult::PodStates(Vec::new()),
-            Lookup::Spreads(_) => LookupResult::Spreads(self.spreads.values().cloned().collect()),
-            Lookup::Spread(name) => {
+            Lookup::All(kind, _) if *kind == StoredKind::of::<WorkloadSpread>() => {
+                LookupResult::all::<WorkloadSpread>(self.spreads.values().cloned().collect())
+            }
+            Lookup::All(kind, _) => kind.all(Vec::new()),
+            Lookup::One(_, name) => {
                 let spread = self.spreads.get(&name.name).cloned();
-                spread.map_or(LookupResult::NotFound, |spread| LookupResult::Spread(Ok(spread)))
+                spread.map_or(LookupResult::NotFound, |spread| {
+                    LookupResult::one::<WorkloadSpread>(Ok(spread))
+                })
             }
             Lookup::Owner { workload, .. } => found(workload).map_or(LookupResult::NotFound, |(_, owner)| {
                 LookupResult::Owner(owner.clone())
@@ -135,11 +141,11 @@ impl Cluster {
                     let Write::Count(count) = *write else {
                         panic!("{write:?}")
                     };
-                    let lookup = Lookup::Spread(count.spread.clone());
+                    let lookup = Lookup::one::<WorkloadSpread>(count.spread.clone());
                     if let Some(after) = count.after {
                         self.writes += 1;
                         self.spreads.insert(count.spread.name, after.clone());
-                        lookups.insert_stored(lookup, LookupResult::Spread(Ok(after)));
+                        lookups.insert_stored(lookup, LookupResult::one::<WorkloadSpread>(Ok(after)));
                     } else {
                         self.live_reads += 1;
                         lookups.insert_live(lookup.clone(), self.result(&lookup));
@@ -239,14 +245,14 @@ fn a_pod_without_a_subset_is_reported_by_its_step() {
     let web = ObjectName::new("shop", "web");
     let mut lookups = Lookups::default();
     for lookup in [
-        Lookup::SidecarSets,
-        Lookup::Budgets("shop".into()),
-        Lookup::PodStates("shop".into()),
-        Lookup::Spreads("shop".into()),
+        Lookup::all::<Set>(""),
+        Lookup::all::<PodUnavailableBudget>("shop"),
+        Lookup::all::<PersistentPodState>("shop"),
+        Lookup::all::<WorkloadSpread>("shop"),
     ] {
         lookups.insert(lookup.clone(), shop.result(&lookup));
     }
-    let lookup = Lookup::Spread(web);
+    let lookup = Lookup::one::<WorkloadSpread>(web);
     lookups.insert_live(lookup.clone(), shop.result(&lookup));
     let review_of = json!({"uid": "u", "operation": "CREATE", "namespace": "shop", "object": pod("web-0"),
         "kind": {"group": "", "version": "v1", "kind": "Pod"}});
@@ -365,7 +371,7 @@ fn owners_are_looked_up_only_if_a_target_of_the_namespace_may_own_them() {
         empty.subset(&pod_of("apps/v1", "ReplicaSet", "web-5f", "")),
         "none"
     );
-    assert_eq!(empty.asked.first(), Some(&Lookup::Spreads("shop".into())));
+    assert_eq!(empty.asked.first(), Some(&Lookup::all::<WorkloadSpread>("shop")));
 }
 
 #[test]
@@ -456,7 +462,7 @@ fn dry_runs_a_gate_that_is_off_and_pods_at_their_end_are_left_alone() {
         !shop
             .asked
             .iter()
-            .any(|lookup| matches!(lookup, Lookup::Spreads(_) | Lookup::Spread(_)))
+            .any(|lookup| matches!(lookup, Lookup::All(kind, _) | Lookup::One(kind, _) if *kind == StoredKind::of::<WorkloadSpread>()))
     );
 }
 

@@ -20,7 +20,7 @@ pub static SUBJECT: Subject = Subject {
     bugs: bugs::BUGS,
     name: NAME,
     component: Some(CONTROLLER),
-    definitions: &[&kruise_api::cloneset::crd::KIND],
+    definitions: &[&kruise_api::cloneset::KIND],
     resources: &[CLONESETS, PODS, REVISIONS, NODES, CLAIMS],
     is_always_watched: true,
     scenario: Some(generate::generate),

@@ -48,7 +48,7 @@ pub fn instead(draft: Draft, label: &str, resources: bool) -> Scenario {
 pub static SUBJECT: Subject = Subject {
     name: NAME,
     // That of CloneSets: their controller runs, and has nothing to do.
-    definitions: &[&kruise_api::cloneset::crd::KIND],
+    definitions: &[&kruise_api::cloneset::KIND],
     resources: &[PODS],
     is_always_watched: true,
     is_release: |change| says(change, Edit::is_release),

@@ -18,10 +18,7 @@ pub static SUBJECT: Subject = Subject {
     name: NAME,
     component: Some("uniteddeployment-controller"),
     // Its own, and that of its workloads: their controller runs, too.
-    definitions: &[
-        &kruise_api::cloneset::crd::KIND,
-        &kruise_api::uniteddeployment::KIND,
-    ],
+    definitions: &[&kruise_api::cloneset::KIND, &kruise_api::uniteddeployment::KIND],
     resources: &[
         UNITED,
         CLONESETS,

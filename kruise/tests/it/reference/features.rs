@@ -36,7 +36,7 @@ fn kinds(page: &mut String) {
          | Kind | Stored as | Also served | Where | Needs the gate | Webhooks | Protected | Scale | Asks budgets | Explained |\n\
          |---|---|---|---|---|---|---|---|---|---|\n",
     );
-    for kind in kruise_api::kinds::ALL {
+    for kind in kruise_kinds::kinds().iter().copied() {
         let registration = registration(kind);
         let webhooks = webhooks_of(kind);
         let versions = (kind.versions)();
@@ -74,7 +74,7 @@ fn pods(page: &mut String) {
         let cells = [format!("`{}`", registration.name), gates_of(registration.gates())];
         row(page, &cells);
     }
-    for webhook in webhooks().filter(kruise_admission::table::Webhook::is_of_pods) {
+    for webhook in webhooks(kruise_kinds::webhooks()).filter(kruise_admission::table::Webhook::is_of_pods) {
         let cells = [format!("webhook `{}`", webhook.name), gates_of(&["PodWebhook"])];
         row(page, &cells);
     }
@@ -82,7 +82,7 @@ fn pods(page: &mut String) {
 
 /// The kinds of Kubernetes that can be protected.
 fn protected(page: &mut String) {
-    let kinds = webhooks().filter_map(|webhook| match webhook.subject {
+    let kinds = webhooks(kruise_kinds::webhooks()).filter_map(|webhook| match webhook.subject {
         Subject::Deletions(kind) => Some(format!("{} (`{}`)", kind.kind, kind.plural)),
         _ => None,
     });
@@ -159,7 +159,7 @@ fn registration(kind: &Kind) -> Option<&'static Registration> {
 }
 
 fn webhooks_of(kind: &Kind) -> Option<&'static KindWebhooks> {
-    webhooks().find_map(|webhook| match webhook.subject {
+    webhooks(kruise_kinds::webhooks()).find_map(|webhook| match webhook.subject {
         Subject::Kind(one) if one.kind.kind == kind.kind && one.kind.group == kind.group => Some(one),
         _ => None,
     })
@@ -177,7 +177,7 @@ fn steps(webhooks: &KindWebhooks) -> String {
 
 /// Its own status is not what a budget's controller asks.
 fn asks_budgets(registration: &Registration) -> bool {
-    let budgets = ResourceId::POD_UNAVAILABLE_BUDGETS;
+    let budgets = kruise_api::podunavailablebudget::RESOURCE;
     let charges =
         |grant: &Grant| grant.resource == budgets && grant.subresource == "status" && !grant.verbs.is_empty();
     registration.resource() != Some(budgets) && registration.grants.iter().any(charges)

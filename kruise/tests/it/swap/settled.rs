@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use kruise_admission::manifests::{MUTATING, PODS_OF_SETS};
-use kruise_api::kinds;
 use kruise_plan_test_kit::Fleet;
 
 use super::cluster::Cluster;
@@ -86,7 +85,7 @@ impl Work {
 
     /// Kinds of which not every object was reconciled.
     fn missing(&self, fleet: &Fleet) -> Vec<&'static str> {
-        let kinds = kinds::ALL.into_iter().filter(|kind| {
+        let kinds = kruise_kinds::kinds().iter().copied().filter(|kind| {
             let objects = fleet.of_kind(kind.group, kind.kind).count();
             let done = self.done.get(&format!("{}-controller", kind.kind.to_lowercase()));
             done.copied().unwrap_or_default() < objects

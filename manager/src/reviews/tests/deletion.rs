@@ -92,7 +92,7 @@ async fn deleted(lists: &Lists, pods: &[Value], kind: &str, stored: &Value) -> (
     let review = json!({"operation": "DELETE", "name": "shop", "oldObject": stored,
         "userInfo": {"username": "jane"}, "kind": {"group": group, "version": "v1", "kind": kind}});
     let request = Request::from_review(review).unwrap();
-    let row = webhooks().find(|row| {
+    let row = webhooks(kruise_kinds::webhooks()).find(|row| {
         let path = row.path();
         path == format!("/validate-{}", kind.to_lowercase())
     });

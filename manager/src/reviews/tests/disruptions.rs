@@ -183,7 +183,7 @@ impl Cluster {
     }
 
     fn replica_with(&self, pods: &[Value], refusals: Refusals) -> Arc<Reviews> {
-        let served = [(ResourceId::POD_UNAVAILABLE_BUDGETS, "v1beta1")];
+        let served = [(&kruise_api::podunavailablebudget::KIND, "v1beta1")];
         let served = Arc::new(served.into_iter().collect());
         let mut caches = kruise_runtime::caches::Caches::default();
         let mut cache = cache(controllers::WebhookCaches::new(

@@ -167,8 +167,8 @@ impl Cluster {
     fn replica_on(&self, version: &'static str, pods: &[Value]) -> Arc<Reviews> {
         let served: Arc<Served> = Arc::new(
             [
-                (ResourceId::WORKLOAD_SPREADS, version),
-                (ResourceId::POD_UNAVAILABLE_BUDGETS, "v1beta1"),
+                (&kruise_api::workloadspread::KIND, version),
+                (&kruise_api::podunavailablebudget::KIND, "v1beta1"),
             ]
             .into_iter()
             .collect(),

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::world::{World, exec, idle};
 
-const PPM: ResourceId = ResourceId::POD_PROBE_MARKERS;
-const NPP: ResourceId = ResourceId::NODE_POD_PROBES;
+const PPM: ResourceId = kruise_api::podprobemarker::RESOURCE;
+const NPP: ResourceId = kruise_api::nodepodprobe::RESOURCE;
 
 fn probed(probes: &Value) -> World {
     let mut world = World::new(&["n1"]);

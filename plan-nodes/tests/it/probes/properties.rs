@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::world::{World, exec, idle};
 
-const PPM: ResourceId = ResourceId::POD_PROBE_MARKERS;
+const PPM: ResourceId = kruise_api::podprobemarker::RESOURCE;
 const NODES: [&str; 2] = ["n1", "n2"];
 const MARKERS: [&str; 3] = ["a", "ba", "a-b"];
 const PODS: [&str; 4] = ["g-0", "g-1", "g-2", "g-3"];

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::world::World;
 
-const NPP: ResourceId = ResourceId::NODE_POD_PROBES;
+const NPP: ResourceId = kruise_api::nodepodprobe::RESOURCE;
 const NODES: [&str; 4] = ["kwok-0", "kwok-1", "kwok-2", "kwok-3"];
 
 fn items(version: &str, file: &str) -> Vec<Value> {
@@ -24,7 +24,7 @@ fn stored(version: &str, state: &str) -> World {
         world.put(NPP, probes);
     }
     for marker in items(version, &format!("{state}-podprobemarkers.json")) {
-        world.put(ResourceId::POD_PROBE_MARKERS, marker);
+        world.put(kruise_api::podprobemarker::RESOURCE, marker);
     }
     for pod in items(version, &format!("{state}-pods.json")) {
         world.put(ResourceId::PODS, pod);
@@ -71,14 +71,14 @@ fn a_stored_marker_follows_its_agents_and_leaves_nothing() {
                 .iter()
                 .any(|one| one["type"] == "game.kruise.io/idle" && one["status"] == "True")
         );
-        world.delete(ResourceId::POD_PROBE_MARKERS, "default", "ppm");
+        world.delete(kruise_api::podprobemarker::RESOURCE, "default", "ppm");
         world.settle();
         for node in NODES {
             assert_eq!(world.get(NPP, "", node)["spec"], json!({}), "{version}");
         }
         assert!(
             world
-                .get(ResourceId::POD_PROBE_MARKERS, "default", "ppm")
+                .get(kruise_api::podprobemarker::RESOURCE, "default", "ppm")
                 .is_null()
         );
     }

@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 
 pub(crate) const API_VERSION: &str = "apps.kruise.io/v1alpha1";
 const NOW: &str = "2026-01-01T01:00:00Z";
-const PPM: ResourceId = ResourceId::POD_PROBE_MARKERS;
-const NPP: ResourceId = ResourceId::NODE_POD_PROBES;
+const PPM: ResourceId = kruise_api::podprobemarker::RESOURCE;
+const NPP: ResourceId = kruise_api::nodepodprobe::RESOURCE;
 
 #[derive(Clone)]
 pub(crate) struct World {

@@ -8,7 +8,7 @@ use std::{
 use go_compat::schedule::Schedule;
 use jiff::{Timestamp, tz::TimeZone};
 use kruise_api::advancedcronjob::AdvancedCronJob;
-use kruise_plan_kit::{Explain, Memory, ObjectWrites, Plan, ResourceId, Target, Write};
+use kruise_plan_kit::{Explain, Memory, ObjectWrites, Plan, Target, Write};
 use kruise_plan_test_kit::{create, may_delete, merge, patch, text};
 use kruise_plan_workloads::advancedcronjob::{Snapshot, plan, resource};
 use kruise_views::ScheduledJobView;
@@ -285,7 +285,7 @@ impl World {
                 precondition,
                 ..
             } => {
-                assert_eq!(target.resource, ResourceId::ADVANCED_CRON_JOBS);
+                assert_eq!(target.resource, kruise_api::advancedcronjob::RESOURCE);
                 let version = self.bump();
                 let done = patch(&mut self.cron, (*part, change, precondition), &mut None, version);
                 assert_eq!(done, Ok(()), "{write}");

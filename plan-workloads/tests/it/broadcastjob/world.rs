@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use kruise_api::broadcastjob::BroadcastJob;
-use kruise_plan_kit::{Explain, Plan, ResourceId, ledger::Budgets};
+use kruise_plan_kit::{Explain, Plan, ledger::Budgets};
 use kruise_plan_test_kit::{Cluster, ReadBudgets, decode, placed, text};
 use kruise_plan_workloads::broadcastjob::{Options, Snapshot, placement, plan};
 use kruise_views::PodView;
@@ -61,7 +61,7 @@ impl World {
             "spec": spec,
         });
         Self {
-            cluster: Cluster::new(ResourceId::BROADCAST_JOBS, job, now),
+            cluster: Cluster::new(kruise_api::broadcastjob::RESOURCE, job, now),
             options: Options::DEFAULT,
             nodes: BTreeMap::new(),
         }

@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use kruise_api::daemonset::DaemonSet;
-use kruise_plan_kit::{Explain, Plan, ResourceId, ledger::Budgets};
+use kruise_plan_kit::{Explain, Plan, ledger::Budgets};
 use kruise_plan_test_kit::{Cluster, ReadBudgets, decode, placed, text};
 use kruise_plan_workloads::daemonset::{Options, Snapshot, placement, plan};
 use kruise_views::{ImageJobView, PodView, RevisionView};
@@ -68,7 +68,7 @@ impl World {
             "spec": spec,
         });
         Self {
-            cluster: Cluster::new(ResourceId::DAEMONSETS, set, now),
+            cluster: Cluster::new(kruise_api::daemonset::RESOURCE, set, now),
             options: Options::DEFAULT,
             nodes: BTreeMap::new(),
         }

@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use kruise_api::statefulset::StatefulSet;
-use kruise_plan_kit::{Explain, Plan, ResourceId, ledger::Budgets};
+use kruise_plan_kit::{Explain, Plan, ledger::Budgets};
 use kruise_plan_test_kit::{Cluster, ReadBudgets, decode, text};
 use kruise_plan_workloads::statefulset::{Options, Snapshot, plan};
 use kruise_views::{ClaimView, ImageJobView, PodView, RevisionView, StorageClassView};
@@ -68,7 +68,7 @@ impl World {
             "spec": spec,
         });
         Self {
-            cluster: Cluster::new(ResourceId::STATEFULSETS, set, now),
+            cluster: Cluster::new(kruise_api::statefulset::RESOURCE, set, now),
             options: Options::DEFAULT,
             classes: BTreeMap::new(),
         }

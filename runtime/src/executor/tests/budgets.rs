@@ -1,8 +1,6 @@
 //! Writes that come after the charge of a budget.
 
-use kruise_plan_kit::{
-    Batching, Intent, ObjectWrites, Part, Patch, Phase, Precondition, ResourceId, Target, Write,
-};
+use kruise_plan_kit::{Batching, Intent, ObjectWrites, Part, Patch, Phase, Precondition, Target, Write};
 use serde_json::json;
 
 use super::{delete, object_writes, only, refusal, stored};
@@ -10,7 +8,7 @@ use crate::executor::{Call, Failure, Limits, Run, StepResult};
 
 fn budget() -> Target {
     Target {
-        resource: ResourceId::POD_UNAVAILABLE_BUDGETS,
+        resource: kruise_api::podunavailablebudget::RESOURCE,
         namespace: "ns".into(),
         name: "web".into(),
     }

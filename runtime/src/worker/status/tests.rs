@@ -22,7 +22,7 @@ struct Kept {
 type Server = Arc<Mutex<Kept>>;
 
 fn served() -> Arc<Served> {
-    Arc::new([(ResourceId::CLONESETS, "v1beta1")].into_iter().collect())
+    Arc::new([(&kruise_api::cloneset::KIND, "v1beta1")].into_iter().collect())
 }
 
 fn server(version: u64) -> (Client, Server) {
@@ -62,7 +62,7 @@ fn server(version: u64) -> (Client, Server) {
 fn patch(version: u64, available: i32) -> StatusPatch {
     StatusPatch {
         target: Target {
-            resource: ResourceId::CLONESETS,
+            resource: kruise_api::cloneset::RESOURCE,
             namespace: "n".into(),
             name: "web".into(),
         },
@@ -161,9 +161,16 @@ fn recording_server() -> (Client, Arc<Mutex<Vec<Got>>>) {
 
 /// What is sent for this status of a ContainerRecreateRequest.
 async fn sent(version: &'static str, status: Value) -> Vec<Got> {
-    const REQUESTS: ResourceId = ResourceId::CONTAINER_RECREATE_REQUESTS;
+    const REQUESTS: ResourceId = kruise_api::containerrecreaterequest::RESOURCE;
     let (client, got) = recording_server();
-    let writer = StatusWriter::new(client, Arc::new([(REQUESTS, version)].into_iter().collect()));
+    let writer = StatusWriter::new(
+        client,
+        Arc::new(
+            [(&kruise_api::containerrecreaterequest::KIND, version)]
+                .into_iter()
+                .collect(),
+        ),
+    );
     let task = tokio::spawn(writer.clone().run());
     let patch = StatusPatch {
         target: Target {

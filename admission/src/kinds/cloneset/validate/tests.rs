@@ -1,3 +1,4 @@
+use crate::pod::sidecars::Set;
 use serde_json::json;
 
 use self::rules::{broken, weight};
@@ -112,8 +113,8 @@ fn validate(request: &Request, options: Options) -> Outcome {
 
 /// A cluster without SidecarSets.
 fn without_sidecars() -> Lookups {
-    let sets = LookupResult::SidecarSets(std::sync::Arc::default());
-    [(Lookup::SidecarSets, sets)].into_iter().collect()
+    let sets = LookupResult::all::<Set>(std::sync::Arc::default());
+    [(Lookup::all::<Set>(""), sets)].into_iter().collect()
 }
 
 fn create(object: Value) -> Outcome {

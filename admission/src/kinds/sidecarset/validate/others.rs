@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use kruise_api::meta::{LabelRequirement, LabelSelector, null_as_default};
+use kruise_api::sidecarset::RESOURCE;
 use kruise_plan_kit::sidecars::{
     Matcher, canary_of,
     names::{CANARY_BASE, SET_NAME},
@@ -16,8 +17,8 @@ use serde_json::Value;
 use crate::Options;
 use crate::json::{items, text};
 use crate::kinds::Scope;
-use crate::lookup::{CONFIGURATION, Lookup, Read, Reader};
-use crate::pod::sidecars::{Set, Sets};
+use crate::lookup::{CONFIGURATION, Lookup, ObjectName, Read, Reader};
+use crate::pod::sidecars::{Set, Sets, noted_sets};
 
 /// Which annotations SidecarSets may patch, as an administrator wrote it.
 pub(super) const WHITELIST: &str = kruise_api::names::sidecarset::PATCH_WHITELIST;
@@ -40,14 +41,14 @@ pub(in crate::kinds::sidecarset) fn check(
 fn errors_of(set: &Value, options: Options, reader: &mut Reader<'_>) -> Vec<FieldError> {
     let this = Set::new(std::sync::Arc::new(set.clone()));
     let mut errors = Errors(Vec::new());
-    if let Some(sets) = reader.sidecar_sets() {
+    if let Some(sets) = noted_sets(reader) {
         base(&mut errors, set, sets, reader);
         conflicts(&mut errors, &this, sets, |one, two| {
             overlap(one, two, Presence::Excludes)
         });
     }
     if let Some(wanted) = &this.revision {
-        let detail = match reader.object(Lookup::Revision(wanted.clone())) {
+        let detail = match reader.object(wanted.lookup()) {
             Read::NotFound => Some(format!("{wanted} is not found")),
             Read::Found(revision) if !is_revision_of(revision, &this.name) => {
                 Some(format!("{wanted} is none of this SidecarSet"))
@@ -81,7 +82,7 @@ fn base(errors: &mut Errors, set: &Value, sets: &Sets, reader: &mut Reader<'_>) 
     };
     let is_canary = match sets.iter().find(|other| other.name == base) {
         Some(other) => Some(other.base.is_some()),
-        None => match reader.object(Lookup::SidecarSet(base.to_owned())) {
+        None => match reader.object(Lookup::Live(RESOURCE, ObjectName::new("", base))) {
             Read::Found(found) => Some(canary_of(found).is_some()),
             Read::NotFound => None,
             Read::Missing => return,
@@ -110,7 +111,7 @@ fn conflicts(errors: &mut Errors, this: &Set, sets: &Sets, meet: impl Fn(&Matche
 /// What an author is warned of: sets that are taken to be for other pods, though a pod may well match both, and could not
 /// have both. OpenKruise stores them.
 pub(in crate::kinds::sidecarset) fn warnings(set: &Value, reader: &mut Reader<'_>) -> Vec<String> {
-    let Some(sets) = reader.sidecar_sets() else {
+    let Some(sets) = noted_sets(reader) else {
         return Vec::new();
     };
     let this = Set::new(std::sync::Arc::new(set.clone()));

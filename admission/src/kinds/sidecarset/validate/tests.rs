@@ -1,5 +1,7 @@
 //! Each rule with an object that breaks it and nothing else.
 
+use crate::lookup::ObjectName;
+use crate::pod::sidecars::Set;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -24,7 +26,7 @@ fn set() -> Value {
 fn among(sets: &[&Value]) -> Lookups {
     let sets = Sets::of(sets.iter().map(|set| (*set).clone()));
     let mut lookups = Lookups::default();
-    lookups.insert(Lookup::SidecarSets, LookupResult::SidecarSets(sets.into()));
+    lookups.insert(Lookup::all::<Set>(""), LookupResult::all::<Set>(sets.into()));
     lookups.insert(Lookup::Setting(WHITELIST), LookupResult::NotFound);
     lookups
 }
@@ -49,7 +51,7 @@ fn answer(operation: &str, object: &Value, old: &Value) -> Response {
             Outcome::Missing(missing) => {
                 for lookup in missing {
                     assert!(
-                        matches!(lookup, Lookup::Revision(_) | Lookup::SidecarSet(_)),
+                        matches!(lookup, Lookup::Revision(_) | Lookup::Live(..)),
                         "{lookup:?}"
                     );
                     let found = json!({"metadata": {"labels": {"kruise.io/sidecarset-name": "s"}}});
@@ -585,7 +587,7 @@ fn canary(name: &str, base: &str) -> Value {
 fn the_base_of_a_canary_exists_and_neither_is_in_the_others_way() {
     let base = named("base", json!({"matchLabels": {"a": "b"}}));
     let first = canary("s", "base");
-    let wanted = Lookup::SidecarSet("base".to_owned());
+    let wanted = Lookup::Live(kruise_api::sidecarset::RESOURCE, ObjectName::new("", "base"));
     let mut lookups = among(&[]);
     let asked = outcome("CREATE", &first, &Value::Null, Options::default(), &lookups);
     assert_eq!(asked, Outcome::Missing(vec![wanted.clone()]));

@@ -4,6 +4,10 @@ mod accepted;
 mod steps;
 mod stored;
 
+use crate::pod::sidecars::Set;
+use kruise_api::persistentpodstate::PersistentPodState;
+use kruise_api::podunavailablebudget::PodUnavailableBudget;
+use kruise_api::workloadspread::WorkloadSpread;
 use serde_json::{Value, json};
 
 use super::{Revision, Sets, decisions};
@@ -23,15 +27,18 @@ fn request(pod: &Value, uid: &str) -> Request {
 }
 
 fn known(sets: &[Value]) -> Lookups {
-    let sets = LookupResult::SidecarSets(Sets::of(sets.to_vec()).into());
-    let budgets = LookupResult::Budgets(Vec::new());
+    let sets = LookupResult::all::<Set>(Sets::of(sets.to_vec()).into());
+    let budgets = LookupResult::all::<PodUnavailableBudget>(Vec::new());
     Lookups::from_iter([
-        (Lookup::SidecarSets, sets),
-        (Lookup::Budgets("ns".into()), budgets),
-        (Lookup::Spreads("ns".into()), LookupResult::Spreads(Vec::new())),
+        (Lookup::all::<Set>(""), sets),
+        (Lookup::all::<PodUnavailableBudget>("ns"), budgets),
         (
-            Lookup::PodStates("ns".into()),
-            LookupResult::PodStates(Vec::new()),
+            Lookup::all::<WorkloadSpread>("ns"),
+            LookupResult::all::<WorkloadSpread>(Vec::new()),
+        ),
+        (
+            Lookup::all::<PersistentPodState>("ns"),
+            LookupResult::all::<PersistentPodState>(Vec::new()),
         ),
     ])
 }
@@ -338,10 +345,10 @@ fn a_namespace_is_asked_for_only_when_its_labels_decide() {
         json!({"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["ns"]}]}),
     );
     assert_eq!(other, Outcome::Response(Response::ALLOW));
-    let budgets = LookupResult::Budgets(Vec::new());
-    let lookups = Lookups::from_iter([(Lookup::Budgets("ns".into()), budgets)]);
+    let budgets = LookupResult::all::<PodUnavailableBudget>(Vec::new());
+    let lookups = Lookups::from_iter([(Lookup::all::<PodUnavailableBudget>("ns"), budgets)]);
     let unknown = review(&request(&pod(), "u"), Options::default(), &lookups);
-    assert_eq!(unknown, Outcome::Missing(vec![Lookup::SidecarSets]));
+    assert_eq!(unknown, Outcome::Missing(vec![Lookup::all::<Set>("")]));
 }
 
 #[test]
@@ -384,7 +391,7 @@ fn versioned(policy: &str, update: Value) -> (Value, Revision, Value) {
 fn image(policy: &str, update: Value, uid: &str, labels: Value) -> String {
     let (set, wanted, revision) = versioned(policy, update);
     let mut known = known(&[set]);
-    known.insert(Lookup::Revision(wanted), LookupResult::Object(revision));
+    known.insert(wanted.lookup(), LookupResult::Object(revision));
     let mut pod = pod();
     pod["metadata"]["labels"]
         .as_object_mut()
@@ -415,7 +422,7 @@ fn a_revision_that_is_named_is_injected() {
     );
     assert_eq!(image("Partial", json!({"paused": true}), "u", json!({})), "c:1");
     let (set, wanted, _) = versioned("Always", json!({}));
-    let wanted = Lookup::Revision(wanted);
+    let wanted = wanted.lookup();
     let mut known = known(&[set]);
     let asked = review(&request(&pod(), "u"), Options::default(), &known);
     assert_eq!(asked, Outcome::Missing(vec![wanted.clone()]));
@@ -459,7 +466,7 @@ fn part_of_the_pods_get_a_revision_by_selector_or_by_chance() {
 fn chance_decides_once_for_a_pod_that_passes_two_webhooks() {
     let (set, wanted, revision) = versioned("Partial", json!({"partition": "50%"}));
     let mut known = known(&[set]);
-    known.insert(Lookup::Revision(wanted), LookupResult::Object(revision));
+    known.insert(wanted.lookup(), LookupResult::Object(revision));
     let passed =
         |pod: &Value, uid: &str| applied(pod, review(&request(pod, uid), Options::default(), &known));
     let mut images = std::collections::BTreeSet::new();

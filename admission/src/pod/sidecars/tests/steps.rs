@@ -1,5 +1,6 @@
 //! What a review reports besides the pod: which step did what, and warnings for its author.
 
+use kruise_api::podunavailablebudget::PodUnavailableBudget;
 use serde_json::{Value, json};
 
 use super::{after, applied, known, names, pod, request, set};
@@ -54,7 +55,10 @@ fn each_step_says_what_came_of_it() {
     assert_eq!(
         steps(
             &pod(),
-            &Lookups::from_iter([(Lookup::Budgets("ns".into()), LookupResult::Budgets(Vec::new()))])
+            &Lookups::from_iter([(
+                Lookup::all::<PodUnavailableBudget>("ns"),
+                LookupResult::all::<PodUnavailableBudget>(Vec::new())
+            )])
         ),
         [
             ("readiness-gate", "unchanged"),

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use kruise_plan_kit::{ResourceId, StatusPatch, Target};
+use kruise_plan_kit::{StatusPatch, Target};
 use kube_cache::Version;
 use serde_json::json;
 
@@ -12,7 +12,7 @@ const KEY: &str = "n/web";
 /// Computed from the object in this version.
 fn patch(version: u64, ready: i32, urgent: bool) -> StatusPatch {
     let target = Target {
-        resource: ResourceId::CLONESETS,
+        resource: kruise_api::cloneset::RESOURCE,
         namespace: "n".into(),
         name: "web".into(),
     };

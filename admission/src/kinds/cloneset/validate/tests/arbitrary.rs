@@ -77,7 +77,7 @@ proptest! {
             let _ = validate(&request, Options { deletion_protection: true, ..Options::default() });
             for phase in [Phase::Validating, Phase::Mutating] {
                 let _ = decided(&WEBHOOKS, phase, &request, Options::default(), &|lookup| match lookup {
-                    Lookup::SidecarSets => LookupResult::SidecarSets(std::sync::Arc::default()),
+        Lookup::All(kind, _) => kind.all(Vec::new()),
                     _ => LookupResult::NotFound,
                 });
             }

@@ -2,16 +2,17 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use kruise_api::imagepulljob::{ImagePullJobSpec, ImagePullJobStatus};
+use kruise_api::imagepulljob::{ImagePullJobSpec, ImagePullJobStatus, RESOURCE};
+use kruise_frame::explain::workload::{Cluster, is_controlled_by};
 use kruise_plan_kit::{Plan, revision::short_hash};
 use kruise_views::ImageJobView;
 use serde::Deserialize;
 
 /// A job of a workload that pulls an image: as plans read it, and how far it is.
 #[derive(Clone)]
-pub struct Pull {
+struct Pull {
     /// As plans read it.
-    pub view: ImageJobView,
+    view: ImageJobView,
     progress: Progress,
 }
 
@@ -32,8 +33,24 @@ impl<'de> Deserialize<'de> for Pull {
     }
 }
 
+/// The jobs of this owner that pull images; none unless plans want them. The outlook then says how far they are.
+pub async fn pull_jobs(
+    cluster: &mut Cluster<'_>,
+    images_ahead: bool,
+    uid: &str,
+) -> anyhow::Result<Vec<Arc<ImageJobView>>> {
+    if !images_ahead {
+        return Ok(Vec::new());
+    }
+    let mut pulls: Vec<Arc<Pull>> = cluster.list(RESOURCE).await?;
+    pulls.retain(|pull| is_controlled_by(&pull.view, uid));
+    let views = pulls.iter().map(|pull| Arc::new(pull.view.clone())).collect();
+    cluster.add_outlook(move |plan| lines(&pulls, plan));
+    Ok(views)
+}
+
 /// What the jobs of the rollout that a plan is about have done, one line for each.
-pub fn lines(pulls: &[Arc<Pull>], plan: &Plan) -> Vec<String> {
+fn lines(pulls: &[Arc<Pull>], plan: &Plan) -> Vec<String> {
     let Some(stage) = &plan.stage else {
         return Vec::new();
     };

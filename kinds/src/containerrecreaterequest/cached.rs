@@ -1,0 +1,11 @@
+//! The cache of ContainerRecreateRequests.
+
+use kruise_api::containerrecreaterequest::{ContainerRecreateRequest, RESOURCE};
+use kruise_frame::{caches::PODS, parsed::Parsed};
+use kruise_runtime::caches::CacheId;
+
+/// A ContainerRecreateRequest in a cache.
+pub type CachedRequest = Parsed<ContainerRecreateRequest>;
+/// ContainerRecreateRequests. They are listed before the pods that they name.
+pub const REQUESTS: CacheId<CachedRequest> =
+    CacheId::of("containerrecreaterequests", RESOURCE).before(&[PODS.name]);
