@@ -41,6 +41,7 @@ mod webhooks;
 pub mod workloadspread;
 
 use kube_schema::TypeMismatch;
+pub use kube_schema::validate::Errors;
 use serde_json::Value;
 
 pub use self::judged::Template;
