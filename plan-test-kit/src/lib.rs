@@ -1,5 +1,6 @@
 //! What the tests of every planner share: a model cluster with a server and nodes, a store of objects of any kind, when controllers
-//! plan, pods in a line of words each, plans as text, and cases that pair the two; and clusters as OpenKruise stored them, many times over. Never shipped.
+//! plan, pods in a line of words each, plans as text, and cases that pair the two; clusters as OpenKruise stored them, many times
+//! over; and several managers behind one address. Never shipped.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -10,6 +11,7 @@
 )]
 
 mod agenda;
+mod balancer;
 mod budgets;
 mod cases;
 mod cluster;
@@ -26,6 +28,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 pub use agenda::{Agenda, fingerprint};
+pub use balancer::Balancer;
 pub use budgets::{ReadBudgets, budget};
 pub use cases::{Letters, compare, compare_all};
 pub use cluster::{Cluster, mounts, uid_of};

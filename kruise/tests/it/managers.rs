@@ -146,7 +146,7 @@ impl Cluster {
 pub(crate) struct Manager {
     folder: Folder,
     flags: Vec<String>,
-    host: Option<&'static str>,
+    host: Option<String>,
     pub(crate) webhooks: SocketAddr,
     pub(crate) health: SocketAddr,
     child: Child,
@@ -159,13 +159,14 @@ impl Manager {
         Self::at(cluster.address, None, &flags)
     }
 
-    /// Starts a manager of this API server. With a host, the server calls its webhooks there, and not at the Service.
-    pub(crate) fn at(api: SocketAddr, host: Option<&'static str>, flags: &[&str]) -> Self {
+    /// Starts a manager of this API server. With a host, which may name a port, the server calls its webhooks there, and not at
+    /// the Service. Managers of one host share their certificates.
+    pub(crate) fn at(api: SocketAddr, host: Option<String>, flags: &[&str]) -> Self {
         let folder = Folder::new();
         let (webhooks, health) = (free_address(), free_address());
         let mut all = vec![folder.kubeconfig(api), format!("--health-probe-addr={health}")];
         all.extend(flags.iter().map(ToString::to_string));
-        let child = spawn(&folder, &all, (host, webhooks));
+        let child = spawn(&folder, &all, (host.as_deref(), webhooks));
         Self {
             folder,
             flags: all,
@@ -178,7 +179,7 @@ impl Manager {
 
     /// Starts it again after it has ended.
     pub(crate) fn start_again(&mut self) {
-        self.child = spawn(&self.folder, &self.flags, (self.host, self.webhooks));
+        self.child = spawn(&self.folder, &self.flags, (self.host.as_deref(), self.webhooks));
     }
 
     pub(crate) fn wait_ready(&mut self) {
@@ -240,6 +241,7 @@ fn spawn(folder: &Folder, flags: &[String], (host, webhooks): (Option<&str>, Soc
         // Whatever the machine has.
         .env("GOMEMLIMIT", "512MiB")
         .envs(host.map(|host| ("WEBHOOK_HOST", host)))
+        .env("WEBHOOK_CERT_WRITER", "secret")
         .env("WEBHOOK_PORT", webhooks.port().to_string())
         .env("WEBHOOK_CERT_DIR", folder.certificates())
         .stdin(Stdio::null())

@@ -7,6 +7,7 @@ mod embedded;
 mod openkruise;
 mod planted;
 mod real;
+mod replicas;
 mod report;
 mod restored;
 mod settled;
@@ -18,9 +19,8 @@ use serde_json::{Value, json};
 use self::client::{Client, Done, Stage};
 use self::cluster::{Cluster, Stored};
 use self::openkruise::{GATES, MANAGER, SYSTEM};
+use self::replicas::Managers;
 use crate::beside::printed;
-use crate::command::free_address;
-use crate::managers::Manager;
 use crate::older::problems;
 
 const NAMESPACES: usize = 16;
@@ -77,8 +77,8 @@ fn is_reported_by_kubernetes(key: &str) -> bool {
     resources.iter().any(|resource| key.starts_with(resource))
 }
 
-/// Preflight, the swap, and the way back, while a client creates pods.
-fn there_and_back(version: &'static str, start: Start) {
+/// Preflight, the swap to so many managers behind one address, and the way back, while a client creates pods.
+fn there_and_back(version: &'static str, replicas: usize, start: Start) {
     let fleet = fleet(version);
     let mut api = start(&openkruise::installed(&fleet), &fleet.objects);
     report::assert_advised(&api, &fleet);
@@ -91,11 +91,8 @@ fn there_and_back(version: &'static str, start: Start) {
     }
     let inject = json!({"inject": "yes-0"});
     let client = Client::start(api.address, "shop-0", &inject);
-    let metrics = free_address();
-    let address = format!("--metrics-addr={metrics}");
-    let mut manager = Manager::at(api.address, Some("127.0.0.1"), &[GATES, &address]);
-    manager.wait_ready();
-    settled::wait(&manager, metrics, &fleet);
+    let mut managers = Managers::start(&api, replicas);
+    settled::wait(&managers, &fleet);
     settled::wait_registered(&api);
     client.enters(Stage::Managed);
     client.goes_on();
@@ -103,7 +100,7 @@ fn there_and_back(version: &'static str, start: Start) {
 
     api.kruise(&["migrate", "storage", RATE]).assert(0, &[]);
     client.goes_on();
-    settled::wait(&manager, metrics, &fleet);
+    settled::wait(&managers, &fleet);
     assert_untouched(&before, &api.stored());
     restored::edit(&api);
 
@@ -114,10 +111,9 @@ fn there_and_back(version: &'static str, start: Start) {
         api.kruise(&back("storage")).assert(0, &[]);
     }
     client.goes_on();
-    settled::wait(&manager, metrics, &fleet);
+    settled::wait(&managers, &fleet);
     client.enters(Stage::Stopped);
-    manager.terminate();
-    assert_eq!(manager.wait_end(), Some(0), "{}", manager.log());
+    managers.end();
     if !older.is_empty() {
         api.kruise(&back("owners")).assert(0, &[]);
     }
@@ -175,17 +171,17 @@ fn assert_served(done: &[Done]) {
 
 #[test]
 fn a_cluster_of_1_8_4_is_swapped_and_back_without_a_loss() {
-    there_and_back("1.8.4", embedded::start);
+    there_and_back("1.8.4", 1, embedded::start);
 }
 
 #[test]
 fn a_cluster_of_1_9_0_is_swapped_and_back_without_a_loss() {
-    there_and_back("1.9.0", embedded::start);
+    there_and_back("1.9.0", 1, embedded::start);
 }
 
 #[test]
-fn a_cluster_of_main_is_swapped_and_back_without_a_loss() {
-    there_and_back("main", embedded::start);
+fn a_cluster_of_main_is_swapped_to_three_managers_and_back_without_a_loss() {
+    there_and_back("main", 3, embedded::start);
 }
 
 #[test]

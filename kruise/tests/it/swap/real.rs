@@ -252,19 +252,19 @@ fn path(object: &Value) -> String {
 #[test]
 #[ignore = "needs a real API server: cargo xtask e2e --swap"]
 fn a_real_cluster_of_1_8_4_is_swapped_and_back_without_a_loss() {
-    there_and_back("1.8.4", start);
+    there_and_back("1.8.4", 1, start);
 }
 
 #[test]
 #[ignore = "needs a real API server: cargo xtask e2e --swap"]
 fn a_real_cluster_of_1_9_0_is_swapped_and_back_without_a_loss() {
-    there_and_back("1.9.0", start);
+    there_and_back("1.9.0", 1, start);
 }
 
 #[test]
 #[ignore = "needs a real API server: cargo xtask e2e --swap"]
-fn a_real_cluster_of_main_is_swapped_and_back_without_a_loss() {
-    there_and_back("main", start);
+fn a_real_cluster_of_main_is_swapped_to_three_managers_and_back_without_a_loss() {
+    there_and_back("main", 3, start);
 }
 
 #[test]

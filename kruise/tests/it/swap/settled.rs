@@ -8,19 +8,22 @@ use kruise_admission::manifests::{MUTATING, PODS_OF_SETS};
 use kruise_plan_test_kit::Fleet;
 
 use super::cluster::Cluster;
-use crate::managers::Manager;
+use super::replicas::Managers;
 use crate::process::{LIMIT, exchange};
 
-/// Waits until every object was reconciled and no controller has anything to do.
-pub(super) fn wait(manager: &Manager, metrics: SocketAddr, fleet: &Fleet) {
+/// Waits until every object was reconciled and no controller of any manager has anything to do.
+pub(super) fn wait(managers: &Managers, fleet: &Fleet) {
     let since = Instant::now();
     loop {
-        let now = Work::read(metrics);
+        let mut now = Work::default();
+        for metrics in managers.metrics() {
+            now.read(metrics);
+        }
         let missing = now.missing(fleet);
         if missing.is_empty() && now.is_idle() {
             return;
         }
-        assert!(since.elapsed() < LIMIT, "{missing:?} {now:?}: {}", manager.log());
+        assert!(since.elapsed() < LIMIT, "{missing:?} {now:?}: {}", managers.log());
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -51,9 +54,9 @@ struct Work {
 }
 
 impl Work {
-    fn read(metrics: SocketAddr) -> Self {
+    /// Adds what the controllers of one manager have done and have to do.
+    fn read(&mut self, metrics: SocketAddr) {
         let (_, text) = exchange(metrics, "GET", "/metrics", ("text/plain", ""));
-        let mut work = Self::default();
         for line in text.lines() {
             let Some((series, value)) = line.rsplit_once(' ') else {
                 continue;
@@ -69,14 +72,13 @@ impl Work {
                         .nth(1)
                         .and_then(|rest| rest.split('"').next());
                     // Two controllers keep the names that OpenKruise gives them.
-                    *work.done.entry(name.unwrap().to_lowercase()).or_default() += value;
+                    *self.done.entry(name.unwrap().to_lowercase()).or_default() += value;
                 }
-                "workqueue_depth" => work.waiting += value,
-                "controller_runtime_active_workers" => work.active += value,
+                "workqueue_depth" => self.waiting += value,
+                "controller_runtime_active_workers" => self.active += value,
                 _ => {}
             }
         }
-        work
     }
 
     fn is_idle(&self) -> bool {

@@ -1,17 +1,16 @@
 //! Three managers behind one address while clients create: no creation is refused when their certificates are replaced, when the
 //! manifests are applied again, and when other managers take their place.
 
-use std::io;
-use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::manager::{LOG, LONG_LEASE, Launch, Manager};
 use kruise_e2e::wait;
+use kruise_plan_test_kit::Balancer;
 use serde_json::{Value, json};
 
 use crate::cluster::{LEASE, LIMIT, Stopped, scenario_alone, variable, web};
@@ -22,56 +21,6 @@ const SECRET: &str = "kruise-webhook-certs";
 const MANAGERS: usize = 3;
 /// Creations of each kind that are waited for while nothing happens.
 const AT_REST: usize = 20;
-
-/// What a Service does: gives each new connection to the next of the managers.
-struct Balancer {
-    port: u16,
-    managers: Arc<Mutex<Vec<u16>>>,
-}
-
-impl Balancer {
-    fn start() -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let managers = Arc::new(Mutex::new(Vec::new()));
-        let known = Arc::clone(&managers);
-        std::thread::spawn(move || {
-            for client in listener.incoming().map_while(Result::ok) {
-                let next = {
-                    let mut known: std::sync::MutexGuard<'_, Vec<u16>> = known.lock().unwrap();
-                    let next = known.first().copied();
-                    known.rotate_left(next.map_or(0, |_| 1));
-                    next
-                };
-                // Without one the connection ends, as that to a Service without endpoints.
-                if let Some(manager) = next.and_then(|port| TcpStream::connect(("127.0.0.1", port)).ok()) {
-                    copy_both_ways(client, manager).unwrap();
-                }
-            }
-        });
-        Self { port, managers }
-    }
-
-    fn add(&self, manager: &Manager) {
-        self.managers.lock().unwrap().push(manager.webhook_port());
-    }
-
-    fn remove(&self, manager: &Manager) {
-        let port = manager.webhook_port();
-        self.managers.lock().unwrap().retain(|other| *other != port);
-    }
-}
-
-fn copy_both_ways(client: TcpStream, manager: TcpStream) -> io::Result<()> {
-    for (mut from, mut to) in [(client.try_clone()?, manager.try_clone()?), (manager, client)] {
-        std::thread::spawn(move || {
-            // It ends when either side does.
-            let _ended = io::copy(&mut from, &mut to);
-            let _closed = to.shutdown(Shutdown::Write);
-        });
-    }
-    Ok(())
-}
 
 /// A client that creates and deletes objects of one kind all the time.
 struct Client {
@@ -197,7 +146,7 @@ struct Managers {
 impl Managers {
     /// Starts one more, and has it called when it is ready.
     fn start(&mut self) {
-        let host = format!("WEBHOOK_HOST=127.0.0.1:{}", self.balancer.port);
+        let host = format!("WEBHOOK_HOST=127.0.0.1:{}", self.balancer.port());
         let command = [
             "env",
             "WEBHOOK_CERT_WRITER=secret",
@@ -214,7 +163,7 @@ impl Managers {
         };
         let mut manager = launch.start().unwrap();
         manager.wait_ready(LIMIT).unwrap();
-        self.balancer.add(&manager);
+        self.balancer.add(manager.webhook_port());
         self.running.push(manager);
         self.started += 1;
     }
@@ -222,7 +171,7 @@ impl Managers {
     /// Ends the oldest one, which is not called any more once it is told to end.
     fn end_oldest(&mut self) {
         let manager = self.running.remove(0);
-        self.balancer.remove(&manager);
+        self.balancer.remove(manager.webhook_port());
         assert!(manager.terminate(LIMIT).unwrap().success());
     }
 
@@ -266,7 +215,7 @@ fn nothing_is_refused_while_certificates_manifests_and_managers_are_replaced() {
     }
     let mut managers = Managers {
         kubeconfig: system.kubeconfig().into(),
-        balancer: Balancer::start(),
+        balancer: Balancer::start().unwrap(),
         running: Vec::new(),
         started: 0,
     };
@@ -286,7 +235,7 @@ fn nothing_is_refused_while_certificates_manifests_and_managers_are_replaced() {
     managers.until_rotated(&before);
     clients.go_on(AT_REST);
 
-    let url = format!("https://127.0.0.1:{}", managers.balancer.port);
+    let url = format!("https://127.0.0.1:{}", managers.balancer.port());
     let printed = installation::manifests(&["--webhook-url", &url]);
     system.run_with_input(&["apply", "-f", "-"], &printed).unwrap();
     for _ in 0..MANAGERS {
