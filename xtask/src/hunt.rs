@@ -203,6 +203,7 @@ fn others(now: u64, fuzzing: Duration) -> Vec<Step> {
             env!("CARGO"),
             &format!("mutants --package {planner}"),
         ),
+        Step::new("a new kind in one folder", &xtask, "new-kind"),
         Step::new(
             "warnings of the executable of images",
             env!("CARGO"),

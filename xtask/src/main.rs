@@ -13,6 +13,7 @@ mod image;
 mod installation;
 mod interrupt;
 mod lab;
+mod new_kind;
 mod oci;
 mod suite;
 mod tidy;
@@ -52,6 +53,8 @@ enum Task {
     Hunt(hunt::Options),
     /// Run the fuzz targets.
     Fuzz(fuzz::Options),
+    /// Build and test the kind of fixtures/new-kind, which is one folder.
+    NewKind,
     /// Check the rules of ARCHITECTURE.md.
     Tidy,
 }
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Task::Image(options) => image::run(&options),
         Task::Hunt(options) => hunt::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
+        Task::NewKind => new_kind::run(),
         Task::Tidy => tidy::run(),
     };
     interrupt::exit_code(result)

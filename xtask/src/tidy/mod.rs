@@ -14,7 +14,10 @@ mod keys;
 mod kinds;
 mod layers;
 mod links;
+mod room;
 mod shown;
+
+pub(crate) use room::PATCH;
 
 /// Folders of the pure crates. That they read no clock and no random order, clippy holds (`clippy.toml`).
 const CORES: &[&str] = &[
@@ -102,6 +105,8 @@ pub(crate) fn run() -> Result<()> {
     let documents = tracked.lines().filter(|path| has_extension(path, "md"));
     let documents = documents.map(|path| (path, read(path))).collect();
     violations.extend(links::broken(&documents, &tracked.lines().collect()));
+    violations.extend(room::touched(&read(PATCH)));
+    violations.extend(room::refused(&root));
     violations.extend(shown::pinned(&read(".cargo/config.toml")));
     for (manifest, folder) in libraries(&tracked) {
         let sources = tracked
