@@ -1,4 +1,4 @@
-//! The agent of a node as a process: `kruise daemon`. [`kruise_agent_core::Agent`] decides; this crate carries out.
+//! The agent of a node as a process: `kruise-daemon`. [`kruise_agent_core::Agent`] decides; this crate carries out.
 //!
 //! One loop ([`run`]) gives events to the agent and carries its effects out:
 //!

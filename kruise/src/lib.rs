@@ -3,7 +3,6 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod bundle;
-pub mod daemon;
 pub mod explain;
 pub mod inject;
 pub mod restart;

@@ -1,18 +1,19 @@
-//! The executable: `kruise manager`, `bundle`, `daemon`, `manifests`, `chart`, `crds`, `explain`, `inject`, `migrate`, `preflight`, `restart`, `uninstall`, `version` and, with the
-//! feature of that name, `playground`. Under the names of upstream's programs it does what they do: `manager`, `kruise-daemon` and `helm_hook`.
+//! The executable: `kruise manager`, `bundle`, `manifests`, `chart`, `crds`, `explain`, `inject`, `migrate`, `preflight`, `restart`, `uninstall`, `version` and, with the
+//! feature of that name, `playground`. Under the names of upstream's programs it does what they do: `manager` and `helm_hook`. The agent of a node is an executable of its own.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use kruise::{bundle, daemon, explain, inject, restart, version};
+use kruise::{bundle, explain, inject, restart, version};
 use kruise_frame::output;
 use kruise_install::{chart, crds, manifests, uninstall};
 use kruise_manager as manager;
+#[cfg(feature = "playground")]
 use kruise_playground as playground;
 use kruise_swap::{migrate, preflight};
-#[cfg(feature = "playground")]
+
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -30,13 +31,6 @@ enum Command {
     /// Run the controllers and webhooks. Takes upstream's flags: kruise manager --help.
     #[command(disable_help_flag = true)]
     Manager {
-        /// Go-style flags.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        flags: Vec<String>,
-    },
-    /// Run the agent of a node. Takes upstream's flags: kruise daemon --help.
-    #[command(disable_help_flag = true)]
-    Daemon {
         /// Go-style flags.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         flags: Vec<String>,
@@ -73,13 +67,11 @@ fn main() -> ExitCode {
     let program = arguments.next().unwrap_or_default();
     match program.rsplit('/').next() {
         Some("manager") => return manager::main(arguments.collect()),
-        Some("kruise-daemon") => return daemon::main(arguments.collect()),
         Some("helm_hook") => return report(uninstall::run(&uninstall::Options::default())),
         _ => {}
     }
     match Cli::parse().command {
         Command::Manager { flags } => manager::main(flags),
-        Command::Daemon { flags } => daemon::main(flags),
         Command::Bundle(options) => report(bundle::run(&options)),
         Command::Manifests(options) => report(manifests::render(&options)),
         Command::Chart(options) => report(chart::run(&options)),

@@ -17,6 +17,7 @@ const READERS: &[&str] = &[
     "install/src/",
     "swap/src/",
     "playground/src/",
+    "program/src/",
     "kruise/src/",
 ];
 

@@ -33,6 +33,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("agent", SHELL_OF_NODES),
     ("agent-sim", &["cri", "kruise-agent", "kruise-sim"]),
     ("sim", LIBS),
+    ("program", PROGRAM),
     ("frame", FRAME),
     ("kinds", KINDS),
     ("manager", MANAGER),
@@ -54,8 +55,11 @@ const SHELL_OF_NODES: &[&str] = &[
     "kruise-plan-kit",
     "kruise-agent-core",
     "kruise-runtime",
+    "kruise-program",
     "kruise-server",
 ];
+/// What every executable has.
+const PROGRAM: &[&str] = &["go-compat", "kruise-runtime"];
 const PLAN: &[&str] = &[
     "go-compat",
     "kube-cache",
@@ -76,6 +80,7 @@ const FRAME: &[&str] = &[
     "kruise-plan-kit",
     "kruise-admission",
     "kruise-runtime",
+    "kruise-program",
     "kruise-server",
 ];
 const KINDS: &[&str] = &[

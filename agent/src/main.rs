@@ -1,16 +1,22 @@
-//! `kruise daemon`: the agent of a node.
+//! `kruise-daemon`: the agent of a node as an executable, with upstream's name and flags.
+
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 use std::process::ExitCode;
 
 use anyhow::Context;
 use kruise_agent::{FLAGS, Settings, run};
-use kruise_frame::{command, gates::Gates};
+use kruise_program::{command, gates::Gates};
 
-/// Runs the agent until a signal stops it. Exit codes are those of the manager.
-pub fn main(line: Vec<String>) -> ExitCode {
-    started(line).unwrap_or_else(|code| code)
+#[cfg(feature = "jemalloc")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+fn main() -> ExitCode {
+    started(std::env::args().skip(1).collect()).unwrap_or_else(|code| code)
 }
 
+/// Runs the agent until a signal stops it. Exit codes are those of the manager.
 fn started(line: Vec<String>) -> Result<ExitCode, ExitCode> {
     let values = command::parse(&FLAGS, line)?;
     let variable = |name: &str| std::env::var(name).ok();
