@@ -32,7 +32,7 @@ fn kinds(page: &mut String) {
          - **Protected**: the label `policy.kruise.io/delete-protection` counts.\n\
          - **Scale**: it has the subresource that `kubectl scale` and autoscalers use.\n\
          - **Asks budgets**: it makes pods unavailable only if their PodUnavailableBudgets allow it.\n\
-         - **Explained**: `kruise explain` takes it.\n\n\
+         - **Explained**: `kubectl kruise explain` takes it.\n\n\
          | Kind | Stored as | Also served | Where | Needs the gate | Webhooks | Protected | Scale | Asks budgets | Explained |\n\
          |---|---|---|---|---|---|---|---|---|---|\n",
     );

@@ -39,6 +39,10 @@ struct State {
     /// What becomes of the next requests whose method and path these are: method, part of the path, fault.
     faults: VecDeque<(Method, &'static str, Fault)>,
     away: bool,
+    /// Nodes with an agent.
+    agents: Vec<&'static str>,
+    /// Does nobody take up requests?
+    is_idle: bool,
 }
 
 /// With the clock that all its clients have.
@@ -50,6 +54,7 @@ impl Api {
         let state = State {
             pods: pods.to_vec(),
             faults: faults.iter().cloned().collect(),
+            agents: vec!["n1"],
             ..State::default()
         };
         Self(
@@ -78,14 +83,19 @@ impl Api {
         });
         let settings = client::Settings {
             user_agent: AGENT.into(),
-            timeout: PATIENCE,
+            timeout: Duration::from_secs(30),
             rate: None,
             host: "here".into(),
             observer: None,
             clock: self.1,
         };
         let client = Client::new(kube_client::Client::new(service, "default"), settings);
-        restart(options, &client, &|_| Ok(())).await
+        let workload = Workload {
+            resource: crate::resources::named("clone")[0],
+            namespace: "default".into(),
+            name: "web".into(),
+        };
+        restart(&workload, options, &client, &|_| Ok(())).await
     }
 }
 
@@ -131,12 +141,27 @@ impl State {
             return (201, body);
         }
         let (path, _) = path.split_once('?').unwrap_or((path, ""));
+        if *method == Method::DELETE {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            self.open.remove(name);
+            return self
+                .requests
+                .remove(name)
+                .map_or(absent, |request| (200, request));
+        }
         match path.rsplit('/').next().unwrap_or_default() {
             "v1beta1" if path == "/apis/apps.kruise.io/v1beta1" => {
                 let resources = ["clonesets", REQUESTS].map(|name| json!({"name": name}));
                 (200, json!({"resources": resources}))
             }
             "web" => (200, set()),
+            "pods" if path.contains("/kruise-system/") => {
+                let agents = self.agents.iter().map(|node| {
+                    json!({"metadata": {"name": node, "namespace": "kruise-system"}, "spec": {"nodeName": node},
+                        "status": {"phase": "Running"}})
+                });
+                (200, json!({"items": agents.collect::<Vec<_>>()}))
+            }
             "pods" => (
                 200,
                 json!({"items": self.pods.iter().map(|name| pod(name)).collect::<Vec<_>>()}),
@@ -167,6 +192,9 @@ impl State {
     }
 
     fn go_on(&mut self) {
+        if self.is_idle {
+            return;
+        }
         for (name, left) in &mut self.open {
             *left -= 1;
             if *left == 0
@@ -199,14 +227,14 @@ fn pod(name: &str) -> Value {
 
 fn options() -> Options {
     Options {
-        workload: "clone/web".into(),
         containers: vec!["main".into()],
-        namespace: Some("default".into()),
         ordered: false,
         unready_grace: None,
         timeout: 60,
         keep: 77,
-        kubeconfig: None,
+        wait_for_server: 60,
+        manager_namespace: "kruise-system".into(),
+        any_agent: false,
     }
 }
 
@@ -293,4 +321,23 @@ async fn a_request_that_is_refused_is_a_failure_only_if_its_pod_is_still_there()
     );
     assert!(said.ends_with("no further pod is restarted"), "{said}");
     assert!(there.look(|state| state.requests.is_empty()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_nobody_takes_up_is_withdrawn_if_its_node_has_no_agent() {
+    let idle = || {
+        let api = Api::of(&["web-0"], &[]);
+        api.look(|state| state.is_idle = true);
+        api
+    };
+    let api = idle();
+    api.look(|state| state.agents.clear());
+    let began = Instant::now();
+    let error = api.run(&options()).await.unwrap_err().to_string();
+    assert!(error.starts_with("no node agent runs on n1, and"), "{error}");
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    assert!(api.look(|state| state.requests.is_empty()));
+    // One that is there may be slow.
+    let error = idle().run(&options()).await.unwrap_err().to_string();
+    assert!(error.starts_with("nothing has changed for 60 s"), "{error}");
 }

@@ -213,7 +213,7 @@ const UNEXPLAINED: [&str; 5] = [
     "resourcedistributions",
 ];
 
-/// Adds what `kruise explain` says of the objects that are not settled.
+/// Adds what `kubectl-kruise explain` says of the objects that are not settled.
 pub(super) async fn explain(
     reader: &mut Reader<'_>,
     archive: &mut Archive,

@@ -1,4 +1,4 @@
-//! `kruise bundle`: facts about an installation and its objects for those who help with it, without secrets.
+//! `kubectl-kruise bundle`: facts about an installation and its objects for those who help with it, without secrets.
 //!
 //! # What it promises
 //! - Nothing is written to the cluster.
@@ -19,14 +19,14 @@ use std::{
     fs::{self, OpenOptions},
     io::Write as _,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
-use kruise_frame::{command, json::text, output};
+use kruise_frame::json::text;
 use kruise_install::manifests;
-use kruise_runtime::{Client, client::Source};
+use kruise_program::output;
+use kruise_runtime::{Client, Clock};
 use serde_json::{Value, json};
 
 use archive::Archive;
@@ -34,7 +34,16 @@ use installation::Installation;
 use objects::Objects;
 use reader::Reader;
 
-use crate::version::Facts;
+use crate::{connection::Connection, run, version::Facts};
+
+/// Examples of its command line.
+pub const EXAMPLES: &[(&str, &str)] = &[
+    ("Everything", "kubectl kruise bundle"),
+    (
+        "Objects of one namespace",
+        "kubectl kruise bundle -n shop -o shop.tar.gz",
+    ),
+];
 
 /// What to collect.
 #[derive(Args, Debug)]
@@ -42,9 +51,6 @@ pub struct Options {
     /// The file to write, which must not exist; without it kruise-bundle-TIME.tar.gz in this folder.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Only objects of this namespace, and those that are in none.
-    #[arg(short, long)]
-    namespace: Option<String>,
     /// Namespace of the manager.
     #[arg(long, default_value = manifests::NAMESPACE)]
     manager_namespace: String,
@@ -54,25 +60,19 @@ pub struct Options {
     /// Bytes of each log, at most.
     #[arg(long, value_name = "NUMBER", default_value_t = 1 << 20)]
     max_log_bytes: usize,
-    /// Kubeconfig; without it `KUBECONFIG`, then the cluster's own.
-    #[arg(long)]
-    kubeconfig: Option<PathBuf>,
 }
 
-/// Writes the bundle. Returns a line about it.
+/// Writes the bundle. Returns a line about it. With the namespace of a flag, only objects of that are in it, and those that are in
+/// none.
 ///
 /// # Errors
-/// Fails if the file exists or cannot be written, or if the cluster cannot be reached.
-pub fn run(options: &Options) -> anyhow::Result<String> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let source = options.kubeconfig.clone().map_or(Source::Inferred, Source::File);
-        let client = command::connect("bundle", &source, Duration::from_mins(1)).await?;
-        let path = options.output.clone().unwrap_or_else(|| default_name(&client));
+/// Fails if the file exists or cannot be written, if the cluster cannot be reached, or if nothing of it may be read.
+pub fn run(connection: &Connection, options: &Options) -> anyhow::Result<String> {
+    run::to_end(async {
+        let path = options.output.clone().unwrap_or_else(default_name);
         let mut file = New::create(&path)?;
-        let bundle = collect(&client, options).await?;
+        let client = connection.connect("bundle").await?;
+        let bundle = collect(&client, connection.given_namespace(), options).await?;
         file.write(&bundle.bytes)?;
         let mut text = format!(
             "{} has {} objects and {} of their pods\n",
@@ -91,8 +91,8 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
     })
 }
 
-fn default_name(client: &Client) -> PathBuf {
-    let time = client.now().strftime("%Y%m%dT%H%M%SZ");
+fn default_name() -> PathBuf {
+    let time = Clock::SYSTEM.now().strftime("%Y%m%dT%H%M%SZ");
     format!("kruise-bundle-{time}.tar.gz").into()
 }
 
@@ -149,13 +149,8 @@ struct Bundle {
     missing: usize,
 }
 
-async fn collect(client: &Client, options: &Options) -> anyhow::Result<Bundle> {
-    let server: Value = match client.get("/version").await {
-        Err(error) if error.status().is_none() => {
-            return Err(error).with_context(|| format!("cannot reach {}", client.host()));
-        }
-        read => read.unwrap_or_default(),
-    };
+async fn collect(client: &Client, only: Option<&str>, options: &Options) -> anyhow::Result<Bundle> {
+    let server: Value = client.get("/version").await.unwrap_or_default();
     let time = u64::try_from(client.now().as_second()).unwrap_or_default();
     let mut archive = Archive::new(time);
     let mut reader = Reader::new(client, options.max_objects);
@@ -167,7 +162,14 @@ async fn collect(client: &Client, options: &Options) -> anyhow::Result<Bundle> {
     archive.json("groups.json", &groups.get("groups"))?;
     let namespace = &options.manager_namespace;
     let installation = installation::collect(&mut reader, &mut archive, namespace).await?;
-    let found = objects::collect(&mut reader, &mut archive, options.namespace.as_deref()).await?;
+    let found = objects::collect(&mut reader, &mut archive, only).await?;
+    if !reader.has_read() {
+        let first = reader
+            .missing()
+            .first()
+            .map_or("nothing is there", String::as_str);
+        bail!("nothing of the cluster can be read: {first}");
+    }
     objects::explain(&mut reader, &mut archive, &found, namespace).await?;
     let managers = logs::collect(
         &mut reader,

@@ -12,7 +12,7 @@ use kruise_api::{
     path::segment,
     statefulset::{self, StatefulSet},
 };
-use kruise_frame::explain::{has_name, list};
+use kruise_frame::explain::list;
 use kruise_plan_kit::ResourceId;
 use kruise_plan_workloads::{
     cloneset::Limits as OfCloneSet, daemonset::Limits as OfDaemonSet, statefulset::Limits as OfStatefulSet,
@@ -20,6 +20,9 @@ use kruise_plan_workloads::{
 use kruise_runtime::{Client, Served};
 use kruise_views::PodView;
 use serde_json::Value;
+
+use super::Workload;
+use crate::resources::Resource;
 
 /// Reads what the specification of a workload says.
 type Reader = fn(Value) -> Result<Facts, String>;
@@ -30,6 +33,11 @@ const KINDS: [(&Kind, Reader); 3] = [
     (&statefulset::KIND, of_statefulset),
     (&daemonset::KIND, of_daemonset),
 ];
+
+/// True for what has pods that can be restarted.
+pub(super) fn can_be_restarted(resource: &Resource) -> bool {
+    KINDS.iter().any(|(kind, _)| Resource::of(kind) == *resource)
+}
 
 /// A workload of a namespace.
 pub(super) struct Target<'c> {
@@ -62,18 +70,20 @@ struct Facts {
 }
 
 impl<'c> Target<'c> {
-    /// Reads the workload that `target` names, as `clone/NAME`.
+    /// Reads a workload.
     pub(super) async fn read(
         client: &'c Client,
         served: &Served,
-        namespace: &str,
-        target: &str,
+        workload: &Workload,
     ) -> anyhow::Result<Self> {
-        let (kind, name) = target
-            .split_once('/')
-            .ok_or_else(|| anyhow!("write the workload as clone/NAME, not {target:?}"))?;
-        let Some((kind, reader)) = KINDS.into_iter().find(|(known, _)| has_name(known, kind)) else {
-            bail!("containers of {kind:?} cannot be restarted; write clone/NAME, sts/NAME or daemon/NAME");
+        let Workload {
+            resource,
+            namespace,
+            name,
+        } = workload;
+        let mut known = KINDS.into_iter();
+        let Some((kind, reader)) = known.find(|(kind, _)| Resource::of(kind) == *resource) else {
+            bail!("containers of a {} cannot be restarted", resource.kind);
         };
         let title = format!("{} {namespace}/{name}", kind.kind);
         let collection = served.collection(ResourceId::of(kind), Some(namespace))?;

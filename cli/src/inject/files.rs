@@ -23,16 +23,21 @@ pub(super) struct Files {
     revisions: Vec<Value>,
 }
 
-/// The one pod in a file.
-pub(super) fn pod(path: &Path) -> anyhow::Result<Value> {
-    let mut found = documents(path)?;
-    match (found.pop(), found.is_empty()) {
-        (Some(pod), true) if pod.get("spec").is_some_and(Value::is_object) => {
-            well_typed(&pod, wrong_in_pod(&pod)).with_context(|| format!("in {}", path.display()))?;
-            Ok(pod)
+/// The objects in a file, those of lists one by one.
+pub(super) fn objects(path: &Path) -> anyhow::Result<Vec<Value>> {
+    let mut objects = Vec::new();
+    for document in documents(path)? {
+        match document.get("items").and_then(Value::as_array) {
+            Some(items) => objects.extend(items.iter().cloned()),
+            None => objects.push(document),
         }
-        _ => bail!("{} is to hold one pod", path.display()),
     }
+    Ok(objects)
+}
+
+/// Fails if a pod has values of the wrong type.
+pub(super) fn well_typed_pod(pod: &Value) -> anyhow::Result<()> {
+    well_typed(pod, wrong_in_pod(pod))
 }
 
 /// Values of the wrong type in a pod.
@@ -77,13 +82,10 @@ impl Files {
         let mut files = Self::default();
         for path in paths {
             let path = path.as_ref();
-            for document in documents(path)? {
-                let items = document.get("items").and_then(Value::as_array).cloned();
-                for object in items.unwrap_or_else(|| vec![document]) {
-                    files
-                        .add(object)
-                        .with_context(|| format!("in {}", path.display()))?;
-                }
+            for object in objects(path)? {
+                files
+                    .add(object)
+                    .with_context(|| format!("in {}", path.display()))?;
             }
         }
         Ok(files)

@@ -1,14 +1,15 @@
-//! `kruise inject`: prints a pod with the changes of the webhook, and the reasons.
+//! `kubectl-kruise inject`: prints pods with the changes of the webhook, and the reasons.
 //!
 //! It runs the steps of the webhook. Lookups are from the cluster, or from files only.
 
 #![allow(clippy::disallowed_methods, reason = "the pod is made now")]
 
 mod files;
+mod pods;
 
-use std::{fmt::Write as _, path::PathBuf, time::Duration};
+use std::{fmt::Write as _, path::PathBuf};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow, bail, ensure};
 use clap::Args;
 use jiff::Timestamp;
 use kruise_admission::{
@@ -16,28 +17,50 @@ use kruise_admission::{
     pod::{review, sidecars},
 };
 use kruise_frame::{
-    command,
+    json::text,
     lookup::{Cache, LookupSource, NoCache, Server},
 };
-use kruise_runtime::{Client, client::Source};
+use kruise_runtime::Client;
 use serde_json::{Value, json};
 
-use self::files::Files;
+use self::{files::Files, pods::pod_of};
+use crate::{
+    cluster::{Cluster, is_absent},
+    connection::Connection,
+    report::Report,
+    run,
+    target::{Selection, Wanted},
+};
+
+/// Examples of its command line.
+pub const EXAMPLES: &[(&str, &str)] = &[
+    (
+        "A pod that is not created yet",
+        "kubectl kruise inject -f pod.yaml",
+    ),
+    (
+        "The pods of a Deployment that exists",
+        "kubectl kruise inject deployment/web",
+    ),
+    (
+        "Without a cluster",
+        "kubectl kruise inject -f clone.yaml --with sidecarsets.yaml",
+    ),
+];
 
 /// What to inject into, and what is known.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// File with the pod, YAML or JSON; - reads standard input.
-    #[arg(short, long, value_name = "FILE")]
-    filename: PathBuf,
+    #[command(flatten)]
+    selection: Selection,
+    /// File with pods or workloads, YAML or JSON; - reads standard input.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "targets")]
+    filename: Option<PathBuf>,
     /// File with SidecarSets, and Namespaces and ControllerRevisions they need; may be given again. No cluster is asked.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "filename")]
     with: Vec<PathBuf>,
-    /// Namespace of a pod that names none; without it that of the kubeconfig's context.
-    #[arg(short, long)]
-    namespace: Option<String>,
     /// Namespace of the manager, where revisions of SidecarSets are.
-    #[arg(long, default_value = "kruise-system")]
+    #[arg(long, default_value = "kruise-system", value_name = "NAMESPACE")]
     manager_namespace: String,
     /// As the gate EnableSortSidecarContainerByName: injected containers in the order of their names.
     #[arg(long)]
@@ -45,62 +68,148 @@ pub struct Options {
     /// As the gate KruisePodReadinessGate: every pod gets the readiness gate.
     #[arg(long)]
     readiness_gate_for_all: bool,
-    /// Kubeconfig; without it `KUBECONFIG`, then the cluster's own.
-    #[arg(long, conflicts_with = "with")]
-    kubeconfig: Option<PathBuf>,
 }
 
-/// The pod as YAML, after a comment for each SidecarSet that says what becomes of it.
-pub fn run(options: &Options) -> anyhow::Result<String> {
-    let pod = files::pod(&options.filename)?;
-    let files = (!options.with.is_empty()).then(|| Files::read(&options.with));
-    let files = files.transpose()?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        match files {
-            Some(cache) => {
-                let source = LookupSource { cache, server: None };
-                inject(&pod, "default", options, &source, Timestamp::now()).await
+/// The pods as YAML, each after a comment for each SidecarSet that says what becomes of it.
+///
+/// # Errors
+/// If nothing has a pod, a pod would be refused, or the cluster cannot be asked.
+pub fn run(connection: &Connection, options: &Options) -> anyhow::Result<Report> {
+    if let (Some(file), false) = (&options.filename, options.with.is_empty()) {
+        let source = LookupSource {
+            cache: Files::read(&options.with)?,
+            server: None,
+        };
+        let namespace = connection.given_namespace().unwrap_or("default");
+        let pods = in_file(file)?;
+        return run::to_end(async {
+            let mut report = Report::default();
+            for pod in pods {
+                add(
+                    &mut report,
+                    inject(&pod?, namespace, options, &source, Timestamp::now()).await,
+                );
             }
-            None => of_cluster(&pod, options, connect(options).await?).await,
+            Ok(report)
+        });
+    }
+    let wanted = match &options.filename {
+        Some(_) => Vec::new(),
+        None => options.selection.wanted("injected into", |_| true)?.0,
+    };
+    run::to_end(async {
+        let client = connection.connect("inject").await?;
+        let namespace = connection.namespace(&client);
+        let pods = match &options.filename {
+            Some(file) => in_file(file)?,
+            None => in_cluster(&client, namespace, &options.selection, &wanted).await?,
+        };
+        let mut report = Report::default();
+        for pod in pods {
+            let injected = match pod {
+                Ok(pod) => of_cluster(&pod, namespace, options, client.clone()).await,
+                Err(error) => Err(error),
+            };
+            add(&mut report, injected);
         }
+        Ok(report)
     })
 }
 
-/// As [`run`], with the cluster and the clock of this client.
-pub async fn of_cluster(pod: &Value, options: &Options, client: Client) -> anyhow::Result<String> {
+/// Adds a document.
+fn add(report: &mut Report, injected: anyhow::Result<String>) {
+    let is_first = report.text.is_empty();
+    report.add(injected.map(|text| if is_first { text } else { format!("---\n{text}") }));
+}
+
+/// A pod, or why there is none.
+type Pods = Vec<anyhow::Result<Value>>;
+
+/// The pods of a file. Objects without a pod are passed over beside others that have one.
+fn in_file(file: &std::path::Path) -> anyhow::Result<Pods> {
+    let objects = files::objects(file)?;
+    let pods: Pods = objects.iter().map(pod_of).collect();
+    let place = || format!("in {}", file.display());
+    if pods.iter().any(Result::is_ok) {
+        let pods = pods.into_iter().filter_map(Result::ok);
+        let checked = pods.map(|pod| {
+            files::well_typed_pod(&pod).with_context(place)?;
+            Ok(pod)
+        });
+        return Ok(checked.collect());
+    }
+    let first = pods.into_iter().next();
+    first
+        .unwrap_or_else(|| Err(anyhow!("there is no object")))
+        .with_context(place)?;
+    Ok(Vec::new())
+}
+
+/// The pods of objects of the cluster.
+async fn in_cluster(
+    client: &Client,
+    namespace: &str,
+    selection: &Selection,
+    wanted: &[Wanted],
+) -> anyhow::Result<Pods> {
+    let cluster = Cluster::discover(client).await?;
+    let mut pods = Pods::new();
+    for wanted in wanted {
+        match wanted {
+            Wanted::One(resources, name) => {
+                let mut found = Err(anyhow!("there is no {name}"));
+                for resource in resources {
+                    found = cluster.get(resource, namespace, name).await;
+                    if !found.as_ref().is_err_and(is_absent) {
+                        break;
+                    }
+                }
+                pods.push(found.and_then(|object| pod_of(&object)));
+            }
+            Wanted::All(resource) => {
+                for (namespace, name) in cluster.names(resource, namespace, selection).await? {
+                    let object = cluster.get(resource, &namespace, &name).await;
+                    pods.push(object.and_then(|object| pod_of(&object)));
+                }
+            }
+        }
+    }
+    ensure!(
+        !pods.is_empty(),
+        "there is no such object in namespace {namespace}"
+    );
+    Ok(pods)
+}
+
+/// A pod with the sidecars that it gets in this cluster, by its clock. `namespace` is for a pod that names none.
+pub async fn of_cluster(
+    pod: &Value,
+    namespace: &str,
+    options: &Options,
+    client: Client,
+) -> anyhow::Result<String> {
     let now = client.now();
-    let namespace = client.default_namespace().to_owned();
     let source = LookupSource {
         cache: NoCache,
         server: Some(Server::new(client, &options.manager_namespace)),
     };
-    inject(pod, &namespace, options, &source, now).await
+    inject(pod, namespace, options, &source, now).await
 }
 
-impl Options {
-    /// The defaults, for a pod of this namespace.
-    pub fn in_namespace(namespace: &str) -> Self {
+impl Default for Options {
+    fn default() -> Self {
         Self {
-            filename: PathBuf::new(),
+            selection: Selection::default(),
+            filename: None,
             with: Vec::new(),
-            namespace: Some(namespace.into()),
             manager_namespace: "kruise-system".into(),
             sort_sidecars: false,
             readiness_gate_for_all: false,
-            kubeconfig: None,
         }
     }
 }
 
-async fn connect(options: &Options) -> anyhow::Result<Client> {
-    let source = options.kubeconfig.clone().map_or(Source::Inferred, Source::File);
-    command::connect("inject", &source, Duration::from_secs(30)).await
-}
-
-/// `namespace` is for a pod that names none, where the options do not either.
+/// The pod as the webhook would answer its creation in this namespace.
 async fn inject<C: Cache>(
     pod: &Value,
     namespace: &str,
@@ -113,8 +222,10 @@ async fn inject<C: Cache>(
         readiness_gate_for_all: options.readiness_gate_for_all,
         ..Gates::default()
     };
+    let own = text(pod, "/metadata/namespace");
+    let place = if own.is_empty() { namespace } else { own };
     let request = json!({
-        "uid": now.to_string(), "operation": "CREATE", "namespace": options.namespace.as_deref().unwrap_or(namespace),
+        "uid": now.to_string(), "operation": "CREATE", "namespace": place,
         "kind": {"group": "", "version": "v1", "kind": "Pod"}, "object": pod,
     });
     let mut request = Request::from_review(request)?;
@@ -139,7 +250,8 @@ fn render(pod: &Value, request: &Request, lookups: &Lookups, response: Response)
             .map_err(|error| anyhow!("the patch does not apply: {error}"))?;
     }
     let mut text = String::new();
-    let decisions = sidecars::decisions(request, lookups).map_err(|outcome| anyhow!("{outcome:?}"))?;
+    let decisions = sidecars::decisions(request, lookups)
+        .map_err(|_| anyhow!("the SidecarSets that are for the pod cannot be read"))?;
     if decisions.is_empty() {
         let _ = writeln!(text, "# there are no SidecarSets");
     }
@@ -181,17 +293,17 @@ spec:
         std::fs::write(&pod, POD)?;
         std::fs::write(&with, format!("{SETS}{extra}"))?;
         let options = Options {
-            filename: pod,
+            filename: Some(pod),
             with: vec![with],
-            namespace: Some("shop".into()),
-            manager_namespace: "kruise-system".into(),
-            sort_sidecars: false,
-            readiness_gate_for_all: false,
-            kubeconfig: None,
+            ..Options::default()
         };
-        let text = run(&options);
+        let text = run(&Connection::in_namespace("shop"), &options);
         std::fs::remove_dir_all(&folder)?;
-        text
+        let mut report = text?;
+        match report.failures.pop() {
+            Some(error) => Err(error),
+            None => Ok(report.text),
+        }
     }
 
     fn names(text: &str) -> Vec<String> {

@@ -14,6 +14,8 @@ pub(super) struct Reader<'c> {
     most: usize,
     /// What is missing, each with the reason.
     missing: Vec<String>,
+    /// Was an object, a list or a text read?
+    has_read: bool,
 }
 
 impl<'c> Reader<'c> {
@@ -22,12 +24,18 @@ impl<'c> Reader<'c> {
             client,
             most,
             missing: Vec::new(),
+            has_read: false,
         }
     }
 
     /// Objects of one list that are kept, at most.
     pub(super) fn most(&self) -> usize {
         self.most
+    }
+
+    /// Was an object, a list or a text read?
+    pub(super) fn has_read(&self) -> bool {
+        self.has_read
     }
 
     /// What is missing, a line each.
@@ -44,7 +52,10 @@ impl<'c> Reader<'c> {
     /// An object; `None` if there is none, or if it cannot be read.
     pub(super) async fn object(&mut self, path: &str) -> Option<Value> {
         match self.client.get(path).await {
-            Ok(object) => Some(object),
+            Ok(object) => {
+                self.has_read = true;
+                Some(object)
+            }
             Err(error) => {
                 self.refused(path, &error);
                 None
@@ -55,7 +66,10 @@ impl<'c> Reader<'c> {
     /// A text, such as a log; `None` if it cannot be read.
     pub(super) async fn text(&mut self, path: &str) -> Option<Vec<u8>> {
         match self.client.get_bytes(path, Form::Whole).await {
-            Ok(bytes) => Some(bytes.to_vec()),
+            Ok(bytes) => {
+                self.has_read = true;
+                Some(bytes.to_vec())
+            }
             Err(error) => {
                 self.note(path, error);
                 None
@@ -79,7 +93,10 @@ impl<'c> Reader<'c> {
                 Form::Metadata => self.client.get_metadata(&page).await,
             };
             let page = match read {
-                Ok(page) => page,
+                Ok(page) => {
+                    self.has_read = true;
+                    page
+                }
                 Err(error) => {
                     self.refused(path, &error);
                     return kept;

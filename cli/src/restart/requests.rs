@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
 
 use anyhow::Context;
@@ -16,12 +17,16 @@ use kruise_frame::explain::list;
 use kruise_runtime::Client;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use super::{
     Options, Say,
     passing::is_worth_repeating,
     rollout::{Request, Rollout, States},
 };
+
+/// Time in which an agent takes up a request, beside the time that the pod is out of service before.
+const TAKEN_WITHIN: Duration = Duration::from_secs(10);
 
 /// The requests of one run.
 pub(super) struct Requests<'r> {
@@ -40,6 +45,11 @@ pub(super) struct Requests<'r> {
 struct Own {
     name: String,
     state: Request,
+    sent: Instant,
+    /// Has an agent done something about it?
+    is_taken: bool,
+    /// Was it found to be idle?
+    was_idle: bool,
 }
 
 /// What became of requests.
@@ -97,9 +107,38 @@ impl<'r> Requests<'r> {
         let own = self.own.entry(pod.to_owned()).or_insert(Own {
             name,
             state: Request::Sent,
+            sent: Instant::now(),
+            is_taken: false,
+            was_idle: false,
         });
         own.state = state;
         Ok(&own.state)
+    }
+
+    /// Names of pods whose requests nobody has taken up in time, each once.
+    pub(super) fn newly_idle(&mut self) -> Vec<String> {
+        let grace = Duration::from_secs(self.options.unready_grace.unwrap_or_default().into());
+        let mut idle = Vec::new();
+        for (pod, own) in &mut self.own {
+            let is_late = own.sent.elapsed() > TAKEN_WITHIN + grace;
+            if own.state == Request::Running && is_late && !own.is_taken && !own.was_idle {
+                own.was_idle = true;
+                idle.push(pod.clone());
+            }
+        }
+        idle
+    }
+
+    /// Deletes the requests for these pods.
+    pub(super) async fn withdraw(&mut self, pods: &[String]) -> anyhow::Result<()> {
+        for own in pods.iter().filter_map(|pod| self.own.get(pod)) {
+            let path = format!("{}/{}", self.collection, segment(&own.name));
+            match self.client.delete::<IgnoredAny>(&path, &json!({})).await {
+                Err(error) if !error.is_not_found() => return Err(error.into()),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     fn body(&self, name: &str, pod: &str) -> Value {
@@ -140,6 +179,7 @@ impl<'r> Requests<'r> {
                     .await?
                 }
             };
+            own.is_taken |= found.as_ref().is_some_and(is_taken);
             let state = match found {
                 Some(request) => outcome(request),
                 // Its creation did not arrive, or is still on its way.
@@ -173,6 +213,13 @@ async fn stored(client: &Client, path: &str) -> anyhow::Result<Option<Value>> {
         Err(error) if error.is_not_found() => Ok(None),
         request => Ok(Some(request.with_context(|| format!("cannot read {path}"))?)),
     }
+}
+
+/// Has an agent done something about a request? Without one it is `Pending` at most, for no reason.
+fn is_taken(request: &Value) -> bool {
+    let status = |field: &str| request.pointer(field).and_then(Value::as_str).unwrap_or_default();
+    let is_pending = matches!(status("/status/phase"), "" | phase::PENDING);
+    !is_pending || !status("/status/message").is_empty()
 }
 
 /// UID or name of the pod of a request that has not ended. One that cannot be read has not.

@@ -1,4 +1,4 @@
-//! `kruise version`: what this executable was built from.
+//! `version`: what an executable was built from.
 
 use std::fmt::Write as _;
 
@@ -14,21 +14,34 @@ pub struct Options {
     json: bool,
 }
 
+/// An executable.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    /// Its name.
+    pub name: &'static str,
+    /// Cargo features that it was built with.
+    pub features: &'static [&'static str],
+}
+
+/// That for people.
+pub const KUBECTL_KRUISE: Program = Program {
+    name: "kubectl-kruise",
+    features: &[],
+};
+
 /// Facts about a build.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Facts {
     /// Version of the program.
     pub version: &'static str,
-    /// Commit of the sources; `unknown` if the build was not told.
+    /// Commit of the sources; `unknown` of a development build and of one outside of a clone.
     pub commit: &'static str,
-    /// Date of the sources; `unknown` if the build was not told.
+    /// Date of the sources; `unknown` like the commit.
     pub date: String,
     /// Version of the compiler.
     pub rustc: &'static str,
     /// What it runs on.
     pub target: &'static str,
-    /// Cargo features.
-    pub features: Vec<&'static str>,
 }
 
 const UNKNOWN: &str = "unknown";
@@ -42,7 +55,6 @@ impl Facts {
             date: option_env!("SOURCE_DATE_EPOCH").map_or_else(|| UNKNOWN.to_owned(), date),
             rustc: env!("KRUISE_RUSTC"),
             target: env!("KRUISE_TARGET"),
-            features: features(),
         }
     }
 }
@@ -60,39 +72,27 @@ fn date(seconds: &str) -> String {
         .map_or_else(|| UNKNOWN.to_owned(), |date| date.to_string())
 }
 
-fn features() -> Vec<&'static str> {
-    if cfg!(feature = "playground") {
-        vec!["playground"]
-    } else {
-        Vec::new()
-    }
-}
-
 /// The facts as text.
-pub fn render(options: &Options) -> anyhow::Result<String> {
+pub fn render(options: &Options, program: Program) -> anyhow::Result<String> {
     let facts = Facts::new();
     if options.json {
-        return Ok(serde_json::to_string(&facts)? + "\n");
+        let mut json = serde_json::to_value(&facts)?;
+        if let Some(members) = json.as_object_mut() {
+            members.insert("features".to_owned(), program.features.into());
+        }
+        return Ok(json.to_string() + "\n");
     }
-    let Facts {
-        version,
-        commit,
-        date,
-        rustc,
-        target,
-        features,
-    } = facts;
-    let features = if features.is_empty() {
+    let features = if program.features.is_empty() {
         "none".to_owned()
     } else {
-        features.join(", ")
+        program.features.join(", ")
     };
-    let mut text = format!("kruise {version}\n");
+    let mut text = format!("{} {}\n", program.name, facts.version);
     for (name, value) in [
-        ("commit", commit),
-        ("date", date.as_str()),
-        ("rustc", rustc),
-        ("target", target),
+        ("commit", facts.commit),
+        ("date", facts.date.as_str()),
+        ("rustc", facts.rustc),
+        ("target", facts.target),
         ("features", features.as_str()),
     ] {
         writeln!(text, "{name}: {value}")?;
@@ -114,13 +114,16 @@ mod tests {
 
     #[test]
     fn both_forms_say_the_same() {
-        let text = render(&Options { json: false }).unwrap();
+        let text = render(&Options { json: false }, KUBECTL_KRUISE).unwrap();
         let json: serde_json::Value =
-            serde_json::from_str(&render(&Options { json: true }).unwrap()).unwrap();
+            serde_json::from_str(&render(&Options { json: true }, KUBECTL_KRUISE).unwrap()).unwrap();
         for fact in ["commit", "date", "rustc", "target"] {
             let line = format!("\n{fact}: {}\n", json[fact].as_str().unwrap());
             assert!(text.contains(&line), "{text}");
         }
-        assert!(text.starts_with("kruise ") && text.contains("rustc 1."), "{text}");
+        assert!(
+            text.starts_with("kubectl-kruise ") && text.contains("rustc 1."),
+            "{text}"
+        );
     }
 }
