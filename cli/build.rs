@@ -1,7 +1,8 @@
 //! Tells the executables what they are built from, for `version`.
 //!
-//! Commit and date come from the environment (`KRUISE_COMMIT`, `SOURCE_DATE_EPOCH`), which `cargo xtask image` sets, else from git.
-//! A development build does not ask git: it would be built anew after each commit.
+//! Commit and date come from the environment (`KRUISE_COMMIT`, `SOURCE_DATE_EPOCH`), which `cargo xtask
+//! image` sets, else from git. A development build does not ask git: it would be built anew after each
+//! commit.
 
 use std::env;
 use std::process::Command;

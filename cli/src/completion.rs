@@ -1,6 +1,7 @@
 //! `kubectl-kruise completion`: command lines are completed by the shell, and by kubectl.
 //!
-//! kubectl asks the executable `kubectl_complete-kruise` with the words so far. It is this executable under that name.
+//! kubectl asks the executable `kubectl_complete-kruise` with the words so far. It is this executable under
+//! that name.
 
 use std::fmt::Write as _;
 

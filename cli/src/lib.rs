@@ -1,6 +1,7 @@
 //! The commands of people, who run them with their own credentials: `kubectl-kruise`.
 //!
-//! [`root`] is its command line. The executable `kruise` has some of these commands as well, under the same names.
+//! [`root`] is its command line. The executable `kruise` has some of these commands as well, under the same
+//! names.
 //!
 //! | module | what |
 //! |---|---|

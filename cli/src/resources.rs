@@ -65,7 +65,8 @@ pub fn all() -> impl Iterator<Item = Resource> {
         .chain(WORKLOADS)
 }
 
-/// The resources of this name, such as `clone`, `CloneSet`, `clonesets.apps.kruise.io` or `clonesets.v1beta1.apps.kruise.io`.
+/// The resources of this name, such as `clone`, `CloneSet`, `clonesets.apps.kruise.io` or
+/// `clonesets.v1beta1.apps.kruise.io`.
 pub fn named(name: &str) -> Vec<Resource> {
     all().filter(|resource| resource.has_name(name)).collect()
 }

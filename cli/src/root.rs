@@ -40,7 +40,8 @@ enum Command {
     /// Restart containers of all pods of a workload, within its maxUnavailable. The pods stay.
     #[command(after_help = examples(restart::EXAMPLES))]
     Restart(restart::CommandLine),
-    /// Collect facts about an installation and its objects in an archive for those who help with it, without secrets.
+    /// Collect facts about an installation and its objects in an archive for those who help with it, without
+    /// secrets.
     #[command(after_help = examples(bundle::EXAMPLES))]
     Bundle(bundle::Options),
     /// Check a cluster of OpenKruise: what would happen if Kruise in Rust took over. Changes nothing.

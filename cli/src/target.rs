@@ -9,7 +9,8 @@ use crate::resources::{Resource, alike, all, named};
 #[derive(Args, Clone, Debug, Default)]
 #[group(skip)]
 pub struct Selection {
-    /// TYPE/NAME …, TYPE NAME …, or TYPE for all objects of a type, such as `clone/web`, `clone web api` or `clone`.
+    /// TYPE/NAME …, TYPE NAME …, or TYPE for all objects of a type, such as `clone/web`, `clone web api` or
+    /// `clone`.
     #[arg(value_name = "TARGET")]
     pub targets: Vec<String>,
     /// Only objects with these labels, such as app=web,tier!=test.

@@ -1,7 +1,8 @@
-//! The executable of managers and of who installs them: `kruise manager`, `manifests`, `chart`, `crds`, `migrate`, `preflight`,
-//! `uninstall`, `version` and, with the feature of that name, `playground`. Under the names of upstream's programs it does what they
-//! do: `manager` and `helm_hook`. The agent of a node is an executable of its own. `bundle`, `explain`, `inject` and `restart` are
-//! those of `kubectl-kruise`, for the time being.
+//! The executable of managers and of who installs them: `kruise manager`, `manifests`, `chart`, `crds`,
+//! `migrate`, `preflight`, `uninstall`, `version` and, with the feature of that name, `playground`. Under the
+//! names of upstream's programs it does what they do: `manager` and `helm_hook`. The agent of a node is an
+//! executable of its own. `bundle`, `explain`, `inject` and `restart` are those of `kubectl-kruise`, for the
+//! time being.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -53,7 +54,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         flags: Vec<String>,
     },
-    /// As kubectl-kruise bundle: collect facts about an installation and its objects in an archive for those who help with it, without secrets.
+    /// As kubectl-kruise bundle: facts for those who help, in an archive, without secrets.
+    /// who help with it, without secrets.
     Bundle(Connected<bundle::Options>),
     /// Print everything an installation needs, for kubectl apply -f -.
     Manifests(manifests::Options),
@@ -61,7 +63,8 @@ enum Command {
     Chart(chart::Options),
     /// Print the definitions of all kinds, or compare those of a cluster with them.
     Crds(crds::Options),
-    /// As kubectl-kruise explain: say what would be done with objects, what would not yet, and which limit decides it.
+    /// As kubectl-kruise explain: say what would be done with objects, what would not yet, and which limit
+    /// decides it.
     Explain(Connected<explain::Options>),
     /// As kubectl-kruise inject: print pods with the sidecars that they would get.
     Inject(Connected<inject::Options>),

@@ -1,4 +1,5 @@
-//! What every executable of the project has: its flags and feature gates, its log, its output, and how it ends.
+//! What every executable of the project has: its flags and feature gates, its log, its output, and how it
+//! ends.
 //!
 //! It knows nothing of controllers, because the agent of a node has none.
 

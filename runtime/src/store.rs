@@ -1,7 +1,7 @@
 //! Objects on their way from the decoder to their informer, of whatever type.
 //!
-//! One piece of code follows the collections of all types. Only what decodes an object and what stores it is compiled for each
-//! type.
+//! One piece of code follows the collections of all types. Only what decodes an object and what stores it is
+//! compiled for each type.
 
 use std::any::Any;
 

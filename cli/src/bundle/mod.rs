@@ -1,4 +1,5 @@
-//! `kubectl-kruise bundle`: facts about an installation and its objects for those who help with it, without secrets.
+//! `kubectl-kruise bundle`: facts about an installation and its objects for those who help with it, without
+//! secrets.
 //!
 //! # What it promises
 //! - Nothing is written to the cluster.
@@ -62,11 +63,12 @@ pub struct Options {
     max_log_bytes: usize,
 }
 
-/// Writes the bundle. Returns a line about it. With the namespace of a flag, only objects of that are in it, and those that are in
-/// none.
+/// Writes the bundle. Returns a line about it. With the namespace of a flag, only objects of that are in it,
+/// and those that are in none.
 ///
 /// # Errors
-/// Fails if the file exists or cannot be written, if the cluster cannot be reached, or if nothing of it may be read.
+/// Fails if the file exists or cannot be written, if the cluster cannot be reached, or if nothing of it may
+/// be read.
 pub fn run(connection: &Connection, options: &Options) -> anyhow::Result<String> {
     run::to_end(async {
         let path = options.output.clone().unwrap_or_else(default_name);

@@ -30,7 +30,8 @@ use super::{
     redact,
 };
 
-/// Most objects of each kind that are explained: some explanations read all pods of a namespace, or of the cluster.
+/// Most objects of each kind that are explained: some explanations read all pods of a namespace, or of the
+/// cluster.
 const MOST_EXPLANATIONS: usize = 3;
 /// Time of an explanation.
 const EXPLANATION: Duration = Duration::from_mins(1);
@@ -160,7 +161,8 @@ async fn dependents(
         .collect())
 }
 
-/// Adds the newest events about our kinds and their pods: of all namespaces, or of one and about objects that are in none.
+/// Adds the newest events about our kinds and their pods: of all namespaces, or of one and about objects that
+/// are in none.
 async fn events(
     reader: &mut Reader<'_>,
     archive: &mut Archive,
@@ -204,7 +206,8 @@ async fn events(
     archive.json("objects/events.json", &newest.into_values().collect::<Vec<_>>())
 }
 
-/// Kinds that are not explained: to explain them, Secrets are read, or what probes, hooks and registries said is quoted.
+/// Kinds that are not explained: to explain them, Secrets are read, or what probes, hooks and registries said
+/// is quoted.
 const UNEXPLAINED: [&str; 5] = [
     "containerrecreaterequests",
     "imagelistpulljobs",

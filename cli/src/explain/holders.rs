@@ -1,4 +1,5 @@
-//! What of Kruise holds a pod or a workload of Kubernetes: the object that owns it, else what guards or changes its pods.
+//! What of Kruise holds a pod or a workload of Kubernetes: the object that owns it, else what guards or
+//! changes its pods.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 //! `kubectl-kruise explain`: what would be done with objects, what would not yet, and which limit decides it.
 //!
-//! An object of Kruise is explained by its kind. A pod leads to the object of Kruise that owns it. What Kruise does not own leads to
-//! what guards its pods or puts something into them.
+//! An object of Kruise is explained by its kind. A pod leads to the object of Kruise that owns it. What
+//! Kruise does not own leads to what guards its pods or puts something into them.
 
 mod holders;
 
@@ -47,8 +47,9 @@ pub const EXAMPLES: &[(&str, &str)] = &[
 pub struct Options {
     #[command(flatten)]
     selection: Selection,
-    /// Only this pod, as a second argument after TYPE/NAME says it too; of a DaemonSet or a BroadcastJob, a pod or a node; of an
-    /// ImagePullJob a node; of a ResourceDistribution a namespace; of a SidecarSet, NAMESPACE/NAME where the name is not enough.
+    /// Only this pod, as a second argument after TYPE/NAME says it too; of a DaemonSet or a BroadcastJob, a
+    /// pod or a node; of an ImagePullJob a node; of a ResourceDistribution a namespace; of a SidecarSet,
+    /// NAMESPACE/NAME where the name is not enough.
     #[arg(long, value_name = "POD")]
     pod: Option<String>,
     /// Namespace of the manager, where its lease and the revisions of SidecarSets are.

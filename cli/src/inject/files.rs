@@ -77,7 +77,8 @@ fn documents(path: &Path) -> anyhow::Result<Vec<Value>> {
 }
 
 impl Files {
-    /// Reads SidecarSets and the objects that they refer to. SidecarSets get the defaults and hashes of the webhook.
+    /// Reads SidecarSets and the objects that they refer to. SidecarSets get the defaults and hashes of the
+    /// webhook.
     pub(super) fn read(paths: &[impl AsRef<Path>]) -> anyhow::Result<Self> {
         let mut files = Self::default();
         for path in paths {

@@ -56,7 +56,8 @@ pub struct Options {
     /// File with pods or workloads, YAML or JSON; - reads standard input.
     #[arg(short, long, value_name = "FILE", conflicts_with = "targets")]
     filename: Option<PathBuf>,
-    /// File with SidecarSets, and Namespaces and ControllerRevisions they need; may be given again. No cluster is asked.
+    /// File with SidecarSets, and Namespaces and ControllerRevisions they need; may be given again. No
+    /// cluster is asked.
     #[arg(long, value_name = "FILE", requires = "filename")]
     with: Vec<PathBuf>,
     /// Namespace of the manager, where revisions of SidecarSets are.
@@ -181,7 +182,8 @@ async fn in_cluster(
     Ok(pods)
 }
 
-/// A pod with the sidecars that it gets in this cluster, by its clock. `namespace` is for a pod that names none.
+/// A pod with the sidecars that it gets in this cluster, by its clock. `namespace` is for a pod that names
+/// none.
 pub async fn of_cluster(
     pod: &Value,
     namespace: &str,

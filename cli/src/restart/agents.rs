@@ -1,6 +1,7 @@
 //! The agents that restart containers: without one on its node, nobody does.
 //!
-//! An agent may be no pod, as in a playground. So this is asked only about pods whose requests nobody takes up.
+//! An agent may be no pod, as in a playground. So this is asked only about pods whose requests nobody takes
+//! up.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -12,8 +12,8 @@ use kruise_views::PodView;
 
 use super::rollout::Pod;
 
-/// UIDs of the pods that are restarted, by name, and names of those whose containers have not started yet. Fails if a pod has no
-/// container of such a name.
+/// UIDs of the pods that are restarted, by name, and names of those whose containers have not started yet.
+/// Fails if a pod has no container of such a name.
 pub(super) fn to_restart<'p>(
     pods: &'p [Arc<PodView>],
     containers: &[String],

@@ -1,12 +1,12 @@
 //! `kubectl-kruise restart`: restarts containers of all pods of a workload, and keeps the pods.
 //!
-//! It creates a ContainerRecreateRequest for one pod after another, and waits. At each moment no more pods are out of service than
-//! `maxUnavailable` of the workload allows; a pod counts until the workload calls it available again, and as long as any request
-//! for it is open, whoever created that. The first request that fails ends it. The requests are OpenKruise's, so its node daemon
-//! serves them too.
+//! It creates a ContainerRecreateRequest for one pod after another, and waits. At each moment no more pods
+//! are out of service than `maxUnavailable` of the workload allows; a pod counts until the workload calls it
+//! available again, and as long as any request for it is open, whoever created that. The first request that
+//! fails ends it. The requests are OpenKruise's, so its node daemon serves them too.
 //!
-//! A request that passes (no connection, no answer, 429, 5xx) is repeated. A request that may exist counts as one that does, until
-//! it is seen, and is created again under the same name.
+//! A request that passes (no connection, no answer, 429, 5xx) is repeated. A request that may exist counts as
+//! one that does, until it is seen, and is created again under the same name.
 
 mod agents;
 mod choice;
@@ -98,7 +98,8 @@ pub struct Options {
     /// Restart a container of a pod once the one before runs anew, not all at once.
     #[arg(long)]
     pub ordered: bool,
-    /// Seconds that a pod is out of service before its containers are stopped. Pods with the readiness gate `KruisePodReady` only.
+    /// Seconds that a pod is out of service before its containers are stopped. Pods with the readiness gate
+    /// `KruisePodReady` only.
     #[arg(long, value_name = "SECONDS")]
     pub unready_grace: Option<u32>,
     /// Seconds for a pod, until its containers run anew and until it is available again.
@@ -118,11 +119,12 @@ pub struct Options {
     pub any_agent: bool,
 }
 
-/// Restarts the containers of one workload after the other, and prints a line for each pod. Ends when all run anew.
+/// Restarts the containers of one workload after the other, and prints a line for each pod. Ends when all run
+/// anew.
 ///
 /// # Errors
-/// If a workload or a container does not exist, a node has no agent, a request fails, or nothing changes for as long as the options
-/// say.
+/// If a workload or a container does not exist, a node has no agent, a request fails, or nothing changes for
+/// as long as the options say.
 pub fn run(connection: &Connection, line: &CommandLine) -> anyhow::Result<Report> {
     let (wanted, _) = line.selection.wanted("restarted", can_be_restarted)?;
     run::to_end(async {
@@ -174,8 +176,8 @@ async fn workloads(
     Ok(workloads)
 }
 
-/// Restarts the containers of one workload with a client that is there. Returns the last line; `say` receives the others. May be
-/// dropped at any time.
+/// Restarts the containers of one workload with a client that is there. Returns the last line; `say` receives
+/// the others. May be dropped at any time.
 ///
 /// # Errors
 /// As [`run`].
@@ -242,8 +244,8 @@ pub async fn restart(
     }
 }
 
-/// Fails if nobody takes up a request because its node has no agent. The request is withdrawn then: an agent that comes later would
-/// follow it when nobody expects that any more.
+/// Fails if nobody takes up a request because its node has no agent. The request is withdrawn then: an agent
+/// that comes later would follow it when nobody expects that any more.
 async fn attended(
     client: &Client,
     options: &Options,
@@ -321,7 +323,8 @@ async fn begin<'r>(
     Ok((target, requests, pods, limits))
 }
 
-/// What the cluster shows now. The pods are read last: a pod whose request has ended was restarted when they were.
+/// What the cluster shows now. The pods are read last: a pod whose request has ended was restarted when they
+/// were.
 async fn look(
     target: &Target<'_>,
     requests: &mut Requests<'_>,

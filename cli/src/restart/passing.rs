@@ -11,7 +11,8 @@ pub(super) fn is_passing(error: &anyhow::Error) -> bool {
     error.is_some_and(ApiError::is_retriable)
 }
 
-/// Is the same request to create an object worth repeating? A quota that changes meanwhile shows as a conflict.
+/// Is the same request to create an object worth repeating? A quota that changes meanwhile shows as a
+/// conflict.
 pub(super) fn is_worth_repeating(error: &ApiError) -> bool {
     error.is_retriable() || error.may_have_happened() || error.is_conflict()
 }

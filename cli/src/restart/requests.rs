@@ -79,7 +79,8 @@ impl<'r> Requests<'r> {
         }
     }
 
-    /// Creates the requests for pods, one after the other, up to the first that fails. The cluster is looked at anew then.
+    /// Creates the requests for pods, one after the other, up to the first that fails. The cluster is looked
+    /// at anew then.
     pub(super) async fn create_all(&mut self, pods: &[String], rollout: &Rollout) -> anyhow::Result<()> {
         for pod in pods {
             let uid = rollout.pods.get(pod).map_or("", String::as_str);
@@ -90,7 +91,8 @@ impl<'r> Requests<'r> {
         Ok(())
     }
 
-    /// Creates the request for a pod. What is refused shows in the next look as a failure, unless the pod is gone then.
+    /// Creates the request for a pod. What is refused shows in the next look as a failure, unless the pod is
+    /// gone then.
     async fn create(&mut self, pod: &str, uid: &str) -> anyhow::Result<&Request> {
         let name = format!("restart-{uid}-{}", self.began.as_millisecond());
         let body = self.body(&name, pod);

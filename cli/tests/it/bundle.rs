@@ -318,8 +318,8 @@ fn lists_are_cut_and_the_cut_is_named() {
     assert_eq!(files["logs/manager/kruise-controller-manager-1.log"].len(), 4);
 }
 
-/// Of the namespaces `shop` and `default`: an event about a SidecarSet, those of a series about a CloneSet, and one about an object of
-/// another namespace.
+/// Of the namespaces `shop` and `default`: an event about a SidecarSet, those of a series about a CloneSet,
+/// and one about an object of another namespace.
 fn of_a_namespace(path: &str) -> Option<(u16, Value)> {
     let event = |reason: &str, kind: &str, namespace: &str| {
         let about = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": kind, "namespace": namespace, "name": "x"});

@@ -1,8 +1,8 @@
 //! Which cluster a person means: kubectl's rules for kubeconfig files and the flags that choose in them.
 //!
-//! `--kubeconfig` names one file, which must exist. `KUBECONFIG` is a list, of which files may be missing; without it there is
-//! `~/.kube/config`. The first file that has a context, cluster or user of a name, or a current context, decides. Without any file
-//! the service account of the pod counts.
+//! `--kubeconfig` names one file, which must exist. `KUBECONFIG` is a list, of which files may be missing;
+//! without it there is `~/.kube/config`. The first file that has a context, cluster or user of a name, or a
+//! current context, decides. Without any file the service account of the pod counts.
 
 use std::{
     ffi::OsString,

@@ -9,7 +9,8 @@ use super::source::Source;
 use super::toolchain::Toolchain;
 use crate::workspace;
 
-/// The target that is built without being asked for. Its C library, musl, is linked in and has a permissive licence.
+/// The target that is built without being asked for. Its C library, musl, is linked in and has a permissive
+/// licence.
 pub(super) const TARGET: &str = "x86_64-unknown-linux-musl";
 
 /// Names of the executables, and the package of each.
@@ -30,7 +31,8 @@ pub(super) struct Executable {
     pub(super) package: &'static str,
 }
 
-/// The arguments of cargo that choose what is in an image: nothing of a playground, and the allocator of images.
+/// The arguments of cargo that choose what is in an image: nothing of a playground, and the allocator of
+/// images.
 pub(super) fn choice() -> Vec<String> {
     let of = |of: &dyn Fn(&str) -> String| [MANAGER, AGENT].map(|executable| of(executable.package));
     let allocators = of(&|package| format!("{package}/jemalloc"));
@@ -120,7 +122,8 @@ fn check(program: &[u8], folders: &[PathBuf]) -> Result<()> {
 /// Type of the program header that names a loader.
 const INTERPRETER: u32 = 3;
 
-/// Whether an ELF executable of 64 bits, least significant byte first, has a program header that names a loader.
+/// Whether an ELF executable of 64 bits, least significant byte first, has a program header that names a
+/// loader.
 fn needs_loader(program: &[u8]) -> Result<bool> {
     let number = |at: usize, size: usize| -> Result<u64> {
         let bytes = program.get(at..at + size).context("the executable is cut off")?;

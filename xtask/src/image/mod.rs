@@ -1,7 +1,9 @@
-//! `cargo xtask image`: the image of manager and node agent, as a layout that any OCI tool pushes, made without a daemon.
+//! `cargo xtask image`: the image of manager and node agent, as a layout that any OCI tool pushes, made
+//! without a daemon.
 //!
-//! The same sources give the same bytes: the executable has no paths of the machine in it, entries of the root folder have
-//! the date of the commit and a fixed order, and compression has no date. The image has no shell and no libraries:
+//! The same sources give the same bytes: the executable has no paths of the machine in it, entries of the
+//! root folder have the date of the commit and a fixed order, and compression has no date. The image has no
+//! shell and no libraries:
 //!
 //! | path | what |
 //! |---|---|

@@ -52,7 +52,8 @@ pub(super) fn of_image(target: &str) -> Result<Vec<Package>> {
     read(&serde_json::from_str(&metadata)?, &linked, &checksums(&lock))
 }
 
-/// Names and versions of what is linked with this choice of packages and features: not what only builds or tests it.
+/// Names and versions of what is linked with this choice of packages and features: not what only builds or
+/// tests it.
 fn linked(target: &str, choice: &[String]) -> Result<BTreeSet<(String, String)>> {
     let how = [
         "tree",
