@@ -1,4 +1,5 @@
-//! The agent of a node as a process: `kruise daemon`. [`kruise_agent_core::Agent`] decides; this crate carries out.
+//! The agent of a node as a process: `kruise-daemon`. [`kruise_agent_core::Agent`] decides; this crate
+//! carries out.
 //!
 //! One loop ([`run`]) gives events to the agent and carries its effects out:
 //!
@@ -8,12 +9,13 @@
 //! answers ────────────────────┘                        └──> events, health, log              ┘
 //! ```
 //!
-//! [`run`] is the process on a node, at the sockets of its runtimes. [`process`] is the same with network, clock, randomness
-//! and runtimes of its caller: a simulation runs it.
+//! [`run`] is the process on a node, at the sockets of its runtimes. [`process`] is the same with network,
+//! clock, randomness and runtimes of its caller: a simulation runs it.
 //!
-//! Invariants: every effect that has an answer is answered once, whatever happens to the runtime or the API server, and within
-//! its time. Nothing ends the process but its stop signal, a mistake in its settings, and a bug. One thread does everything; there
-//! is one copy of an object. A secret is kept for as long as an attempt to pull takes, and is in no log.
+//! Invariants: every effect that has an answer is answered once, whatever happens to the runtime or the API
+//! server, and within its time. Nothing ends the process but its stop signal, a mistake in its settings, and
+//! a bug. One thread does everything; there is one copy of an object. A secret is kept for as long as an
+//! attempt to pull takes, and is in no log.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

@@ -12,10 +12,9 @@ use kruise_api::path::segment;
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::discovery::{DiscoveryError, discover};
 use kruise_runtime::follow::{End, Scope, follow, follow_while_served};
-use kruise_runtime::{Client, Served};
+use kruise_runtime::{Client, Followable, Served};
 use kruise_views::NodePodView;
-use kube_cache::{Backoff, Cached, Delta, SharedInformer, Version};
-use serde::de::DeserializeOwned;
+use kube_cache::{Backoff, Delta, SharedInformer, Version};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep};
 
@@ -77,11 +76,11 @@ impl Watching {
 
     /// Follows a collection in the version that the cluster serves. When the cluster does not serve it any more, the version is
     /// chosen again.
-    pub(crate) async fn follow_served<T: Cached + DeserializeOwned>(
+    pub(crate) async fn follow_served<T: Followable>(
         &self,
         collection: &Collection<'_>,
         informer: &SharedInformer<T>,
-        mut on_delta: impl FnMut(Delta<T>),
+        mut on_delta: impl FnMut(Delta<T>) + Send,
     ) {
         let mut backoff = Backoff::new();
         loop {
@@ -119,11 +118,11 @@ impl Watching {
         .await;
     }
 
-    async fn follow<T: Cached + DeserializeOwned>(
+    async fn follow<T: Followable>(
         self,
         scope: &Scope,
         informer: &SharedInformer<T>,
-        on_delta: impl FnMut(Delta<T>),
+        on_delta: impl FnMut(Delta<T>) + Send,
     ) {
         let refresh = Notify::new();
         follow(

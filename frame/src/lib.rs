@@ -6,20 +6,16 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod caches;
-pub mod command;
 pub mod config;
 mod dependants;
 pub mod explain;
 pub mod flags;
-pub mod gates;
 pub mod invalid_spec;
 pub mod jitter;
 pub mod json;
 pub mod leader;
 pub mod listed;
-pub mod logging;
 pub mod lookup;
-pub mod output;
 pub mod pages;
 pub mod parsed;
 #[cfg(any(test, feature = "testing"))]
@@ -29,3 +25,5 @@ pub mod registration;
 pub mod settings;
 pub mod templates;
 pub mod workloads;
+
+pub use kruise_program::{command, gates, logging, output};

@@ -6,7 +6,11 @@
 //! A controller implements [`Controls`]: how it is constructed from the caches that it reads, and which keys an event
 //! enqueues. It implements [`Reconciler`] with a plan crate.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use futures::future::{BoxFuture, FutureExt};
 use go_compat::flags::{Flag, Kind as Type};
@@ -592,8 +596,10 @@ fn build<C: Controls>(registration: &'static Registration, setup: &mut Setup<'_>
         .metrics
         .controller(settings.name, settings.workers, registration.overdue);
     let client = setup.parts.client.named(&agent(settings.name));
-    let controller = Controller::new(reconciler, settings, client, observer);
+    let reconciler = Arc::new(reconciler);
+    let controller = Controller::new(reconciler.clone(), settings, client, observer);
     C::wire(&mut Wiring {
+        reconciler: &reconciler,
         controller: &controller,
         dry_run: setup.parts.dry_run.map(|dry_run| (registration.name, dry_run)),
         caches: setup.caches,
@@ -603,7 +609,8 @@ fn build<C: Controls>(registration: &'static Registration, setup: &mut Setup<'_>
 
 /// Maps events of the caches to keys of a controller.
 pub struct Wiring<'w, C: Reconciler> {
-    controller: &'w Arc<Controller<C>>,
+    reconciler: &'w Arc<C>,
+    controller: &'w Arc<Controller>,
     /// The name of the controller, and what receives its plans in a dry run.
     dry_run: Option<(&'static str, &'w Arc<dyn DryRun>)>,
     caches: &'w mut Caches,
@@ -625,9 +632,17 @@ impl<C: Controls> Wiring<'_, C> {
         });
     }
 
-    /// The controller, to enqueue keys for what is no change of a cache.
-    pub fn controller(&self) -> Arc<Controller<C>> {
-        self.controller.clone()
+    /// The reconciler of the controller.
+    pub fn reconciler(&self) -> &C {
+        self.reconciler
+    }
+
+    /// Enqueues keys for what is no change of a cache.
+    pub fn enqueuer(&self) -> Enqueuer<C> {
+        Enqueuer {
+            reconciler: Arc::downgrade(self.reconciler),
+            controller: Arc::downgrade(self.controller),
+        }
     }
 
     /// `keys` returns the keys that a change enqueues.
@@ -636,10 +651,25 @@ impl<C: Controls> Wiring<'_, C> {
         id: &CacheId<T>,
         keys: impl Fn(&C, &Delta<T>) -> I + Send + 'static,
     ) {
-        let controller = self.controller.clone();
+        let (controller, reconciler) = (self.controller.clone(), self.reconciler.clone());
         self.caches.on_change(id, move |delta| {
-            controller.push_all(keys(controller.reconciler(), delta));
+            controller.push_all(keys(&reconciler, delta));
         });
+    }
+}
+
+/// Enqueues keys of a controller, as long as that exists. What the reconciler owns may hold it.
+pub struct Enqueuer<C> {
+    reconciler: Weak<C>,
+    controller: Weak<Controller>,
+}
+
+impl<C: Reconciler> Enqueuer<C> {
+    /// Enqueues the keys that `keys` returns.
+    pub fn push_all<I: IntoIterator<Item = ObjectKey>>(&self, keys: impl FnOnce(&C) -> I) {
+        if let Some((reconciler, controller)) = self.reconciler.upgrade().zip(self.controller.upgrade()) {
+            controller.push_all(keys(&reconciler));
+        }
     }
 }
 
@@ -652,13 +682,13 @@ pub trait Runnable: Send + Sync {
     fn plan_now(&self, key: &ObjectKey) -> Option<(ObjectRef, Plan)>;
 }
 
-impl<C: Controls> Runnable for Controller<C> {
+impl Runnable for Controller {
     fn run(self: Arc<Self>, stop: watch::Receiver<bool>) -> BoxFuture<'static, ()> {
         Controller::run(self, shutdown::stopped(stop)).boxed()
     }
 
     fn plan_now(&self, key: &ObjectKey) -> Option<(ObjectRef, Plan)> {
-        let about = self.reconciler().about(key)?;
+        let about = self.about(key)?;
         Some((about, Self::plan_now(self, key)?))
     }
 }

@@ -61,7 +61,7 @@ pub use webhook_caches::WebhookCaches;
 const TEMPLATES: Grant = Grant::on(ResourceId::POD_TEMPLATES, &["create"]).unwatched();
 
 /// All controllers, in the order in which they start.
-pub static ALL: [&Registration; 21] = [
+pub static ALL: &[&Registration] = &[
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
     &daemonset::REGISTRATION,
@@ -88,7 +88,7 @@ pub static ALL: [&Registration; 21] = [
 /// The controllers of a profile.
 pub fn of(profile: &Profile) -> Vec<&'static Registration> {
     let is_part = |registration: &&Registration| registration.kind.is_none_or(|kind| profile.includes(kind));
-    ALL.into_iter().filter(is_part).collect()
+    ALL.iter().copied().filter(is_part).collect()
 }
 
 /// The kinds of a profile that have a controller.
@@ -139,13 +139,13 @@ pub fn explainer(name: &str) -> Option<Explainer> {
 
 /// The kinds that can be explained, with the function that does it.
 pub fn explainers() -> impl Iterator<Item = (&'static Kind, Explainer)> {
-    let registrations = ALL.into_iter();
+    let registrations = ALL.iter();
     registrations.filter_map(|registration| Some((registration.kind?, registration.explain?)))
 }
 
 /// The flags of all controllers, then those of upstream's controllers that are not built yet.
 pub fn flags() -> Vec<Flag> {
-    let ours: Vec<Flag> = ALL.into_iter().flat_map(Registration::flags).collect();
+    let ours: Vec<Flag> = ALL.iter().flat_map(|registration| registration.flags()).collect();
     let others = not_yet::FLAGS.iter().copied();
     let others: Vec<Flag> = others
         .filter(|flag| !ours.iter().any(|have| have.name == flag.name))
@@ -155,12 +155,12 @@ pub fn flags() -> Vec<Flag> {
 
 /// The limits of the flags of all controllers.
 pub fn limits() -> impl Iterator<Item = &'static Limit> {
-    ALL.into_iter().flat_map(|registration| registration.limits)
+    ALL.iter().flat_map(|registration| registration.limits)
 }
 
 /// The metrics that controllers declare.
 pub fn metrics() -> Vec<&'static Spec> {
-    let declared = ALL.into_iter().flat_map(|registration| {
+    let declared = ALL.iter().flat_map(|registration| {
         let overdue = registration.overdue.into_iter();
         overdue.chain(registration.metrics.iter().copied())
     });
@@ -204,7 +204,7 @@ mod tests {
             ["CloneSet"]
         );
         assert_eq!(reconciled(&one).len(), 1);
-        let mut without_kind = ALL.into_iter().filter(|one| one.kind.is_none());
+        let mut without_kind = ALL.iter().filter(|one| one.kind.is_none());
         assert!(without_kind.all(|other| of(&one).iter().any(|have| have.name == other.name)));
         assert!(
             one.has("", "pods")

@@ -1,21 +1,41 @@
-//! The executable: `kruise manager`, `bundle`, `daemon`, `manifests`, `chart`, `crds`, `explain`, `inject`, `migrate`, `preflight`, `restart`, `uninstall`, `version` and, with the
-//! feature of that name, `playground`. Under the names of upstream's programs it does what they do: `manager`, `kruise-daemon` and `helm_hook`.
+//! The executable of managers and of who installs them: `kruise manager`, `manifests`, `chart`, `crds`,
+//! `migrate`, `preflight`, `uninstall`, `version` and, with the feature of that name, `playground`. Under the
+//! names of upstream's programs it does what they do: `manager` and `helm_hook`. The agent of a node is an
+//! executable of its own. `bundle`, `explain`, `inject` and `restart` are those of `kubectl-kruise`, for the
+//! time being.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use kruise::{bundle, daemon, explain, inject, restart, version};
+use kruise_cli::{
+    bundle, explain, inject,
+    report::finish,
+    restart,
+    root::Connected,
+    version::{self, Program},
+};
 use kruise_frame::output;
 use kruise_install::{chart, crds, manifests, uninstall};
 use kruise_manager as manager;
+#[cfg(feature = "playground")]
 use kruise_playground as playground;
 use kruise_swap::{migrate, preflight};
-#[cfg(feature = "playground")]
+
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// This executable.
+const PROGRAM: Program = Program {
+    name: "kruise",
+    features: if cfg!(feature = "playground") {
+        &["playground"]
+    } else {
+        &[]
+    },
+};
 
 /// Workloads for Kubernetes that update pods without recreating them.
 #[derive(Parser)]
@@ -34,34 +54,29 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         flags: Vec<String>,
     },
-    /// Run the agent of a node. Takes upstream's flags: kruise daemon --help.
-    #[command(disable_help_flag = true)]
-    Daemon {
-        /// Go-style flags.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        flags: Vec<String>,
-    },
-    /// Collect facts about an installation and its objects in an archive for those who help with it, without secrets.
-    Bundle(bundle::Options),
+    /// As kubectl-kruise bundle: facts for those who help, in an archive, without secrets.
+    /// who help with it, without secrets.
+    Bundle(Connected<bundle::Options>),
     /// Print everything an installation needs, for kubectl apply -f -.
     Manifests(manifests::Options),
     /// Write a Helm chart that installs the same.
     Chart(chart::Options),
     /// Print the definitions of all kinds, or compare those of a cluster with them.
     Crds(crds::Options),
-    /// Say what would be done with a workload, SidecarSet or PodUnavailableBudget, what would not yet, and which limit decides it.
-    Explain(explain::Options),
-    /// Print a pod with the sidecars it would get, and why it gets these and not others.
-    Inject(inject::Options),
+    /// As kubectl-kruise explain: say what would be done with objects, what would not yet, and which limit
+    /// decides it.
+    Explain(Connected<explain::Options>),
+    /// As kubectl-kruise inject: print pods with the sidecars that they would get.
+    Inject(Connected<inject::Options>),
     /// Rewrite what is stored, when an installation changes from one version to another.
     Migrate(migrate::Options),
     /// Run a cluster to try things on, in this process: API, simulated nodes and the manager.
     #[cfg(feature = "playground")]
     Playground(playground::Options),
     /// Check a cluster of OpenKruise: what would happen if this program took over. Changes nothing.
-    Preflight(preflight::Options),
-    /// Restart containers of all pods of a workload, within its maxUnavailable. The pods stay.
-    Restart(restart::Options),
+    Preflight(preflight::CommandLine),
+    /// As kubectl-kruise restart: restart containers of all pods of a workload. The pods stay.
+    Restart(Connected<restart::CommandLine>),
     /// Check that the manager can be removed: nothing needs it any more. Releases what is being deleted.
     Uninstall(uninstall::Options),
     /// Print the version, and what this executable was built from.
@@ -73,28 +88,26 @@ fn main() -> ExitCode {
     let program = arguments.next().unwrap_or_default();
     match program.rsplit('/').next() {
         Some("manager") => return manager::main(arguments.collect()),
-        Some("kruise-daemon") => return daemon::main(arguments.collect()),
         Some("helm_hook") => return report(uninstall::run(&uninstall::Options::default())),
         _ => {}
     }
     match Cli::parse().command {
         Command::Manager { flags } => manager::main(flags),
-        Command::Daemon { flags } => daemon::main(flags),
-        Command::Bundle(options) => report(bundle::run(&options)),
+        Command::Bundle(line) => finish(line.run(bundle::run)),
         Command::Manifests(options) => report(manifests::render(&options)),
         Command::Chart(options) => report(chart::run(&options)),
         Command::Crds(options) => {
             coded(crds::run(&options).map(|found| (found.text, u8::from(found.differs))))
         }
-        Command::Explain(options) => report(explain::run(&options)),
-        Command::Inject(options) => report(inject::run(&options)),
+        Command::Explain(line) => finish(line.run(explain::run)),
+        Command::Inject(line) => finish(line.run(inject::run)),
         Command::Migrate(options) => report(migrate::run(&options)),
         #[cfg(feature = "playground")]
         Command::Playground(options) => playground::main(&options),
-        Command::Preflight(options) => coded(preflight::run(&options).map(|found| (found.text, found.code))),
-        Command::Restart(options) => report(restart::run(&options)),
+        Command::Preflight(line) => coded(line.run().map(|found| (found.text, found.code))),
+        Command::Restart(line) => finish(line.run(restart::run)),
         Command::Uninstall(options) => report(uninstall::run(&options)),
-        Command::Version(options) => report(version::render(&options)),
+        Command::Version(options) => report(version::render(&options, PROGRAM)),
     }
 }
 

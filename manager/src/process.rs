@@ -120,7 +120,7 @@ where
     };
     let server = server_facts(
         &config.gates,
-        &controllers::ALL,
+        controllers::ALL,
         client,
         &served,
         config.namespace.as_deref(),

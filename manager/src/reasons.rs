@@ -12,7 +12,7 @@ kruise_api::reasons! {
 
 /// Reasons of all events, each with the kinds of object that they are about.
 pub fn reasons() -> Vec<(&'static Reason, BTreeSet<&'static str>)> {
-    let controllers = controllers::ALL.into_iter().flat_map(|registration| {
+    let controllers = controllers::ALL.iter().copied().flat_map(|registration| {
         let kind = registration.kind.map(|kind| kind.kind);
         registration.reasons().map(move |reason| (reason, kind))
     });

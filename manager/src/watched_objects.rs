@@ -67,7 +67,7 @@ pub(super) async fn on_change(
     collection: &str,
     name: &str,
     stop: watch::Receiver<bool>,
-    mut changed: impl FnMut(),
+    mut changed: impl FnMut() + Send,
 ) {
     let scope = Scope::new(collection, Some(format!("fieldSelector=metadata.name%3D{name}")));
     let informer = SharedInformer::<Watched>::new([]);

@@ -162,7 +162,7 @@ impl Embedded {
                     pod: None,
                     manager_namespace: NAMESPACE,
                     settings: &settings,
-                    registrations: &controllers::ALL,
+                    registrations: controllers::ALL,
                 })
                 .await
             }

@@ -20,9 +20,11 @@ pub mod metrics;
 mod page_size;
 mod served;
 pub mod shutdown;
+mod store;
 pub mod worker;
 
 pub use client::Client;
 pub use clock::Clock;
 pub use error::{ApiError, Cause, Status};
 pub use served::{NotServed, Served};
+pub use store::Followable;

@@ -103,7 +103,7 @@ pub(crate) struct Executable {
     /// The development build of kruise, which is built sooner and runs slower.
     #[arg(long)]
     dev: bool,
-    /// This executable of kruise; nothing is built.
+    /// This executable of kruise, with that of the agent beside it; nothing is built.
     #[arg(long, conflicts_with = "dev", value_name = "PATH")]
     kruise: Option<PathBuf>,
 }
@@ -119,10 +119,13 @@ impl Executable {
         let (arguments, folder): (&[_], _) = if self.dev {
             (&["--profile", "dev"], "debug")
         } else {
-            (&["--profile", "release", "--features", "jemalloc"], "release")
+            (
+                &["--profile", "release", "--features", "kruise/jemalloc"],
+                "release",
+            )
         };
         let status = Command::new(env!("CARGO"))
-            .args(["build", "--package", "kruise"])
+            .args(["build", "--package", "kruise", "--package", "kruise-agent"])
             .args(arguments)
             .current_dir(workspace::root())
             .status()?;

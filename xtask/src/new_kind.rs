@@ -12,7 +12,14 @@ use crate::tidy::PATCH;
 use crate::workspace;
 
 /// Tests that look at each kind, and those of the new one.
-const TESTS: [&str; 6] = ["samples_", "every_subject_", "every_bug_", "reference::", "surface::", "crds::"];
+const TESTS: [&str; 6] = [
+    "samples_",
+    "every_subject_",
+    "every_bug_",
+    "reference::",
+    "surface::",
+    "crds::",
+];
 
 /// Builds and tests it. The work tree is removed if all is well.
 pub(crate) fn run() -> Result<()> {
@@ -20,9 +27,16 @@ pub(crate) fn run() -> Result<()> {
     let at = tree.to_str().context("a path that is no text")?;
     // None is there at first.
     let _absent = git(&workspace::root(), &["worktree", "remove", "--force", at]);
-    git(&workspace::root(), &["worktree", "add", "--force", "--detach", at, "HEAD"])?;
+    git(
+        &workspace::root(),
+        &["worktree", "add", "--force", "--detach", at, "HEAD"],
+    )?;
     git(&tree, &["apply", "-C1", PATCH])?;
-    cargo(&tree, &["UPDATE_EXPECT=1"], &["reference::the_reference_is_up_to_date"])?;
+    cargo(
+        &tree,
+        &["UPDATE_EXPECT=1"],
+        &["reference::the_reference_is_up_to_date"],
+    )?;
     cargo(&tree, &[], &TESTS)?;
     let bug = ["--ignored", "injected_bugs::"];
     cargo(&tree, &["KRUISE_DST_BUG=SampleKeepsMessage"], &bug)?;
@@ -46,6 +60,10 @@ fn cargo(folder: &Path, variables: &[&str], tests: &[&str]) -> Result<()> {
         .env("CARGO_INCREMENTAL", "0")
         .current_dir(folder)
         .status()?;
-    ensure!(status.success(), "with a new kind, these tests fail: {}", tests.join(" "));
+    ensure!(
+        status.success(),
+        "with a new kind, these tests fail: {}",
+        tests.join(" ")
+    );
     Ok(())
 }

@@ -68,11 +68,7 @@ pub(crate) fn settings(folder: &Folder, api: &Api) -> Settings {
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
         "users": [{"name": "u", "user": {}}]});
     std::fs::write(folder.file("kubeconfig"), kubeconfig.to_string()).unwrap();
-    settings_at(folder.path())
-}
-
-/// Settings for what is in a folder.
-pub(crate) fn settings_at(folder: &Path) -> Settings {
+    let folder = folder.path();
     Settings {
         node: "n1".into(),
         kubeconfig: Some(folder.join("kubeconfig")),

@@ -1,7 +1,6 @@
 //! How much memory the process takes on a full node, and how much of a processor when nothing happens there and when it probes all
 //! pods. The node's API server, its runtime and what is probed are in the process that measures.
 
-use std::ffi::OsStr;
 use std::net::Ipv4Addr;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -42,10 +41,8 @@ const PROBES: usize = PODS_OF_NODE * PROBES_OF_POD + COMMANDS;
 const SETTLES: Duration = Duration::from_secs(15);
 const MEASURED: Duration = Duration::from_mins(1);
 
-/// Name of the variable with the executable whose agent is measured; without, it is that of this test.
-const EXECUTABLE: &str = "KRUISE";
-/// Name of the variable with the folder of a child.
-const CHILD: &str = "KRUISE_AGENT_SIZE";
+/// Name of the variable with the agent's executable that is measured; without, it is that of this build.
+const EXECUTABLE: &str = "KRUISE_DAEMON";
 
 /// Memory of a process in kibibytes, by its name in the status: `VmRSS` is all of it, `RssAnon` that which is of no file.
 fn memory(child: &Child, name: &str) -> u64 {
@@ -233,28 +230,18 @@ async fn respond(mut stream: TcpStream) {
     }
 }
 
-/// The agent, in a process of its own.
-fn spawn(folder: &Folder) -> Child {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "size::the_process", "--ignored"]);
-    command.env(CHILD, folder.path());
-    command.stdout(Stdio::null()).spawn().unwrap()
-}
-
-/// As [`spawn`], by an executable that has the command `daemon`.
-fn spawn_executable(executable: &OsStr, folder: &Folder) -> Child {
-    let mut command = Command::new(executable);
+/// The agent that is measured, in a process of its own.
+fn spawn(folder: &Folder) -> Killed {
+    let own = env!("CARGO_BIN_EXE_kruise-daemon").into();
+    let mut command = Command::new(std::env::var_os(EXECUTABLE).unwrap_or(own));
     let socket = folder.file("cri.sock");
-    command.arg("daemon").arg("--addr=127.0.0.1:0");
+    command.arg("--addr=127.0.0.1:0");
     command.arg(format!("--socket-file=unix://{}", socket.display()));
     command.arg("--kubeconfig").arg(folder.file("kubeconfig"));
     command.arg("--min-free-disk-percent=0");
     command.env("NODE_NAME", "n1").env("HOME", folder.path());
-    command
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    Killed(command.spawn().unwrap())
 }
 
 struct Killed(Child);
@@ -264,14 +251,6 @@ impl Drop for Killed {
         let _gone = self.0.kill();
         let _reaped = self.0.wait();
     }
-}
-
-/// The agent that is measured.
-fn spawn_measured(folder: &Folder) -> Killed {
-    Killed(match std::env::var_os(EXECUTABLE) {
-        Some(executable) => spawn_executable(&executable, folder),
-        None => spawn(folder),
-    })
 }
 
 /// Fills the node of an agent that runs with images, and with pods, whose UIDs it returns; and waits until all is reported.
@@ -326,23 +305,6 @@ impl Taken {
     }
 }
 
-#[test]
-#[ignore = "the child of the test below"]
-fn the_process() {
-    let Ok(folder) = std::env::var(CHILD) else {
-        return;
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
-        let (_stop, stopped) = tokio::sync::watch::channel(false);
-        let settings = node::settings_at(folder.as_ref());
-        kruise_agent::run(settings, None, stopped).await.unwrap();
-    });
-}
-
 #[tokio::test]
 #[ignore = "a measurement on Linux: cargo test --release -p kruise-agent --test it at_rest -- --ignored --nocapture"]
 async fn an_agent_at_rest_takes_less_than_15_mebibytes_and_a_thousandth_of_a_processor() {
@@ -352,7 +314,7 @@ async fn an_agent_at_rest_takes_less_than_15_mebibytes_and_a_thousandth_of_a_pro
     api.answer();
     let runtime = Runtime::start(&folder.file("cri.sock"));
     settings(&folder, &api);
-    let child = spawn_measured(&folder);
+    let child = spawn(&folder);
     fill(&api, &runtime).await;
     tokio::time::sleep(SETTLES).await;
     let taken = Taken::by(&child.0, "at rest").await;
@@ -388,13 +350,13 @@ async fn an_agent_with_probes_takes_less_than_12_mebibytes_beside_the_code_and_t
     let runtime = Runtime::start(&folder.file("cri.sock"));
     let servers = Servers::start().await;
     settings(&folder, &api);
-    let child = spawn_measured(&folder);
+    let child = spawn(&folder);
     let uids = fill(&api, &runtime).await;
     api.create(NODE_POD_PROBES, &servers.node_pod_probe(&uids));
     probed(&api).await;
     let node = (&api, &runtime, &servers);
     measure_with_probes(child, node, "with probes that came together").await;
-    measure_with_probes(spawn_measured(&folder), node, "with probes after a start").await;
+    measure_with_probes(spawn(&folder), node, "with probes after a start").await;
 }
 
 /// Measures an agent whose probes have all run, and ends it.
@@ -445,7 +407,7 @@ mod measurements {
         api.answer();
         let _runtime = Runtime::start(&folder.file("cri.sock"));
         settings(&folder, &api);
-        let child = Killed(spawn(&folder));
+        let child = spawn(&folder);
         pulled(&api).await;
         // Buffers are given back.
         tokio::time::sleep(Duration::from_millis(500)).await;

@@ -166,14 +166,15 @@ mod tests {
     #[test]
     fn the_rights_of_each_controller_are_about_objects_in_namespaces_or_in_none() {
         let cluster_scoped = controllers::ALL
-            .into_iter()
+            .iter()
+            .copied()
             .flat_map(|registration: &Registration| registration.grants)
             .filter(|grant| grant.area == Area::Cluster);
         for grant in cluster_scoped {
             let rule = rule(grant.resource.group, &[grant.resource.plural], &["get"]);
             assert!(!is_in_namespaces(&rule), "{}", grant.resource);
         }
-        let nodes = needed_by(&controllers::ALL);
+        let nodes = needed_by(controllers::ALL);
         let nodes = nodes
             .iter()
             .find(|needed| needed.rule.to_string().contains("\"nodes\""));

@@ -125,21 +125,15 @@ impl Controls for PersistentPodStates {
         wiring.maps(&STATEFULSETS, |this, delta| {
             this.of_workload((APPS_GROUP, "StatefulSet"), delta, StatefulSetWorkload::view)
         });
-        let controller = wiring.controller();
-        let workloads = controller.reconciler().workloads.clone();
-        let listed = controller.reconciler().listed.clone();
-        let weak = Arc::downgrade(&controller);
-        workloads.on_change(move |namespace| {
-            if let Some(controller) = weak.upgrade() {
-                controller.push_all(controller.reconciler().keys_in(namespace));
-            }
+        let reconciler = wiring.reconciler();
+        let enqueuer = wiring.enqueuer();
+        reconciler.workloads.on_change(move |namespace| {
+            enqueuer.push_all(|this| this.keys_in(namespace));
         });
-        let weak = Arc::downgrade(&controller);
-        listed.on_change(move || {
-            if let Some(controller) = weak.upgrade() {
-                controller.push_all(controller.reconciler().keys());
-            }
-        });
+        let enqueuer = wiring.enqueuer();
+        reconciler
+            .listed
+            .on_change(move || enqueuer.push_all(Reconciler::keys));
     }
 }
 

@@ -108,14 +108,12 @@ impl Controls for Budgets {
         wiring.maps(&STATEFULSETS, |this, delta| {
             this.of_workload((APPS_GROUP, "StatefulSet"), delta, StatefulSetWorkload::view)
         });
-        let controller = wiring.controller();
-        let workloads = controller.reconciler().workloads.clone();
-        let controller = Arc::downgrade(&controller);
-        workloads.on_change(move |namespace| {
-            if let Some(controller) = controller.upgrade() {
-                let budgets = controller.reconciler().cache.snapshot().list(namespace);
-                controller.push_all(budgets.iter().map(|budget| ObjectKey::of(&**budget)));
-            }
+        let enqueuer = wiring.enqueuer();
+        wiring.reconciler().workloads.on_change(move |namespace| {
+            enqueuer.push_all(|this| {
+                let budgets = this.of_namespace(namespace).into_iter();
+                budgets.map(|budget| ObjectKey::of(&*budget))
+            });
         });
     }
 }

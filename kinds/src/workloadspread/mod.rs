@@ -131,21 +131,18 @@ impl Controls for WorkloadSpreads {
         wiring.maps(&STATEFULSETS, |this, delta| {
             this.of_workload((APPS_GROUP, "StatefulSet"), delta, StatefulSetWorkload::view)
         });
-        let controller = wiring.controller();
-        let reconciler = controller.reconciler();
-        let weak = Arc::downgrade(&controller);
+        let reconciler = wiring.reconciler();
+        let enqueuer = wiring.enqueuer();
         reconciler.workloads.on_change(move |namespace| {
-            if let Some(controller) = weak.upgrade() {
-                let all = controller.reconciler().all.snapshot().list(namespace);
-                controller.push_all(all.iter().map(|spread| ObjectKey::of(&**spread)));
-            }
+            enqueuer.push_all(|this| {
+                let all = this.all.snapshot().list(namespace).into_iter();
+                all.map(|spread| ObjectKey::of(&*spread))
+            });
         });
-        let weak = Arc::downgrade(&controller);
-        reconciler.listed.on_change(move || {
-            if let Some(controller) = weak.upgrade() {
-                controller.push_all(controller.reconciler().keys());
-            }
-        });
+        let enqueuer = wiring.enqueuer();
+        reconciler
+            .listed
+            .on_change(move || enqueuer.push_all(Reconciler::keys));
     }
 }
 

@@ -156,10 +156,12 @@ fn end_of(number: usize) -> String {
     format!("=== end of command {number}")
 }
 
-/// `PATH` with the folders of this executable and of kubectl first.
+/// `PATH` with the folders of the executables and of kubectl first.
 fn path() -> std::ffi::OsString {
     let before = std::env::var_os("PATH").unwrap_or_default();
     let kruise = Path::new(env!("CARGO_BIN_EXE_kruise"));
+    let plugin = kruise.with_file_name("kubectl-kruise");
+    assert!(plugin.exists(), "no kubectl-kruise: cargo build -p kruise-cli");
     let kubectl = kubectl().expect("kubectl: set KUBECTL, or build the lab's with `cargo xtask lab build`");
     let folders = [kruise, &kubectl].map(|program| program.parent().unwrap().to_owned());
     std::env::join_paths(folders.into_iter().chain(std::env::split_paths(&before))).unwrap()
@@ -269,43 +271,43 @@ fn outputs_are_compared_without_what_differs_from_run_to_run() {
 }
 
 #[test]
-#[ignore = "needs kubectl: cargo test -p kruise --test it -- --ignored"]
+#[ignore = "needs kubectl and kubectl-kruise: cargo build -p kruise-cli && cargo test -p kruise --test it -- --ignored"]
 fn cloneset_in_ten_minutes_prints_what_the_page_says() {
     walk("first-cloneset");
 }
 
 #[test]
-#[ignore = "needs kubectl: cargo test -p kruise --test it -- --ignored"]
+#[ignore = "needs kubectl and kubectl-kruise: cargo build -p kruise-cli && cargo test -p kruise --test it -- --ignored"]
 fn statefulset_in_ten_minutes_prints_what_the_page_says() {
     walk("first-statefulset");
 }
 
 #[test]
-#[ignore = "needs kubectl: cargo test -p kruise --test it -- --ignored"]
+#[ignore = "needs kubectl and kubectl-kruise: cargo build -p kruise-cli && cargo test -p kruise --test it -- --ignored"]
 fn daemonset_in_ten_minutes_prints_what_the_page_says() {
     walk("first-daemonset");
 }
 
 #[test]
-#[ignore = "needs kubectl: cargo test -p kruise --test it -- --ignored"]
+#[ignore = "needs kubectl and kubectl-kruise: cargo build -p kruise-cli && cargo test -p kruise --test it -- --ignored"]
 fn sidecarset_in_ten_minutes_prints_what_the_page_says() {
     walk("first-sidecarset");
 }
 
 #[test]
-#[ignore = "needs kubectl: cargo test -p kruise --test it -- --ignored"]
+#[ignore = "needs kubectl and kubectl-kruise: cargo build -p kruise-cli && cargo test -p kruise --test it -- --ignored"]
 fn the_guestbook_prints_what_the_page_says() {
     walk("guestbook");
 }
 
 #[test]
-#[ignore = "needs kubectl: cargo test -p kruise --test it -- --ignored"]
+#[ignore = "needs kubectl and kubectl-kruise: cargo build -p kruise-cli && cargo test -p kruise --test it -- --ignored"]
 fn a_sidecar_upgraded_without_a_gap_prints_what_the_page_says() {
     walk("hot-upgrade");
 }
 
 #[test]
-#[ignore = "needs kubectl: cargo test -p kruise --test it -- --ignored"]
+#[ignore = "needs kubectl and kubectl-kruise: cargo build -p kruise-cli && cargo test -p kruise --test it -- --ignored"]
 fn the_swap_in_a_playground_prints_what_the_page_says() {
     walk("practise");
 }

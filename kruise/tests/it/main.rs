@@ -15,7 +15,6 @@ mod agents;
 mod api_server;
 #[cfg(feature = "playground")]
 mod beside;
-mod bundle;
 mod certificates;
 mod chart;
 mod closed_pipe;
@@ -25,7 +24,6 @@ mod crds;
 mod demo;
 #[cfg(feature = "playground")]
 mod dry_run;
-mod explain;
 #[cfg(feature = "playground")]
 mod files;
 #[cfg(all(feature = "playground", target_os = "linux"))]

@@ -1,4 +1,4 @@
-//! docs/reference: kinds, what acts on them, flags, gates, metrics and events, generated from the program.
+//! docs/reference: kinds, what acts on them, flags, gates, metrics, events and commands, generated from the program.
 //!
 //! The files are generated and compared with those in the repository;
 //! `UPDATE_EXPECT=1 cargo test -p kruise --test it reference` writes them.
@@ -37,10 +37,14 @@ fn files() -> BTreeMap<String, String> {
         files.insert(name, HEAD.to_owned() + &of_kind(&definition));
     }
     let index = format!(
-        "{HEAD}# Reference\n\n[Feature matrix](features.md): what acts on each kind. [Flags, gates, metrics and events of the manager](manager.md). The fields of each kind:\n\n{index}"
+        "{HEAD}# Reference\n\n[Feature matrix](features.md): what acts on each kind. [Flags, gates, metrics and events of the manager](manager.md). [The commands of `kubectl kruise`](kubectl-kruise.md). The fields of each kind:\n\n{index}"
     );
     files.insert("README.md".to_owned(), index);
     files.insert("features.md".to_owned(), HEAD.to_owned() + &features::page());
+    files.insert(
+        "kubectl-kruise.md".to_owned(),
+        HEAD.to_owned() + &kruise_cli::reference::page(),
+    );
     files.insert("manager.md".to_owned(), HEAD.to_owned() + &of_manager());
     files
 }

@@ -75,6 +75,31 @@ pub enum Input<T> {
     Stale,
 }
 
+impl<T> Input<T> {
+    /// The same input with other objects.
+    pub fn map<U>(self, mut change: impl FnMut(T) -> U) -> Input<U> {
+        match self {
+            Self::Start => Input::Start,
+            Self::Page {
+                items,
+                version,
+                continue_token,
+            } => Input::Page {
+                items: items.into_iter().map(change).collect(),
+                version,
+                continue_token,
+            },
+            Self::ListAccepted => Input::ListAccepted,
+            Self::Refused => Input::Refused,
+            Self::Watch(event) => Input::Watch(event.map(&mut change)),
+            Self::WatchClosed { lasted } => Input::WatchClosed { lasted },
+            Self::Failed(failure) => Input::Failed(failure),
+            Self::Timer => Input::Timer,
+            Self::Stale => Input::Stale,
+        }
+    }
+}
+
 /// One event of a watch; an `ERROR` event is [`Input::Failed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WatchInput<T> {
@@ -86,6 +111,18 @@ pub enum WatchInput<T> {
     Deleted(T),
     /// `BOOKMARK`.
     Bookmark(Version),
+}
+
+impl<T> WatchInput<T> {
+    /// The same event with another object.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> WatchInput<U> {
+        match self {
+            Self::Added(object) => WatchInput::Added(change(object)),
+            Self::Modified(object) => WatchInput::Modified(change(object)),
+            Self::Deleted(object) => WatchInput::Deleted(change(object)),
+            Self::Bookmark(version) => WatchInput::Bookmark(version),
+        }
+    }
 }
 
 /// What the driver must do next.

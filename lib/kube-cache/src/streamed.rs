@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Cached, Failure, ObjectKey, Version, WatchInput};
+use crate::{Cached, Failure, Input, ObjectKey, Version, WatchInput};
 
 /// One line of a watch with initial events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +16,28 @@ pub enum StreamedLine<T> {
     End(Version),
     /// An `ERROR` event.
     Failed(Failure),
+}
+
+impl<T> StreamedLine<T> {
+    /// The same line with another object.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> StreamedLine<U> {
+        match self {
+            Self::Event(event) => StreamedLine::Event(event.map(change)),
+            Self::End(version) => StreamedLine::End(version),
+            Self::Failed(failure) => StreamedLine::Failed(failure),
+        }
+    }
+}
+
+/// The line of a watch without initial events: an end has no meaning there.
+impl<T> From<StreamedLine<T>> for Input<T> {
+    fn from(line: StreamedLine<T>) -> Self {
+        match line {
+            StreamedLine::Event(event) => Self::Watch(event),
+            StreamedLine::End(version) => Self::Watch(WatchInput::Bookmark(version)),
+            StreamedLine::Failed(failure) => Self::Failed(failure),
+        }
+    }
 }
 
 /// The objects of a list that is being streamed.

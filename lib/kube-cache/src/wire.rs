@@ -190,11 +190,7 @@ pub fn decode_watch_line<T: DeserializeOwned>(
     line: &[u8],
     skipped: &mut dyn FnMut(TooDeep),
 ) -> Result<Input<T>, DecodeError> {
-    Ok(match decode_streamed_line(line, skipped)? {
-        StreamedLine::Event(event) => Input::Watch(event),
-        StreamedLine::End(version) => Input::Watch(WatchInput::Bookmark(version)),
-        StreamedLine::Failed(failure) => Input::Failed(failure),
-    })
+    decode_streamed_line(line, skipped).map(Input::from)
 }
 
 /// The version of a line whose object is too deep. An end must not be missed: such a line is an error.

@@ -187,7 +187,7 @@ async fn a_resource_of_a_gate_is_asked_for_once_and_without_a_namespace_if_it_is
     let served: Served = [(&kruise_api::imagepulljob::KIND, "v1beta1")]
         .into_iter()
         .collect();
-    let facts = server_facts(&gates, &ALL, &client, &served, Some("shop"))
+    let facts = server_facts(&gates, ALL, &client, &served, Some("shop"))
         .await
         .unwrap();
     assert_eq!(facts.denied, [ResourceId::STORAGE_CLASSES].into());

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use kruise::inject::{Options as InjectOptions, of_cluster};
+use kruise_cli::inject::{Options as InjectOptions, of_cluster};
 
 mod deletion;
 mod disruptions;
@@ -327,8 +327,10 @@ async fn kruise_inject_prints_byte_for_byte_what_the_webhook_makes() {
     for (namespace, app) in [("young", "web"), ("young", "db")] {
         let request = request(namespace, app);
         let pod = request.object.clone();
-        let options = InjectOptions::in_namespace(namespace);
-        let printed = of_cluster(&pod, &options, reviews.client.clone()).await.unwrap();
+        let options = InjectOptions::default();
+        let printed = of_cluster(&pod, namespace, &options, reviews.client.clone())
+            .await
+            .unwrap();
         let response = match decide(&reviews, request) {
             Decision::Now(response) => response,
             Decision::Later(response) => response.await,

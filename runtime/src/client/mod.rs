@@ -5,6 +5,7 @@
 
 mod config;
 mod form;
+mod kubeconfig;
 mod limit;
 mod page;
 mod skew;
@@ -24,6 +25,7 @@ use serde::de::DeserializeOwned;
 
 pub use config::{ConnectError, Source, connect};
 pub use form::Form;
+pub use kubeconfig::Choice;
 pub use page::{PAGE_BYTES, Page};
 pub use watch::WatchLines;
 

@@ -13,7 +13,7 @@ use futures::{StreamExt, stream};
 use kruise_plan_kit::{Part, ResourceId, Target};
 use kube_cache::{Expectation, ObjectKey};
 
-use super::{Controller, Reconciler};
+use super::Controller;
 use crate::{
     ApiError,
     executor::{Doubt, Stored},
@@ -46,7 +46,7 @@ impl Late {
     }
 }
 
-impl<R: Reconciler> Controller<R> {
+impl Controller {
     /// Objects that must be read before the owner's next plan.
     pub(super) fn doubts(&self, key: &ObjectKey) -> Vec<Doubt> {
         let inner = self.lock();

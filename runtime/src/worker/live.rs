@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use kruise_plan_kit::{Part, ResourceId, Target};
 use kube_cache::{Expectation, ObjectKey};
 
-use super::{Controller, Reconciler};
+use super::Controller;
 use crate::{
     ApiError,
     follow::{Scope, current_version},
@@ -20,7 +20,7 @@ pub(super) fn resource_of(expectation: &Expectation<ResourceId>) -> ResourceId {
     }
 }
 
-impl<R: Reconciler> Controller<R> {
+impl Controller {
     /// Resources whose caches must be current before the owner's next plan.
     pub(super) fn unconfirmed(&self, key: &ObjectKey) -> BTreeSet<ResourceId> {
         let inner = self.lock();

@@ -75,8 +75,10 @@ const AFTER_FAILURE: Duration = Duration::from_secs(1);
 const PLAN_UNWRITTEN_AGAIN: Duration = Duration::from_secs(10);
 
 /// A running controller: a handle to push keys.
-pub struct Controller<R: Reconciler> {
-    reconciler: R,
+///
+/// One type for all reconcilers: its code is compiled once.
+pub struct Controller {
+    reconciler: Arc<dyn Reconciler>,
     settings: Settings,
     client: Client,
     observer: Arc<dyn Observer>,
@@ -125,9 +127,14 @@ struct Owner {
     rollout: Option<rollouts::Known>,
 }
 
-impl<R: Reconciler> Controller<R> {
+impl Controller {
     /// A controller that has not started. Its queue is fair between namespaces.
-    pub fn new(reconciler: R, settings: Settings, client: Client, observer: Arc<dyn Observer>) -> Arc<Self> {
+    pub fn new(
+        reconciler: Arc<dyn Reconciler>,
+        settings: Settings,
+        client: Client,
+        observer: Arc<dyn Observer>,
+    ) -> Arc<Self> {
         let inner = Inner {
             queue: Queue::new(settings.queue, |key: &ObjectKey| &*key.namespace),
             expectations: Expectations::new(settings.expectation_timeout),
@@ -148,9 +155,9 @@ impl<R: Reconciler> Controller<R> {
         })
     }
 
-    /// The reconciler of this controller.
-    pub fn reconciler(&self) -> &R {
-        &self.reconciler
+    /// The object that events about this key refer to; `None` if it was deleted.
+    pub fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
+        self.reconciler.about(key)
     }
 
     /// The plan of an object from the caches as they are now, beside the queue; `None` if there is no such object. Nothing is

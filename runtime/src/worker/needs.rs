@@ -11,7 +11,7 @@ use kube_cache::ObjectKey;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
-use super::{Controller, Outcome, Reconciler};
+use super::{Controller, Outcome};
 use crate::ApiError;
 
 /// How often one reconcile reads. A plan that still has needs after that is executed as it is.
@@ -23,7 +23,7 @@ const CONCURRENCY: usize = 16;
 /// Time limit of a trial.
 const TRIAL: Duration = Duration::from_secs(5);
 
-impl<R: Reconciler> Controller<R> {
+impl Controller {
     /// The outcome of a reconcile, and the time that the last plan took. While a plan has needs, they are read, and the next
     /// plan sees them beside those read before. What came of trials is kept for later reconciles.
     pub(super) async fn planned(

@@ -219,7 +219,7 @@ fn server_with(create: u16, read: u16) -> (Client, Requests) {
 }
 
 struct Bench {
-    controller: Arc<Controller<Stub>>,
+    controller: Arc<Controller>,
     late: Arc<Mutex<Vec<String>>>,
     reconciles: Arc<Mutex<BTreeMap<String, usize>>>,
     seen: Arc<AtomicU64>,
@@ -249,7 +249,7 @@ fn bench((client, requests): (Client, Requests), keys: &[&str], expectation_time
         dry_run: None,
     };
     Bench {
-        controller: Controller::new(stub, settings, client, counts.clone()),
+        controller: Controller::new(Arc::new(stub), settings, client, counts.clone()),
         reconciles,
         late,
         seen,

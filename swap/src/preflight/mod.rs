@@ -36,11 +36,25 @@ use cluster::Cluster;
 pub use report::{Check, Finding, Report};
 pub use rest::is_moving;
 
-/// Which cluster, and how the result is printed.
+/// A command line that says which cluster, too.
 #[derive(Args, Debug)]
-pub struct Options {
+pub struct CommandLine {
     /// Namespace of OpenKruise.
     #[arg(long, default_value = manifests::NAMESPACE)]
+    namespace: String,
+    /// Kubeconfig; without it `KUBECONFIG`, then the cluster's own.
+    #[arg(long)]
+    kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    options: Options,
+}
+
+/// What is checked, and how the result is printed.
+#[derive(Args, Clone, Debug)]
+#[group(skip)]
+pub struct Options {
+    /// Namespace of OpenKruise.
+    #[arg(skip)]
     namespace: String,
     /// Feature gates of the manager that takes over, such as A=true,B=false; without it those of the manager that runs now.
     #[arg(long)]
@@ -57,9 +71,17 @@ pub struct Options {
     /// Time limit of the first lists and plans, in seconds.
     #[arg(long, default_value_t = 300)]
     timeout: u64,
-    /// Kubeconfig; without it `KUBECONFIG`, then the cluster's own.
-    #[arg(long)]
-    kubeconfig: Option<PathBuf>,
+}
+
+impl CommandLine {
+    /// Checks the cluster of the command line.
+    ///
+    /// # Errors
+    /// As [`run`].
+    pub fn run(&self) -> anyhow::Result<Found> {
+        let source = self.kubeconfig.clone().map_or(Source::Inferred, Source::File);
+        run(&source, &self.namespace, &self.options)
+    }
 }
 
 /// How the result is printed.
@@ -79,18 +101,21 @@ pub struct Found {
     pub code: u8,
 }
 
-/// Checks the cluster.
+/// Checks a cluster with OpenKruise in this namespace.
 ///
 /// # Errors
 /// Fails if the cluster cannot be reached.
-pub fn run(options: &Options) -> anyhow::Result<Found> {
+pub fn run(source: &Source, namespace: &str, options: &Options) -> anyhow::Result<Found> {
+    let options = &Options {
+        namespace: namespace.to_owned(),
+        ..options.clone()
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?;
     let report = runtime.block_on(async {
-        let source = options.kubeconfig.clone().map_or(Source::Inferred, Source::File);
-        let cluster = Cluster::new(command::connect("preflight", &source, Duration::from_mins(1)).await?);
+        let cluster = Cluster::new(command::connect("preflight", source, Duration::from_mins(1)).await?);
         Box::pin(check(&cluster, options)).await
     })?;
     // A thread that waits for a connection does not hold up the end.
@@ -140,7 +165,6 @@ impl Options {
             only: Profile::default(),
             output: Format::Text,
             timeout: 300,
-            kubeconfig: None,
         }
     }
 }

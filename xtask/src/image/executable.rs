@@ -1,4 +1,4 @@
-//! The executable of an image: static, without symbols, and without paths of the machine that built it.
+//! The executables of an image: static, without symbols, and without paths of the machine that built them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,11 +9,49 @@ use super::source::Source;
 use super::toolchain::Toolchain;
 use crate::workspace;
 
-/// The target that is built without being asked for. Its C library, musl, is linked in and has a permissive licence.
+/// The target that is built without being asked for. Its C library, musl, is linked in and has a permissive
+/// licence.
 pub(super) const TARGET: &str = "x86_64-unknown-linux-musl";
 
-/// Builds the executable for a target, in this folder, and returns its bytes.
-pub(super) fn build(target: &str, source: &Source, folder: &Path) -> Result<Vec<u8>> {
+/// Names of the executables, and the package of each.
+pub(super) const MANAGER: Executable = Executable {
+    name: "kruise",
+    package: "kruise",
+};
+pub(super) const AGENT: Executable = Executable {
+    name: "kruise-daemon",
+    package: "kruise-agent",
+};
+
+/// An executable of the image.
+pub(super) struct Executable {
+    /// Name of its file.
+    pub(super) name: &'static str,
+    /// Package that it is a target of.
+    pub(super) package: &'static str,
+}
+
+/// The arguments of cargo that choose what is in an image: nothing of a playground, and the allocator of
+/// images.
+pub(super) fn choice() -> Vec<String> {
+    let of = |of: &dyn Fn(&str) -> String| [MANAGER, AGENT].map(|executable| of(executable.package));
+    let allocators = of(&|package| format!("{package}/jemalloc"));
+    let mut choice = of(&|package| format!("--package={package}")).to_vec();
+    choice.push("--no-default-features".to_owned());
+    choice.push(format!("--features={}", allocators.join(",")));
+    choice
+}
+
+/// The bytes of the executables.
+pub(super) struct Programs {
+    /// The manager, with the commands of an installation.
+    pub(super) manager: Vec<u8>,
+    /// The agent of a node.
+    pub(super) agent: Vec<u8>,
+}
+
+/// Builds the executables for a target, in this folder.
+pub(super) fn build(target: &str, source: &Source, folder: &Path) -> Result<Programs> {
     let paths = [(workspace::root(), "/kruise"), (cargo_home()?, "/cargo")];
     let rust: Vec<String> = paths
         .iter()
@@ -28,14 +66,8 @@ pub(super) fn build(target: &str, source: &Source, folder: &Path) -> Result<Vec<
         .chain(toolchain.flags)
         .collect();
     let status = Command::new(env!("CARGO"))
-        .args([
-            "build",
-            "--locked",
-            "--profile=image",
-            "--package=kruise",
-            "--no-default-features",
-            "--features=jemalloc",
-        ])
+        .args(["build", "--locked", "--profile=image", "--bins"])
+        .args(choice())
         .args(["--target", target])
         .arg("--target-dir")
         .arg(folder)
@@ -52,10 +84,17 @@ pub(super) fn build(target: &str, source: &Source, folder: &Path) -> Result<Vec<
              the package musl-tools"
         );
     }
-    let path = folder.join(target).join("image").join("kruise");
-    let program = std::fs::read(&path).with_context(|| format!("no executable {}", path.display()))?;
-    check(&program, &paths.map(|(path, _)| path))?;
-    Ok(program)
+    let folders = paths.map(|(path, _)| path);
+    let read = |executable: &Executable| {
+        let path = folder.join(target).join("image").join(executable.name);
+        let program = std::fs::read(&path).with_context(|| format!("no executable {}", path.display()))?;
+        check(&program, &folders)?;
+        Ok::<_, anyhow::Error>(program)
+    };
+    Ok(Programs {
+        manager: read(&MANAGER)?,
+        agent: read(&AGENT)?,
+    })
 }
 
 /// Fails if the executable needs a loader or names one of these folders.
@@ -83,7 +122,8 @@ fn check(program: &[u8], folders: &[PathBuf]) -> Result<()> {
 /// Type of the program header that names a loader.
 const INTERPRETER: u32 = 3;
 
-/// Whether an ELF executable of 64 bits, least significant byte first, has a program header that names a loader.
+/// Whether an ELF executable of 64 bits, least significant byte first, has a program header that names a
+/// loader.
 fn needs_loader(program: &[u8]) -> Result<bool> {
     let number = |at: usize, size: usize| -> Result<u64> {
         let bytes = program.get(at..at + size).context("the executable is cut off")?;

@@ -1,4 +1,4 @@
-//! The texts of the licences of what the executable consists of. The same text is written once.
+//! The texts of the licences of what the executables consist of. The same text is written once.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -45,7 +45,7 @@ pub(super) fn collect(packages: &[Package]) -> Result<String> {
 fn written(users: &BTreeMap<String, Vec<String>>, without: &[String]) -> String {
     let mut all: Vec<(&String, &Vec<String>)> = users.iter().collect();
     all.sort_by_key(|(_, packages)| *packages);
-    let mut text = "The executable contains the following packages, each under its licence.\n".to_owned();
+    let mut text = "The executables contain the following packages, each under its licence.\n".to_owned();
     for (licence, packages) in all {
         let rule = "-".repeat(80);
         // Writing to a text does not fail.

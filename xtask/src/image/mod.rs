@@ -1,20 +1,23 @@
-//! `cargo xtask image`: the image of the manager, as a layout that any OCI tool pushes, made without a daemon.
+//! `cargo xtask image`: the image of manager and node agent, as a layout that any OCI tool pushes, made
+//! without a daemon.
 //!
-//! The same sources give the same bytes: the executable has no paths of the machine in it, entries of the root folder have
-//! the date of the commit and a fixed order, and compression has no date. The image has no shell and no libraries:
+//! The same sources give the same bytes: the executable has no paths of the machine in it, entries of the
+//! root folder have the date of the commit and a fixed order, and compression has no date. The image has no
+//! shell and no libraries:
 //!
 //! | path | what |
 //! |---|---|
-//! | `/kruise` | the executable, without the playground |
-//! | `/manager`, `/kruise-daemon`, `/helm_hook` | links to it, by whose name it knows what to do |
+//! | `/kruise` | the manager and the commands of an installation, without the playground |
+//! | `/manager`, `/helm_hook` | links to it, by whose name it knows what to do |
+//! | `/kruise-daemon` | the agent of a node, without the manager |
 //! | `/log`, `/tmp` | what the manager may write to |
-//! | `/licenses` | the licences of what the executable consists of |
+//! | `/licenses` | the licences of what the executables consist of |
 //!
 //! | module | what |
 //! |---|---|
-//! | [`executable`] | builds it and checks it |
+//! | [`executable`] | builds them and checks them |
 //! | [`toolchain`] | C compiler and linker for another processor |
-//! | [`packages`] | what it consists of |
+//! | [`packages`] | what they consist of |
 //! | [`sbom`] | that as a bill of materials |
 //! | [`licences`] | the texts of the licences |
 
@@ -35,6 +38,7 @@ use crate::oci::layout::{self, Image};
 use crate::oci::root::{NOBODY, Owner, Root};
 use crate::oci::{architecture, validate};
 use crate::workspace;
+use executable::Programs;
 use packages::Package;
 use source::Source;
 
@@ -77,12 +81,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         .clone()
         .unwrap_or_else(|| workspace::target().join("image"));
     let source = Source::read()?;
-    let packages = packages::of_kruise(executable::TARGET)?;
+    let packages = packages::of_image(executable::TARGET)?;
     let texts = licences::collect(&packages)?;
     let build = |folder: &str| -> Result<String> {
         let images = options.target.iter().map(|target| {
-            let program = executable::build(target, &source, &workspace::target().join(folder))?;
-            image(target, &program, &texts, &source)
+            let programs = executable::build(target, &source, &workspace::target().join(folder))?;
+            image(target, &programs, &texts, &source)
         });
         let images: Vec<Image> = images.collect::<Result<_>>()?;
         let tag = options
@@ -130,7 +134,7 @@ fn report(out: &Path, digest: &str) -> Result<()> {
     Ok(())
 }
 
-fn image(target: &str, program: &[u8], texts: &str, source: &Source) -> Result<Image> {
+fn image(target: &str, programs: &Programs, texts: &str, source: &Source) -> Result<Image> {
     let processor = target.split('-').next().unwrap_or_default();
     let labels = json!({
         "org.opencontainers.image.title": "kruise",
@@ -142,7 +146,7 @@ fn image(target: &str, program: &[u8], texts: &str, source: &Source) -> Result<I
     });
     Ok(Image {
         architecture: architecture(processor).to_owned(),
-        root: root(program, texts, source.seconds)?,
+        root: root(programs, texts, source.seconds)?,
         config: json!({
             "User": format!("{NOBODY}:{NOBODY}"), "WorkingDir": "/", "Entrypoint": ["/manager"], "Labels": labels,
         }),
@@ -151,17 +155,17 @@ fn image(target: &str, program: &[u8], texts: &str, source: &Source) -> Result<I
     })
 }
 
-/// The root folder, in the order of names. The links are upstream's programs.
-fn root(program: &[u8], texts: &str, date: u64) -> Result<Vec<u8>> {
+/// The root folder, in the order of names. The links, and the name of the agent, are upstream's programs.
+fn root(programs: &Programs, texts: &str, date: u64) -> Result<Vec<u8>> {
     let mut root = Root::new(date);
-    root.link("helm_hook", "kruise")?;
-    root.program("kruise", program)?;
-    root.link("kruise-daemon", "kruise")?;
+    root.link("helm_hook", executable::MANAGER.name)?;
+    root.program(executable::MANAGER.name, &programs.manager)?;
+    root.program(executable::AGENT.name, &programs.agent)?;
     root.folder("licenses", 0o755, Owner::Root)?;
     root.file("licenses/LICENSE", licences::OURS.as_bytes())?;
     root.file("licenses/third-party.txt", texts.as_bytes())?;
     root.folder("log", 0o755, Owner::Nobody)?;
-    root.link("manager", "kruise")?;
+    root.link("manager", executable::MANAGER.name)?;
     root.folder("tmp", 0o1777, Owner::Root)?;
     root.finish()
 }
@@ -170,9 +174,16 @@ fn root(program: &[u8], texts: &str, date: u64) -> Result<Vec<u8>> {
 mod tests {
     use super::*;
 
+    fn programs() -> Programs {
+        Programs {
+            manager: b"manager".to_vec(),
+            agent: b"agent".to_vec(),
+        }
+    }
+
     #[test]
     fn the_root_folder_has_upstreams_names_and_a_log_for_the_user_without_rights() {
-        let bytes = root(b"program", "texts", 7).unwrap();
+        let bytes = root(&programs(), "texts", 7).unwrap();
         let mut archive = tar::Archive::new(bytes.as_slice());
         let mut entries = Vec::new();
         for entry in archive.entries().unwrap() {
@@ -185,11 +196,16 @@ mod tests {
                 target.map(|target| target.display().to_string()),
             ));
         }
-        for name in ["manager", "kruise-daemon", "helm_hook"] {
+        for name in ["manager", "helm_hook"] {
             let link = (name.to_owned(), 0o777, 0, Some("kruise".to_owned()));
             assert!(entries.contains(&link), "{entries:?}");
         }
-        assert!(entries.contains(&("kruise".to_owned(), 0o755, 0, None)));
+        for name in ["kruise", "kruise-daemon"] {
+            assert!(
+                entries.contains(&(name.to_owned(), 0o755, 0, None)),
+                "{entries:?}"
+            );
+        }
         assert!(entries.contains(&("log/".to_owned(), 0o755, NOBODY, None)));
         let names: Vec<&String> = entries.iter().map(|(name, ..)| name).collect();
         assert!(names.is_sorted(), "{names:?}");
@@ -202,7 +218,7 @@ mod tests {
             commit: "c0ffee".into(),
             seconds: 1_700_000_000,
         };
-        let image = image("aarch64-unknown-linux-musl", b"program", "", &source).unwrap();
+        let image = image("aarch64-unknown-linux-musl", &programs(), "", &source).unwrap();
         assert_eq!(image.architecture, "arm64");
         assert_eq!(image.config["User"], "65534:65534");
         assert_eq!(image.config["Entrypoint"], json!(["/manager"]));

@@ -1,4 +1,4 @@
-//! The packages that are linked into the executable, from cargo.
+//! The packages that are linked into the executables of an image, from cargo.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use super::executable::choice;
 use crate::workspace;
 
 /// A package.
@@ -37,9 +38,9 @@ impl Package {
     }
 }
 
-/// The packages of the executable as an image has it, by name and version. `kruise` is one of them.
-pub(super) fn of_kruise(target: &str) -> Result<Vec<Package>> {
-    let linked = linked(target)?;
+/// The packages of the executables as an image has them, by name and version. `kruise` is one of them.
+pub(super) fn of_image(target: &str) -> Result<Vec<Package>> {
+    let linked = linked(target, &choice())?;
     let metadata = cargo(&[
         "metadata",
         "--locked",
@@ -51,20 +52,20 @@ pub(super) fn of_kruise(target: &str) -> Result<Vec<Package>> {
     read(&serde_json::from_str(&metadata)?, &linked, &checksums(&lock))
 }
 
-/// Names and versions of what is linked: not what only builds or tests it.
-fn linked(target: &str) -> Result<BTreeSet<(String, String)>> {
-    let tree = cargo(&[
+/// Names and versions of what is linked with this choice of packages and features: not what only builds or
+/// tests it.
+fn linked(target: &str, choice: &[String]) -> Result<BTreeSet<(String, String)>> {
+    let how = [
         "tree",
         "--locked",
-        "--package=kruise",
-        "--no-default-features",
-        "--features=jemalloc",
         "--target",
         target,
         "--edges=normal,no-proc-macro",
         "--prefix=none",
         "--format={p}",
-    ])?;
+    ];
+    let choice: Vec<&str> = choice.iter().map(String::as_str).collect();
+    let tree = cargo(&[&how[..], &choice].concat())?;
     let lines = tree.lines().filter_map(|line| {
         let (name, rest) = line.split_once(" v")?;
         let version = rest.split_whitespace().next()?;
@@ -166,9 +167,50 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::image::executable::{AGENT, Executable, MANAGER, TARGET};
 
     fn key(name: &str) -> (String, String) {
         (name.to_owned(), "1.0.0".to_owned())
+    }
+
+    /// The packages of this workspace in one executable of an image.
+    fn own(executable: &Executable) -> BTreeSet<String> {
+        let package = format!("--package={}", executable.package);
+        let linked = linked(TARGET, &[package, "--no-default-features".to_owned()]).unwrap();
+        linked.into_iter().map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn the_managers_executable_has_no_playground_and_no_agent_and_the_agents_no_manager() {
+        let manager = own(&MANAGER);
+        assert!(manager.contains("kruise-manager"), "{manager:?}");
+        for absent in [
+            "kruise-playground",
+            "kruise-sim",
+            "kruise-tour",
+            "kruise-agent",
+            "kruise-agent-core",
+            "cri",
+        ] {
+            assert!(!manager.contains(absent), "{absent} is in the manager");
+        }
+        let agent = own(&AGENT);
+        assert!(agent.contains("kruise-agent-core"), "{agent:?}");
+        let of_controllers = |name: &&String| {
+            let name = name.as_str();
+            let is_plan = name.starts_with("kruise-plan-") && name != "kruise-plan-kit";
+            is_plan
+                || [
+                    "kruise-manager",
+                    "kruise-kinds",
+                    "kruise-frame",
+                    "kruise-admission",
+                    "clap",
+                ]
+                .contains(&name)
+        };
+        let found: Vec<&String> = agent.iter().filter(of_controllers).collect();
+        assert!(found.is_empty(), "in the agent: {found:?}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ const SIMULATED: &[&str] = &[
     "frame/src/",
     "kinds/src/",
     "manager/src/",
-    "kruise/src/restart/",
+    "cli/src/restart/",
     "agent-core/src/",
     "agent/src/",
     "agent-sim/src/",

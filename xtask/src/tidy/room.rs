@@ -28,12 +28,21 @@ pub(super) fn touched(patch: &str) -> Vec<String> {
     for file in patch.split("diff --git a/").skip(1) {
         let path = file.split_whitespace().next().unwrap_or_default();
         let changed = file.split_once("\n@@").map_or("", |(_, lines)| lines);
-        let starting = |sign: char| changed.lines().skip(1).filter(|line| line.starts_with(sign)).count();
+        let starting = |sign: char| {
+            changed
+                .lines()
+                .skip(1)
+                .filter(|line| line.starts_with(sign))
+                .count()
+        };
         let (added, removed) = (starting('+'), starting('-'));
         if OWN.iter().any(|own| path.starts_with(own)) && file.contains("\nnew file mode") {
             continue;
         }
-        let most = LISTS.iter().find(|(list, _)| *list == path).map(|(_, lines)| *lines);
+        let most = LISTS
+            .iter()
+            .find(|(list, _)| *list == path)
+            .map(|(_, lines)| *lines);
         if removed > 0 || most.is_none_or(|most| added > most) {
             found.push(format!(
                 "{PATCH}: a new kind changes {path}: {added} lines added, {removed} removed"
@@ -75,7 +84,11 @@ mod tests {
             ("api/src/kinds.rs", "+a\n"),
             ("kinds/src/sample/mod.rs", "-a\n+b\n"),
         ] {
-            assert_eq!(touched(&file(path, "index 1..2", lines)).len(), 1, "{path} {lines}");
+            assert_eq!(
+                touched(&file(path, "index 1..2", lines)).len(),
+                1,
+                "{path} {lines}"
+            );
         }
     }
 }

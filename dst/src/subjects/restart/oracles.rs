@@ -3,7 +3,7 @@
 //! The command decides by what it has read last: the CloneSet, then the requests that are open, then the pods. So a request that it
 //! creates is judged by all that may have been so since then, and by its own requests, of which it must know.
 
-use kruise::restart::AGENT;
+use kruise_cli::restart::AGENT;
 
 use super::runs::Runs;
 use crate::rules::belief::{Knowledge, Seen};

@@ -1,6 +1,10 @@
 //! How users run the command.
 
-use kruise::restart::Options;
+use kruise_api::cloneset::crd::KIND;
+use kruise_cli::{
+    resources::Resource,
+    restart::{Options, Workload},
+};
 
 use crate::rules::prelude::*;
 
@@ -55,14 +59,23 @@ impl Order {
     /// The options of the command.
     pub fn options(&self) -> Options {
         Options {
-            workload: "clone/web".into(),
             containers: self.containers(),
-            namespace: Some("default".into()),
             ordered: self.ordered,
             unready_grace: self.unready.map(u32::from),
             timeout: self.timeout.into(),
             keep: self.keep.into(),
-            kubeconfig: None,
+            wait_for_server: self.timeout.into(),
+            manager_namespace: String::new(),
+            any_agent: true,
+        }
+    }
+
+    /// The workload of the command.
+    pub fn workload() -> Workload {
+        Workload {
+            resource: Resource::of(&KIND),
+            namespace: "default".into(),
+            name: "web".into(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Users who run the command.
 
-use kruise::restart;
+use kruise_cli::restart;
 use tokio::task::JoinHandle;
 
 use super::runs::Runs;
@@ -85,7 +85,8 @@ impl RestartUser {
                 said(line);
                 Ok(())
             };
-            let command = restart::restart(&options, &client, &say);
+            let workload = Order::workload();
+            let command = restart::restart(&workload, &options, &client, &say);
             let ended = commands::ended(&cluster, process, command).await;
             match &ended {
                 Some(Ok(line)) => note(line),

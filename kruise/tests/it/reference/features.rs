@@ -32,7 +32,7 @@ fn kinds(page: &mut String) {
          - **Protected**: the label `policy.kruise.io/delete-protection` counts.\n\
          - **Scale**: it has the subresource that `kubectl scale` and autoscalers use.\n\
          - **Asks budgets**: it makes pods unavailable only if their PodUnavailableBudgets allow it.\n\
-         - **Explained**: `kruise explain` takes it.\n\n\
+         - **Explained**: `kubectl kruise explain` takes it.\n\n\
          | Kind | Stored as | Also served | Where | Needs the gate | Webhooks | Protected | Scale | Asks budgets | Explained |\n\
          |---|---|---|---|---|---|---|---|---|---|\n",
     );
@@ -70,7 +70,7 @@ fn pods(page: &mut String) {
     page.push_str(
         "\n## Pods\n\nThese act on pods of any workload.\n\n| What | Needs the gate |\n|---|---|\n",
     );
-    for registration in controllers::ALL.into_iter().filter(|one| one.kind.is_none()) {
+    for registration in controllers::ALL.iter().copied().filter(|one| one.kind.is_none()) {
         let cells = [format!("`{}`", registration.name), gates_of(registration.gates())];
         row(page, &cells);
     }
@@ -102,7 +102,7 @@ fn writes(page: &mut String) {
          the status of its kind. A right with a gate in brackets is granted only with the gate.\n\n\
          | Controller | Kind | Writes |\n|---|---|---|\n",
     );
-    for registration in controllers::ALL {
+    for registration in controllers::ALL.iter().copied() {
         let mut rights: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
         for grant in registration.grants {
             let verbs = grant.verbs.iter().copied().filter(|verb| !is_read(verb));
@@ -154,7 +154,8 @@ fn name(grant: &Grant) -> String {
 fn registration(kind: &Kind) -> Option<&'static Registration> {
     let is_it = |other: &Kind| other.kind == kind.kind && other.group == kind.group;
     controllers::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .find(|registration| registration.kind.is_some_and(is_it))
 }
 

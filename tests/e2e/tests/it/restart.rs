@@ -13,7 +13,7 @@ const REQUESTS: &str = "containerrecreaterequests";
 
 fn begin(scenario: &Scenario, arguments: &[&str]) -> Child {
     Command::new(variable("KRUISE_E2E_BIN"))
-        .arg("restart")
+        .args(["restart", "--any-agent"])
         .args(arguments)
         .arg("--kubeconfig")
         .arg(scenario.kubectl.kubeconfig())

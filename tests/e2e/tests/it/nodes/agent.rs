@@ -81,8 +81,8 @@ fn start(on: &OnNodes, node: &str) -> Agent {
     let kubeconfig = kubeconfig(&on.scenario.kubectl, node, &dir);
     let log = File::create(dir.join("agent.log")).unwrap();
     let socket = on.runtime.folder.join(node).join("containerd.sock");
-    let child = Command::new(variable("KRUISE_E2E_BIN"))
-        .arg("daemon")
+    let agent = Path::new(&variable("KRUISE_E2E_BIN")).with_file_name(AGENT);
+    let child = Command::new(agent)
         .arg(format!("--kubeconfig={}", kubeconfig.display()))
         .arg(format!("--socket-file=unix://{}", socket.display()))
         .arg(format!("--addr=127.0.0.1:{}", free_port().unwrap()))

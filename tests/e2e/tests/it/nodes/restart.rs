@@ -33,6 +33,7 @@ fn a_container_of_every_pod_begins_anew_while_one_pod_at_most_is_out_of_service(
             "--containers=main",
             "--namespace=nodes-restart",
             "--unready-grace=1",
+            "--any-agent",
         ])
         .arg("--kubeconfig")
         .arg(on.scenario.kubectl.kubeconfig())
