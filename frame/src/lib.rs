@@ -10,14 +10,12 @@ pub mod config;
 mod dependants;
 pub mod explain;
 pub mod flags;
-pub mod invalid_spec;
 pub mod jitter;
 pub mod json;
 pub mod leader;
 pub mod listed;
 pub mod lookup;
 pub mod pages;
-pub mod parsed;
 #[cfg(any(test, feature = "testing"))]
 pub mod played;
 pub mod profile;

@@ -10,10 +10,10 @@ use kruise_api::{
 use kruise_frame::{
     explain::workload::Cluster,
     gates::{BUDGET_DELETIONS, BUDGET_UPDATES, Gates},
-    parsed::Parsed,
     registration::{Grant, Setup},
 };
 use kruise_plan_kit::ledger::{self, FindBudget, Found, budget_of};
+use kruise_runtime::parsed::Parsed;
 use kruise_views::PodView;
 use kube_cache::{Delta, Index, ObjectKey, SharedInformer};
 

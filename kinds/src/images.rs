@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use kruise_api::{imagepulljob::ImagePullJob, nodeimage::NodeImage};
-use kruise_frame::{caches::NODES, parsed::Parsed};
+use kruise_frame::caches::NODES;
 use kruise_plan_kit::{ResourceId, image};
 use kruise_plan_nodes::imagepulljob::{Copies, Nodes};
 use kruise_runtime::caches::{CacheId, Reach};
+use kruise_runtime::parsed::Parsed;
 use kruise_views::SecretView;
 use kube_cache::{Index, ObjectKey, SharedInformer};
 

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use kruise_api::{nodepodprobe::NodePodProbe, podprobemarker::PodProbeMarker};
-use kruise_frame::{
-    caches::{NODES, PODS},
-    parsed::Parsed,
-};
+use kruise_frame::caches::{NODES, PODS};
 use kruise_runtime::caches::{CacheId, Reach};
+use kruise_runtime::parsed::Parsed;
 use kube_cache::Index;
 
 /// A PodProbeMarker in a cache.

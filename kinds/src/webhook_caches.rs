@@ -32,7 +32,6 @@ use kruise_api::{
 use kruise_frame::{
     caches::NAMESPACES,
     lookup::{Cache, Cached, newest},
-    parsed::Parsed,
     workloads::Workloads,
 };
 use kruise_plan_kit::workloads::{Wanted, Workload};
@@ -68,6 +67,7 @@ use crate::persistentpodstate::cached::POD_STATES;
 use crate::podunavailablebudget::cached::BUDGETS;
 use crate::workloadspread::cached::SPREADS;
 use awaited::{Awaited, CachedObject};
+use kruise_runtime::parsed::Parsed;
 use needed::Needed;
 
 /// The webhook for new pods whose match condition is derived from the SidecarSets, budgets, PersistentPodStates, PodProbeMarkers

@@ -12,7 +12,7 @@ use kruise_api::{
     path::segment,
 };
 use kruise_plan_kit::{Memory, Plan, ResourceId, Why, trial::Trials};
-use kruise_runtime::{Served, discovery};
+use kruise_runtime::{Served, discovery, parsed::Parsed};
 use kruise_views::{PodView, RevisionView};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -27,7 +27,6 @@ use super::{
 use crate::{
     caches::Owned,
     leader::LeaderSettings,
-    parsed::Parsed,
     registration::{ServerFacts, kinds, server_facts},
 };
 

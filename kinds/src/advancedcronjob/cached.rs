@@ -1,9 +1,9 @@
 //! The caches of AdvancedCronJobs and of the jobs that they create.
 
 use kruise_api::advancedcronjob::{AdvancedCronJob, Child};
-use kruise_frame::parsed::Parsed;
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::caches::CacheId;
+use kruise_runtime::parsed::Parsed;
 use kruise_views::ScheduledJobView;
 use kube_cache::Index;
 

@@ -11,27 +11,26 @@ mod tests;
 
 use std::sync::Arc;
 
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::tz::TimeZone;
 use kruise_api::advancedcronjob::{AdvancedCronJob, Child, KIND};
+use kruise_api::definition::Kind;
 use kruise_frame::{
     caches::owners,
-    invalid_spec,
-    parsed::Parsed,
     registration::{Controls, Grant, Registration, Setup, Wiring},
 };
-use kruise_plan_kit::{Explain, Memory, ResourceId, events};
+use kruise_plan_kit::{Explain, Plan, ResourceId, events};
 use kruise_runtime::{
     Served,
-    events::ObjectRef,
     metrics::objects::Spec,
-    worker::{Outcome, Reconciler},
+    worker::{KindReconciler, Round},
 };
 use kruise_views::ScheduledJobView;
-use kube_cache::{ObjectKey, SharedInformer};
+use kube_cache::SharedInformer;
 
 pub use inputs::Inputs;
 
 use cached::{BROADCASTS, CRON_JOBS, JOBS, JOBS_BY_OWNER, PULLS, cache};
+use kruise_runtime::parsed::Parsed;
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<CronJobs>("advancedcronjob-controller", 3)
@@ -99,34 +98,24 @@ impl CronJobs {
     }
 }
 
-impl Reconciler for CronJobs {
-    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
-        let cached = self.schedules.snapshot().get(key);
-        let api_version = self.served.api_version(kruise_api::advancedcronjob::RESOURCE);
-        let (Some(cached), Ok(api_version)) = (cached, api_version) else {
-            return Outcome::Gone;
-        };
-        let plan = match &cached.object {
-            Ok(cron) => {
-                let zoned = (api_version.as_str(), &self.local);
-                self.read_inputs(cron).plan(cron, zoned, memory, Explain::No, now)
-            }
-            Err(error) => invalid_spec::plan(error),
-        };
-        Outcome::Plan(Box::new(plan))
+impl KindReconciler for CronJobs {
+    type Object = AdvancedCronJob;
+
+    const KIND: &'static Kind = &KIND;
+
+    fn objects(&self) -> &SharedInformer<Parsed<AdvancedCronJob>> {
+        &self.schedules
     }
 
-    fn keys(&self) -> Vec<ObjectKey> {
-        let all = self.schedules.snapshot();
-        all.iter().map(|cron| ObjectKey::of(&**cron)).collect()
+    fn served(&self) -> &Served {
+        &self.served
     }
 
-    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
-        let cron = self.schedules.snapshot().get(key)?;
-        let api_version = self
-            .served
-            .api_version(kruise_api::advancedcronjob::RESOURCE)
-            .ok()?;
-        Some(ObjectRef::of(&*cron, api_version, KIND.kind))
+    fn plan(&self, cron: &Self::Object, round: Round<'_>) -> Option<Plan> {
+        let zoned = (round.api_version, &self.local);
+        Some(
+            self.read_inputs(cron)
+                .plan(cron, zoned, round.memory, Explain::No, round.now),
+        )
     }
 }

@@ -1,7 +1,7 @@
 //! The cache of BroadcastJobs, and the index of their pods by node.
 
 use kruise_api::broadcastjob::{BroadcastJob, KIND};
-use kruise_frame::{caches::PODS, parsed::Parsed};
+use kruise_frame::caches::PODS;
 use kruise_plan_kit::fit::Placement;
 use kruise_plan_workloads::broadcastjob::placement;
 use kruise_runtime::caches::CacheId;
@@ -9,6 +9,7 @@ use kruise_views::PodView;
 use kube_cache::Index;
 
 use crate::placing::{OnNodes, Placing};
+use kruise_runtime::parsed::Parsed;
 
 /// BroadcastJobs in the served version.
 pub(super) const BROADCAST_JOBS: CacheId<Parsed<Placing<BroadcastJob>>> =

@@ -3,11 +3,11 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use kruise_api::broadcastjob::BroadcastJob;
-use kruise_frame::parsed::Parsed;
 use kruise_views::{NodeView, PodView};
 use kube_cache::{Delta, ObjectKey};
 
 use crate::{fits::Verdicts, placing::Placing};
+use kruise_runtime::parsed::Parsed;
 
 /// The BroadcastJobs that may run on the node, or may not any more, since the change, and those with a pod there, which is
 /// judged by its own specification. An ended job creates nothing, whatever nodes join.

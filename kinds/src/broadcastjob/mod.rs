@@ -12,26 +12,23 @@ mod tests;
 use std::sync::Arc;
 
 use go_compat::flags::Kind as Type;
-use jiff::Timestamp;
 use kruise_api::broadcastjob::{BroadcastJob, KIND};
+use kruise_api::definition::Kind;
 use kruise_frame::{
     caches::{NODES, PODS, owners},
     flags::flag,
     gates::Gates,
-    invalid_spec,
-    parsed::Parsed,
     registration::{Controls, Grant, Registration, Setup, Wiring},
 };
-use kruise_plan_kit::{Memory, ResourceId, events};
+use kruise_plan_kit::{Plan, ResourceId, events};
 use kruise_plan_workloads::broadcastjob::{Explain, Options};
 use kruise_runtime::{
     Served,
-    events::ObjectRef,
     metrics::objects::Spec,
-    worker::{Outcome, Reconciler},
+    worker::{KindReconciler, Round},
 };
 use kruise_views::{NodeView, PodView};
-use kube_cache::{ObjectKey, SharedInformer};
+use kube_cache::SharedInformer;
 
 use super::{
     budgets::{self, CachedBudgets, PODS_BY_BUDGET},
@@ -43,6 +40,7 @@ pub use inputs::Inputs;
 
 use crate::podunavailablebudget::cached::BUDGETS;
 use cached::{BROADCAST_JOBS, PODS_BY_NODE};
+use kruise_runtime::parsed::Parsed;
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<BroadcastJobs>("broadcastjob-controller", 3)
@@ -133,40 +131,27 @@ impl BroadcastJobs {
     }
 }
 
-impl Reconciler for BroadcastJobs {
-    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
-        let cached = self.jobs.snapshot().get(key);
-        let (Some(cached), Ok(api_version)) = (
-            cached,
-            self.served.api_version(kruise_api::broadcastjob::RESOURCE),
-        ) else {
-            return Outcome::Gone;
-        };
-        let plan = match &cached.object {
-            Ok(placing) => {
-                let inputs = self.read_inputs(placing);
-                inputs.plan(
-                    &placing.object,
-                    &api_version,
-                    self.options,
-                    memory,
-                    Explain::No,
-                    now,
-                )
-            }
-            Err(error) => invalid_spec::plan(error),
-        };
-        Outcome::Plan(Box::new(plan))
+impl KindReconciler for BroadcastJobs {
+    type Object = Placing<BroadcastJob>;
+
+    const KIND: &'static Kind = &KIND;
+
+    fn objects(&self) -> &SharedInformer<Parsed<Placing<BroadcastJob>>> {
+        &self.jobs
     }
 
-    fn keys(&self) -> Vec<ObjectKey> {
-        let jobs = self.jobs.snapshot();
-        jobs.iter().map(|job| ObjectKey::of(&**job)).collect()
+    fn served(&self) -> &Served {
+        &self.served
     }
 
-    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
-        let job = self.jobs.snapshot().get(key)?;
-        let api_version = self.served.api_version(kruise_api::broadcastjob::RESOURCE).ok()?;
-        Some(ObjectRef::of(&*job, api_version, KIND.kind))
+    fn plan(&self, placing: &Self::Object, round: Round<'_>) -> Option<Plan> {
+        Some(self.read_inputs(placing).plan(
+            &placing.object,
+            round.api_version,
+            self.options,
+            round.memory,
+            Explain::No,
+            round.now,
+        ))
     }
 }

@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
 use kruise_api::broadcastjob::BroadcastJob;
-use kruise_frame::parsed::Parsed;
 use kruise_views::{NodeView, PodView};
 use kube_cache::{Delta, ObjectKey};
 use serde::de::DeserializeOwned;
@@ -9,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{cached::PODS_BY_NODE, keys};
 use crate::placing::Placing;
+use kruise_runtime::parsed::Parsed;
 
 fn decode<T: DeserializeOwned>(object: &Value) -> Arc<T> {
     Arc::new(serde_json::from_str(&object.to_string()).unwrap())

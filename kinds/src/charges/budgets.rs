@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use kruise_admission::{lookup::Decoded, protocol::Write};
 use kruise_api::{meta::ObjectMeta, podunavailablebudget::PodUnavailableBudget};
-use kruise_frame::parsed::Parsed;
 use kruise_plan_kit::{ResourceId, ledger::status_patch};
 use kruise_runtime::caches::CacheId;
 use serde_json::Value;
 
 use super::{Change, Charged};
 use crate::podunavailablebudget::cached::BUDGETS;
+use kruise_runtime::parsed::Parsed;
 
 impl Charged for PodUnavailableBudget {
     type Cached = Parsed<Self>;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use kruise_admission::{lookup::Decoded, protocol::Write};
 use kruise_api::{meta::ObjectMeta, workloadspread::WorkloadSpread};
-use kruise_frame::parsed::Parsed;
 use kruise_plan_kit::{ResourceId, spread::status_patch};
 use kruise_runtime::caches::CacheId;
 use serde_json::Value;
 
 use super::{Change, Charged};
 use crate::workloadspread::cached::SPREADS;
+use kruise_runtime::parsed::Parsed;
 
 impl Charged for WorkloadSpread {
     type Cached = Parsed<Arc<Self>>;

@@ -1,5 +1,5 @@
 use kruise_admission::lookup::{LookupResult, ObjectName};
-use kruise_frame::{lookup::Cached, parsed::Parsed};
+use kruise_frame::lookup::Cached;
 use kruise_runtime::caches::Caches;
 use kube_cache::Event;
 use serde_json::{Value, json};
@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use kube_cache::Version;
 
 use super::*;
+use kruise_runtime::parsed::Parsed;
 
 type Budgets = Newest<PodUnavailableBudget>;
 

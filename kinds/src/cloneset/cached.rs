@@ -4,8 +4,9 @@ use kruise_api::{
     cloneset::{CloneSet, KIND, RESOURCE},
     names::APPS_GROUP,
 };
-use kruise_frame::{caches::PODS, parsed::Parsed, workloads::CachedWorkload};
+use kruise_frame::{caches::PODS, workloads::CachedWorkload};
 use kruise_runtime::caches::CacheId;
+use kruise_runtime::parsed::Parsed;
 use kruise_views::WorkloadView;
 
 /// CloneSets in the served version.

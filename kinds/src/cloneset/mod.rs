@@ -10,26 +10,23 @@ mod options;
 use std::sync::Arc;
 
 use go_compat::flags::Kind as Type;
-use jiff::Timestamp;
 use kruise_api::cloneset::{CloneSet, KIND};
+use kruise_api::definition::Kind;
 use kruise_frame::{
     caches::{CLAIMS, NODES, PODS, REVISIONS, owners},
     flags::flag,
-    invalid_spec,
     leader::{EXCLUDE_PREPARING_DELETE, LeaderSettings},
-    parsed::Parsed,
     registration::{Controls, Grant, Registration, Setup, Wiring},
 };
-use kruise_plan_kit::{Memory, ResourceId, events};
+use kruise_plan_kit::{Plan, ResourceId, events};
 use kruise_plan_workloads::cloneset::{Explain, Options};
 use kruise_runtime::{
     Served,
-    events::ObjectRef,
     metrics::objects::Spec,
-    worker::{Outcome, Reconciler},
+    worker::{KindReconciler, Round},
 };
 use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
-use kube_cache::{ObjectKey, SharedInformer};
+use kube_cache::SharedInformer;
 
 use super::budgets::{self, CachedBudgets, PODS_BY_BUDGET};
 
@@ -37,6 +34,7 @@ use crate::cloneset::cached::CLONESETS;
 use crate::imagepulljob::cached::PULL_JOBS;
 use crate::podunavailablebudget::cached::BUDGETS;
 pub use inputs::Inputs;
+use kruise_runtime::parsed::Parsed;
 use options::IMAGES_AHEAD;
 pub use options::options;
 
@@ -114,32 +112,27 @@ impl Controls for CloneSets {
     }
 }
 
-impl Reconciler for CloneSets {
-    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
-        let cached = self.sets.snapshot().get(key);
-        let (Some(cached), Ok(api_version)) =
-            (cached, self.served.api_version(kruise_api::cloneset::RESOURCE))
-        else {
-            return Outcome::Gone;
-        };
-        let plan = match &cached.object {
-            Ok(set) => {
-                let inputs = self.read_inputs(set);
-                inputs.plan(set, &api_version, self.options, memory, Explain::No, now)
-            }
-            Err(error) => invalid_spec::plan(error),
-        };
-        Outcome::Plan(Box::new(plan))
+impl KindReconciler for CloneSets {
+    type Object = CloneSet;
+
+    const KIND: &'static Kind = &KIND;
+
+    fn objects(&self) -> &SharedInformer<Parsed<CloneSet>> {
+        &self.sets
     }
 
-    fn keys(&self) -> Vec<ObjectKey> {
-        let sets = self.sets.snapshot();
-        sets.iter().map(|set| ObjectKey::of(&**set)).collect()
+    fn served(&self) -> &Served {
+        &self.served
     }
 
-    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
-        let set = self.sets.snapshot().get(key)?;
-        let api_version = self.served.api_version(kruise_api::cloneset::RESOURCE).ok()?;
-        Some(ObjectRef::of(&*set, api_version, KIND.kind))
+    fn plan(&self, set: &Self::Object, round: Round<'_>) -> Option<Plan> {
+        Some(self.read_inputs(set).plan(
+            set,
+            round.api_version,
+            self.options,
+            round.memory,
+            Explain::No,
+            round.now,
+        ))
     }
 }

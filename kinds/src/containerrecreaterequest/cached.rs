@@ -1,8 +1,9 @@
 //! The cache of ContainerRecreateRequests.
 
 use kruise_api::containerrecreaterequest::{ContainerRecreateRequest, RESOURCE};
-use kruise_frame::{caches::PODS, parsed::Parsed};
+use kruise_frame::caches::PODS;
 use kruise_runtime::caches::CacheId;
+use kruise_runtime::parsed::Parsed;
 
 /// A ContainerRecreateRequest in a cache.
 pub type CachedRequest = Parsed<ContainerRecreateRequest>;

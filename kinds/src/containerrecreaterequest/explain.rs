@@ -7,13 +7,11 @@ use kruise_api::{
     containerrecreaterequest::{ContainerRecreateRequest, KIND},
     names::containerrecreaterequest::POD_UID,
 };
-use kruise_frame::{
-    explain::{Request, workload::Cluster},
-    parsed::Parsed,
-};
+use kruise_frame::explain::{Request, workload::Cluster};
 use kruise_plan_kit::{Explain, Memory, Need, ResourceId};
 
 use crate::containerrecreaterequest::Inputs;
+use kruise_runtime::parsed::Parsed;
 
 /// Explains a ContainerRecreateRequest.
 pub fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {

@@ -12,22 +12,21 @@ mod tests;
 use std::sync::Arc;
 
 use crate::containerrecreaterequest::cached::{CachedRequest, REQUESTS};
-use jiff::Timestamp;
+use kruise_api::containerrecreaterequest::ContainerRecreateRequest;
+use kruise_api::definition::Kind;
 use kruise_api::{
     containerrecreaterequest::KIND,
     names::containerrecreaterequest::{POD_UID, UNREADY_FINALIZER},
 };
 use kruise_frame::{
     caches::PODS,
-    invalid_spec,
     registration::{Controls, Grant, Registration, Setup, Wiring},
 };
-use kruise_plan_kit::{Explain, Memory, ResourceId};
+use kruise_plan_kit::{Explain, Plan, ResourceId};
 use kruise_runtime::{
     Served,
-    events::ObjectRef,
     metrics::objects::Spec,
-    worker::{Outcome, Reconciler},
+    worker::{KindReconciler, Round},
 };
 use kruise_views::PodView;
 use kube_cache::{Index, ObjectKey, SharedInformer};
@@ -97,33 +96,22 @@ impl Controls for ContainerRecreateRequests {
     }
 }
 
-impl Reconciler for ContainerRecreateRequests {
-    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
-        let Some(cached) = self.requests.snapshot().get(key) else {
-            return Outcome::Gone;
-        };
-        let plan = match &cached.object {
-            Ok(request) => {
-                let pod = ObjectKey::new(&*key.namespace, request.spec.pod_name.as_str());
-                let inputs = Inputs::new(self.pods.snapshot().get(&pod), Vec::new());
-                inputs.plan(request, memory, Explain::No, now)
-            }
-            Err(error) => invalid_spec::plan(error),
-        };
-        Outcome::Plan(Box::new(plan))
+impl KindReconciler for ContainerRecreateRequests {
+    type Object = ContainerRecreateRequest;
+
+    const KIND: &'static Kind = &KIND;
+
+    fn objects(&self) -> &SharedInformer<CachedRequest> {
+        &self.requests
     }
 
-    fn keys(&self) -> Vec<ObjectKey> {
-        let requests = self.requests.snapshot();
-        requests.iter().map(|request| ObjectKey::of(&**request)).collect()
+    fn served(&self) -> &Served {
+        &self.served
     }
 
-    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
-        let request = self.requests.snapshot().get(key)?;
-        let api_version = self
-            .served
-            .api_version(kruise_api::containerrecreaterequest::RESOURCE)
-            .ok()?;
-        Some(ObjectRef::of(&*request, api_version, KIND.kind))
+    fn plan(&self, request: &Self::Object, round: Round<'_>) -> Option<Plan> {
+        let pod = ObjectKey::new(&*round.key.namespace, request.spec.pod_name.as_str());
+        let inputs = Inputs::new(self.pods.snapshot().get(&pod), Vec::new());
+        Some(inputs.plan(request, round.memory, Explain::No, round.now))
     }
 }

@@ -1,7 +1,7 @@
 //! The cache of DaemonSets, and the index of the pods that they may adopt.
 
 use kruise_api::daemonset::DaemonSet;
-use kruise_frame::{caches::PODS, parsed::Parsed};
+use kruise_frame::caches::PODS;
 use kruise_plan_kit::fit::Placement;
 use kruise_plan_workloads::daemonset::placement;
 use kruise_runtime::caches::CacheId;
@@ -9,6 +9,7 @@ use kruise_views::PodView;
 use kube_cache::Index;
 
 use crate::placing::{OnNodes, Placing};
+use kruise_runtime::parsed::Parsed;
 
 /// DaemonSets in the served version.
 pub(super) const DAEMONSETS: CacheId<Parsed<Placing<DaemonSet>>> =

@@ -8,13 +8,13 @@ use std::{
 };
 
 use kruise_api::daemonset::DaemonSet;
-use kruise_frame::parsed::Parsed;
 use kruise_views::NodeView;
 use kube_cache::{Effect, Input, Reflector, SharedInformer, WatchInput, wire::decode_watch_line};
 use serde_json::{Value, json};
 
 use super::keys;
 use crate::placing::Placing;
+use kruise_runtime::parsed::Parsed;
 
 /// Nodes of the cluster.
 const COUNT: usize = 50;

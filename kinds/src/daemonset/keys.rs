@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use kruise_api::daemonset::{DaemonSet, KIND};
-use kruise_frame::{caches::owners, parsed::Parsed};
+use kruise_frame::caches::owners;
 use kruise_views::{NodeView, PodView};
 use kube_cache::{Delta, ObjectKey};
 
 use crate::{fits::Verdicts, placing::Placing};
+use kruise_runtime::parsed::Parsed;
 
 type Sets = Vec<Arc<Parsed<Placing<DaemonSet>>>>;
 

@@ -15,26 +15,23 @@ mod tests;
 use std::sync::Arc;
 
 use go_compat::flags::Kind as Type;
-use jiff::Timestamp;
 use kruise_api::daemonset::{DaemonSet, KIND};
+use kruise_api::definition::Kind;
 use kruise_frame::{
     caches::{NODES, PODS, REVISIONS, owners},
     flags::flag,
-    invalid_spec,
     leader::LeaderSettings,
-    parsed::Parsed,
     registration::{Controls, Grant, Registration, Setup, Wiring},
 };
-use kruise_plan_kit::{Memory, ResourceId, events};
+use kruise_plan_kit::{Plan, ResourceId, events};
 use kruise_plan_workloads::daemonset::{Explain, Options};
 use kruise_runtime::{
     Served,
-    events::ObjectRef,
     metrics::objects::Spec,
-    worker::{Outcome, Reconciler},
+    worker::{KindReconciler, Round},
 };
 use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
-use kube_cache::{ObjectKey, SharedInformer};
+use kube_cache::SharedInformer;
 
 use super::{
     budgets::{self, CachedBudgets, PODS_BY_BUDGET},
@@ -49,6 +46,7 @@ pub use options::options;
 use crate::imagepulljob::cached::PULL_JOBS;
 use crate::podunavailablebudget::cached::BUDGETS;
 use cached::{DAEMONSETS, ORPHANS};
+use kruise_runtime::parsed::Parsed;
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<DaemonSets>("daemonset-controller", 3)
@@ -135,39 +133,27 @@ impl DaemonSets {
     }
 }
 
-impl Reconciler for DaemonSets {
-    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
-        let cached = self.sets.snapshot().get(key);
-        let (Some(cached), Ok(api_version)) =
-            (cached, self.served.api_version(kruise_api::daemonset::RESOURCE))
-        else {
-            return Outcome::Gone;
-        };
-        let plan = match &cached.object {
-            Ok(placing) => {
-                let inputs = self.read_inputs(placing);
-                inputs.plan(
-                    &placing.object,
-                    &api_version,
-                    self.options,
-                    memory,
-                    Explain::No,
-                    now,
-                )
-            }
-            Err(error) => invalid_spec::plan(error),
-        };
-        Outcome::Plan(Box::new(plan))
+impl KindReconciler for DaemonSets {
+    type Object = Placing<DaemonSet>;
+
+    const KIND: &'static Kind = &KIND;
+
+    fn objects(&self) -> &SharedInformer<Parsed<Placing<DaemonSet>>> {
+        &self.sets
     }
 
-    fn keys(&self) -> Vec<ObjectKey> {
-        let sets = self.sets.snapshot();
-        sets.iter().map(|set| ObjectKey::of(&**set)).collect()
+    fn served(&self) -> &Served {
+        &self.served
     }
 
-    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
-        let set = self.sets.snapshot().get(key)?;
-        let api_version = self.served.api_version(kruise_api::daemonset::RESOURCE).ok()?;
-        Some(ObjectRef::of(&*set, api_version, KIND.kind))
+    fn plan(&self, placing: &Self::Object, round: Round<'_>) -> Option<Plan> {
+        Some(self.read_inputs(placing).plan(
+            &placing.object,
+            round.api_version,
+            self.options,
+            round.memory,
+            Explain::No,
+            round.now,
+        ))
     }
 }

@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
 use kruise_api::daemonset::DaemonSet;
-use kruise_frame::parsed::Parsed;
 use kruise_plan_kit::{Memory, Plan, ResourceId, Write};
 use kruise_plan_workloads::daemonset::{Explain, Options};
 use kruise_views::{NodeView, PodView, RevisionView};
@@ -11,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Inputs, keys};
 use crate::placing::Placing;
+use kruise_runtime::parsed::Parsed;
 
 fn decode<T: DeserializeOwned>(object: &Value) -> Arc<T> {
     Arc::new(serde_json::from_str(&object.to_string()).unwrap())

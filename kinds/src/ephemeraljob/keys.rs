@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kruise_api::ephemeraljob::EphemeralJob;
-use kruise_frame::parsed::Parsed;
+use kruise_runtime::parsed::Parsed;
 use kruise_views::PodView;
 use kube_cache::{Delta, ObjectKey};
 

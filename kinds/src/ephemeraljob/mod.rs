@@ -10,24 +10,22 @@ mod tests;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use kruise_api::definition::Kind;
 use kruise_api::ephemeraljob::{EphemeralJob, KIND};
 use kruise_frame::{
     caches::PODS,
-    invalid_spec,
-    parsed::Parsed,
     registration::{Controls, Grant, Registration, Setup, Wiring},
 };
-use kruise_plan_kit::{Explain, Memory, ResourceId, events};
+use kruise_plan_kit::{Explain, Plan, ResourceId, events};
+use kruise_runtime::parsed::Parsed;
 use kruise_runtime::{
     Served,
     caches::CacheId,
-    events::ObjectRef,
     metrics::objects::Spec,
-    worker::{Outcome, Reconciler},
+    worker::{KindReconciler, Round},
 };
 use kruise_views::PodView;
-use kube_cache::{ObjectKey, SharedInformer};
+use kube_cache::SharedInformer;
 
 pub use inputs::Inputs;
 
@@ -78,33 +76,21 @@ impl Controls for EphemeralJobs {
     }
 }
 
-impl Reconciler for EphemeralJobs {
-    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
-        let cached = self.jobs.snapshot().get(key);
-        let (Some(cached), Ok(api_version)) = (
-            cached,
-            self.served.api_version(kruise_api::ephemeraljob::RESOURCE),
-        ) else {
-            return Outcome::Gone;
-        };
-        let plan = match &cached.object {
-            Ok(job) => {
-                let inputs = Inputs::new(job, self.pods.snapshot().list(&key.namespace));
-                inputs.plan(job, &api_version, memory, Explain::No, now)
-            }
-            Err(error) => invalid_spec::plan(error),
-        };
-        Outcome::Plan(Box::new(plan))
+impl KindReconciler for EphemeralJobs {
+    type Object = EphemeralJob;
+
+    const KIND: &'static Kind = &KIND;
+
+    fn objects(&self) -> &SharedInformer<Parsed<EphemeralJob>> {
+        &self.jobs
     }
 
-    fn keys(&self) -> Vec<ObjectKey> {
-        let jobs = self.jobs.snapshot();
-        jobs.iter().map(|job| ObjectKey::of(&**job)).collect()
+    fn served(&self) -> &Served {
+        &self.served
     }
 
-    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
-        let job = self.jobs.snapshot().get(key)?;
-        let api_version = self.served.api_version(kruise_api::ephemeraljob::RESOURCE).ok()?;
-        Some(ObjectRef::of(&*job, api_version, KIND.kind))
+    fn plan(&self, job: &Self::Object, round: Round<'_>) -> Option<Plan> {
+        let inputs = Inputs::new(job, self.pods.snapshot().list(&round.key.namespace));
+        Some(inputs.plan(job, round.api_version, round.memory, Explain::No, round.now))
     }
 }

@@ -1,13 +1,13 @@
 use std::sync::Arc;
 
 use kruise_api::ephemeraljob::EphemeralJob;
-use kruise_frame::parsed::Parsed;
 use kruise_views::PodView;
 use kube_cache::Delta;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::keys;
+use kruise_runtime::parsed::Parsed;
 
 fn decode<T: DeserializeOwned>(object: &Value) -> Arc<T> {
     Arc::new(serde_json::from_str(&object.to_string()).unwrap())

@@ -7,24 +7,20 @@ mod tests;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use kruise_api::definition::Kind;
 use kruise_api::imagelistpulljob::{ImageListPullJob, KIND};
-use kruise_frame::{
-    invalid_spec,
-    parsed::Parsed,
-    registration::{Controls, Grant, Registration, Setup, Wiring},
-};
-use kruise_plan_kit::{Explain, Memory, events};
+use kruise_frame::registration::{Controls, Grant, Registration, Setup, Wiring};
+use kruise_plan_kit::{Explain, Plan, events};
 use kruise_runtime::{
     Served,
     caches::CacheId,
-    events::ObjectRef,
     metrics::objects::Spec,
-    worker::{Outcome, Reconciler},
+    worker::{KindReconciler, Round},
 };
 use kube_cache::{Delta, Index, ObjectKey, SharedInformer};
 
 use super::images::{CachedPullJob, IMAGE_PULL_JOBS};
+use kruise_runtime::parsed::Parsed;
 
 pub use inputs::Inputs;
 
@@ -94,36 +90,21 @@ fn lists_of(delta: &Delta<CachedPullJob>) -> Vec<ObjectKey> {
     keys
 }
 
-impl Reconciler for ImageListPullJobs {
-    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
-        let cached = self.lists.snapshot().get(key);
-        let (Some(cached), Ok(api_version)) = (
-            cached,
-            self.served.api_version(kruise_api::imagelistpulljob::RESOURCE),
-        ) else {
-            return Outcome::Gone;
-        };
-        let plan = match &cached.object {
-            Ok(list) => {
-                let jobs = self.jobs.snapshot().by_index(&JOBS_BY_LIST, &list.metadata.uid);
-                Inputs::new(list, jobs).plan(list, &api_version, memory, Explain::No, now)
-            }
-            Err(error) => invalid_spec::plan(error),
-        };
-        Outcome::Plan(Box::new(plan))
+impl KindReconciler for ImageListPullJobs {
+    type Object = ImageListPullJob;
+
+    const KIND: &'static Kind = &KIND;
+
+    fn objects(&self) -> &SharedInformer<Parsed<ImageListPullJob>> {
+        &self.lists
     }
 
-    fn keys(&self) -> Vec<ObjectKey> {
-        let lists = self.lists.snapshot();
-        lists.iter().map(|list| ObjectKey::of(&**list)).collect()
+    fn served(&self) -> &Served {
+        &self.served
     }
 
-    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
-        let list = self.lists.snapshot().get(key)?;
-        let api_version = self
-            .served
-            .api_version(kruise_api::imagelistpulljob::RESOURCE)
-            .ok()?;
-        Some(ObjectRef::of(&*list, api_version, KIND.kind))
+    fn plan(&self, list: &Self::Object, round: Round<'_>) -> Option<Plan> {
+        let jobs = self.jobs.snapshot().by_index(&JOBS_BY_LIST, &list.metadata.uid);
+        Some(Inputs::new(list, jobs).plan(list, round.api_version, round.memory, Explain::No, round.now))
     }
 }

@@ -13,10 +13,7 @@ use kruise_api::{
     path::segment,
     statefulset::{self, StatefulSet},
 };
-use kruise_frame::{
-    explain::{Request, workload::Cluster},
-    parsed::Parsed,
-};
+use kruise_frame::explain::{Request, workload::Cluster};
 use kruise_plan_kit::{Explain, Memory, Plan, ResourceId, Why};
 use kruise_plan_nodes::imagepulljob::{Nodes, Options, Workload};
 use kruise_views::SecretView;
@@ -24,6 +21,7 @@ use kruise_views::SecretView;
 use kruise_api::parse::Parse;
 
 use crate::{imagepulljob::Inputs, images::CachedNodeImage};
+use kruise_runtime::parsed::Parsed;
 
 /// Explains an ImagePullJob, or one node of it.
 pub fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {

@@ -11,7 +11,7 @@ use kruise_api::{
     nodeimage::NodeImage,
     statefulset::{self, StatefulSet},
 };
-use kruise_frame::{parsed::Parsed, registration::Setup};
+use kruise_frame::registration::Setup;
 use kruise_plan_kit::{Explain, Memory, Plan};
 use kruise_plan_nodes::imagepulljob::{
     Copies, Nodes, Options, Snapshot, Workload, in_update_order, of_pods, plan, targets,
@@ -23,6 +23,7 @@ use super::ImagePullJobs;
 use crate::cloneset::cached::CLONESETS;
 use crate::images::{CopiesOf, NodesOf};
 use crate::statefulset::cached::STATEFULSETS;
+use kruise_runtime::parsed::Parsed;
 
 /// The nodes of one ImagePullJob, and the secrets of the cluster.
 pub struct Inputs<'a> {

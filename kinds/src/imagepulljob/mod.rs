@@ -15,25 +15,24 @@ use std::{
 };
 
 use go_compat::flags::Kind as Type;
-use jiff::Timestamp;
+use kruise_api::definition::Kind;
 use kruise_api::imagepulljob::KIND;
 use kruise_frame::{
     caches::PODS,
     flags::{Limit, flag},
-    invalid_spec,
     registration::{Controls, Grant, Registration, Setup, Wiring},
 };
-use kruise_plan_kit::{Explain, Memory, ResourceId, events};
+use kruise_plan_kit::{Explain, Plan, ResourceId, events};
 use kruise_runtime::{
     Served,
-    events::ObjectRef,
     metrics::objects::Spec,
-    worker::{Outcome, Reconciler},
+    worker::{KindReconciler, Round},
 };
 use kruise_views::{PodView, SecretView};
 use kube_cache::{Delta, ObjectKey, SharedInformer};
 
 use super::images::{CachedNodeImage, CachedPullJob, IMAGE_PULL_JOBS, JOBS_BY_WAIT, NODE_IMAGES, SECRETS};
+use kruise_api::imagepulljob::ImagePullJob;
 
 pub use inputs::{Inputs, Orders};
 
@@ -159,38 +158,25 @@ impl ImagePullJobs {
     }
 }
 
-impl Reconciler for ImagePullJobs {
-    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
-        let cached = self.jobs.snapshot().get(key);
+impl KindReconciler for ImagePullJobs {
+    type Object = Arc<ImagePullJob>;
+
+    const KIND: &'static Kind = &KIND;
+
+    fn objects(&self) -> &SharedInformer<CachedPullJob> {
+        &self.jobs
+    }
+
+    fn served(&self) -> &Served {
+        &self.served
+    }
+
+    fn plan(&self, job: &Self::Object, round: Round<'_>) -> Option<Plan> {
         // Without NodeImages there are no nodes, and jobs would wait for them until their end.
-        let nodes = self.served.version(kruise_api::nodeimage::RESOURCE);
-        let cached = cached.filter(|_| nodes.is_some());
-        let (Some(cached), Ok(api_version)) = (
-            cached,
-            self.served.api_version(kruise_api::imagepulljob::RESOURCE),
-        ) else {
-            return Outcome::Gone;
-        };
-        let plan = match &cached.object {
-            Ok(job) => {
-                let options = self.options();
-                let inputs = self.read_inputs(job, now);
-                let changed = self.is_changed_after_end(key);
-                inputs.plan(job, (&api_version, options), changed, memory, Explain::No, now)
-            }
-            Err(error) => invalid_spec::plan(error),
-        };
-        Outcome::Plan(Box::new(plan))
-    }
-
-    fn keys(&self) -> Vec<ObjectKey> {
-        let jobs = self.jobs.snapshot();
-        jobs.iter().map(|job| ObjectKey::of(&**job)).collect()
-    }
-
-    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
-        let job = self.jobs.snapshot().get(key)?;
-        let api_version = self.served.api_version(kruise_api::imagepulljob::RESOURCE).ok()?;
-        Some(ObjectRef::of(&*job, api_version, KIND.kind))
+        self.served.version(kruise_api::nodeimage::RESOURCE)?;
+        let options = (round.api_version, self.options());
+        let inputs = self.read_inputs(job, round.now);
+        let changed = self.is_changed_after_end(round.key);
+        Some(inputs.plan(job, options, changed, round.memory, Explain::No, round.now))
     }
 }

@@ -15,7 +15,6 @@ use kruise_api::{
 use kruise_frame::{
     caches::NODES,
     flags::flag,
-    invalid_spec,
     registration::{Controls, Grant, Registration, Setup, Wiring},
 };
 use kruise_plan_kit::{Memory, ResourceId, events};
@@ -32,6 +31,7 @@ use kube_cache::{ObjectKey, SharedInformer};
 use super::images::{
     CachedNodeImage, CachedPullJob, IMAGE_PULL_JOBS, NODE_IMAGES, NODE_IMAGES_BY_OWNER, SECRETS,
 };
+use kruise_runtime::invalid_spec;
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<NodeImages>("nodeimage-controller", 3)

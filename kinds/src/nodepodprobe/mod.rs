@@ -10,7 +10,6 @@ use jiff::Timestamp;
 use kruise_api::{nodepodprobe::KIND, podprobemarker::PodProbeMarker};
 use kruise_frame::{
     caches::{NODES, PODS},
-    invalid_spec,
     registration::{Controls, Grant, Registration, Setup, Wiring},
 };
 use kruise_plan_kit::{Memory, ResourceId};
@@ -25,6 +24,7 @@ use kruise_views::{NodeView, PodView};
 use kube_cache::{ObjectKey, SharedInformer};
 
 use super::probes::{CachedMarker, CachedProbes, NODE_POD_PROBES, POD_PROBE_MARKERS, PROBES_BY_MARKER, key};
+use kruise_runtime::invalid_spec;
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<NodePodProbes>("NodePodProbe-controller", 3)

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use kruise_api::persistentpodstate::{PersistentPodState, RESOURCE};
-use kruise_frame::{caches::PODS, parsed::Parsed};
+use kruise_frame::caches::PODS;
 use kruise_plan_kit::workloads::Workload;
 use kruise_runtime::caches::CacheId;
 use kube_cache::Index;
 
 use crate::{statefulset::cached::STATEFULSETS, workloads::APPS_STATEFULSETS};
+use kruise_runtime::parsed::Parsed;
 
 /// PersistentPodStates in the served version, which webhooks read, too. Their pods, and the workloads that they are for, are
 /// listed later, so that a workload that is missing there is gone.

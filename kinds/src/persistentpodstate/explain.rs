@@ -10,7 +10,6 @@ use kruise_api::{
 };
 use kruise_frame::{
     explain::{Request, read_needs, workload::Cluster},
-    parsed::Parsed,
     workloads::Reader,
 };
 use kruise_plan_kit::{
@@ -23,6 +22,7 @@ use kruise_views::{NodeView, PodView, WorkloadView};
 use kube_cache::ObjectKey;
 
 use crate::persistentpodstate::Inputs;
+use kruise_runtime::parsed::Parsed;
 
 /// Explains a PersistentPodState, or one pod of it.
 pub fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {

@@ -18,9 +18,7 @@ use jiff::Timestamp;
 use kruise_api::{names::APPS_GROUP, persistentpodstate::KIND};
 use kruise_frame::{
     caches::{NODES, PODS, PODS_BY_OWNER},
-    invalid_spec,
     listed::Listed,
-    parsed::Parsed,
     registration::{Controls, Grant, Registration, Setup, Wiring},
     workloads::{CachedWorkload, Workloads},
 };
@@ -42,6 +40,8 @@ use crate::statefulset::cached::{STATEFULSETS, StatefulSetWorkload};
 use crate::workloads::APPS_STATEFULSETS;
 use cached::{CachedPodState, POD_STATES_BY_TARGET, target_key};
 use inputs::CachedNodes;
+use kruise_runtime::invalid_spec;
+use kruise_runtime::parsed::Parsed;
 
 pub use inputs::Inputs;
 

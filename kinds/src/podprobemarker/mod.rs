@@ -8,25 +8,25 @@ mod tests;
 
 use std::{sync::Arc, time::Duration};
 
-use jiff::Timestamp;
+use kruise_api::definition::Kind;
 use kruise_api::podprobemarker::KIND;
 use kruise_frame::{
     caches::{NODES, PODS},
-    invalid_spec,
     registration::{Controls, Grant, Registration, Setup, Wiring},
 };
-use kruise_plan_kit::{Explain, Memory, ResourceId};
+use kruise_plan_kit::{Explain, Plan, ResourceId};
 use kruise_plan_nodes::podprobemarker::Options;
+use kruise_runtime::worker::Reconciler;
 use kruise_runtime::{
     Served,
-    events::ObjectRef,
     metrics::objects::Spec,
-    worker::{Outcome, Reconciler},
+    worker::{KindReconciler, Round},
 };
 use kruise_views::{NodeView, PodView};
-use kube_cache::{ObjectKey, SharedInformer};
+use kube_cache::SharedInformer;
 
 use super::probes::{CachedMarker, CachedProbes, NODE_POD_PROBES, POD_PROBE_MARKERS};
+use kruise_api::podprobemarker::PodProbeMarker;
 
 pub use inputs::{Inputs, ListedNodes};
 
@@ -97,33 +97,23 @@ impl Controls for PodProbeMarkers {
     }
 }
 
-impl Reconciler for PodProbeMarkers {
-    fn reconcile(&self, key: &ObjectKey, _memory: &Memory, _now: Timestamp) -> Outcome {
-        let cached = self.markers.snapshot().get(key);
-        let api_version = self.served.api_version(kruise_api::podprobemarker::RESOURCE);
-        let (Some(cached), Ok(api_version)) = (cached, api_version) else {
-            return Outcome::Gone;
-        };
-        let plan = match &cached.object {
-            Ok(marker) => self
-                .inputs(marker)
-                .plan(marker, &api_version, self.options, Explain::No),
-            Err(error) => invalid_spec::plan(error),
-        };
-        Outcome::Plan(Box::new(plan))
+impl KindReconciler for PodProbeMarkers {
+    type Object = Arc<PodProbeMarker>;
+
+    const KIND: &'static Kind = &KIND;
+
+    fn objects(&self) -> &SharedInformer<CachedMarker> {
+        &self.markers
     }
 
-    fn keys(&self) -> Vec<ObjectKey> {
-        let markers = self.markers.snapshot();
-        markers.iter().map(|marker| ObjectKey::of(&**marker)).collect()
+    fn served(&self) -> &Served {
+        &self.served
     }
 
-    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
-        let marker = self.markers.snapshot().get(key)?;
-        let api_version = self
-            .served
-            .api_version(kruise_api::podprobemarker::RESOURCE)
-            .ok()?;
-        Some(ObjectRef::of(&*marker, api_version, KIND.kind))
+    fn plan(&self, marker: &Self::Object, round: Round<'_>) -> Option<Plan> {
+        Some(
+            self.inputs(marker)
+                .plan(marker, round.api_version, self.options, Explain::No),
+        )
     }
 }

@@ -7,7 +7,6 @@ use futures::future::{BoxFuture, FutureExt};
 use kruise_api::podunavailablebudget::{KIND, PodUnavailableBudget};
 use kruise_frame::{
     explain::{Request, workload::Cluster},
-    parsed::Parsed,
     workloads::Reader,
 };
 use kruise_plan_kit::{
@@ -16,6 +15,7 @@ use kruise_plan_kit::{
 };
 
 use crate::podunavailablebudget::Inputs;
+use kruise_runtime::parsed::Parsed;
 
 /// Explains a budget, or one pod of it.
 pub fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {

@@ -3,11 +3,11 @@
 use std::{cell::Cell, sync::Arc};
 
 use kruise_api::podunavailablebudget::PodUnavailableBudget;
-use kruise_frame::parsed::Parsed;
 use kruise_plan_kit::{
     ledger::{budget_of, covers},
     workloads::{Aspect, Chain, Known, Ownership, Source, Workload, chain, is_in_scale, wanted},
 };
+use kruise_runtime::parsed::Parsed;
 use kruise_views::{OwnerView, PodView, WorkloadView};
 use kube_cache::{Delta, ObjectKey, SharedInformer};
 

@@ -15,14 +15,13 @@ use std::{sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use jiff::Timestamp;
+use kruise_api::definition::Kind;
 use kruise_api::{
     names::APPS_GROUP,
     podunavailablebudget::{KIND, PodUnavailableBudget},
 };
 use kruise_frame::{
     caches::PODS,
-    invalid_spec,
-    parsed::Parsed,
     registration::{Controls, Grant, Registration, Setup, Wiring},
     workloads::{CachedWorkload, Workloads},
 };
@@ -32,9 +31,8 @@ use kruise_plan_kit::{
 };
 use kruise_runtime::{
     Served,
-    events::ObjectRef,
     metrics::objects::Spec,
-    worker::{Outcome, Reconciler},
+    worker::{KindReconciler, Round},
 };
 use kruise_views::{PodView, WorkloadView};
 use kube_cache::{Delta, ObjectKey, SharedInformer, Version};
@@ -44,6 +42,7 @@ use crate::podunavailablebudget::cached::BUDGETS;
 use crate::statefulset::cached::{STATEFULSETS, StatefulSetWorkload};
 use crate::workloads::{APPS_STATEFULSETS, DEPLOYMENTS, REPLICA_SETS};
 pub use inputs::Inputs;
+use kruise_runtime::parsed::Parsed;
 use reads::Reads;
 
 /// The controller.
@@ -149,35 +148,26 @@ impl Budgets {
     }
 }
 
-impl Reconciler for Budgets {
-    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
-        let Some(cached) = self.cache.snapshot().get(key) else {
-            return Outcome::Gone;
-        };
-        let plan = match &cached.object {
-            Ok(budget) => self.plan(budget, memory, now),
-            Err(error) => invalid_spec::plan(error),
-        };
-        Outcome::Plan(Box::new(plan))
+impl KindReconciler for Budgets {
+    type Object = PodUnavailableBudget;
+
+    const KIND: &'static Kind = &KIND;
+
+    fn objects(&self) -> &SharedInformer<Parsed<PodUnavailableBudget>> {
+        &self.cache
     }
 
-    fn keys(&self) -> Vec<ObjectKey> {
-        let budgets = self.cache.snapshot();
-        budgets.iter().map(|budget| ObjectKey::of(&**budget)).collect()
+    fn served(&self) -> &Served {
+        &self.served
     }
 
-    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
-        let budget = self.cache.snapshot().get(key)?;
-        let api_version = self
-            .served
-            .api_version(kruise_api::podunavailablebudget::RESOURCE)
-            .ok()?;
-        Some(ObjectRef::of(&*budget, api_version, KIND.kind))
+    fn plan(&self, budget: &Self::Object, round: Round<'_>) -> Option<Plan> {
+        Some(self.plan_of(budget, round.memory, round.now))
     }
 }
 
 impl Budgets {
-    fn plan(&self, budget: &PodUnavailableBudget, memory: &Memory, now: Timestamp) -> Plan {
+    fn plan_of(&self, budget: &PodUnavailableBudget, memory: &Memory, now: Timestamp) -> Plan {
         let namespace = &budget.metadata.namespace;
         let (pods, observed) = {
             let snapshot = self.pods.snapshot();

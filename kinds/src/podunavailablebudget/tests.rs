@@ -10,6 +10,7 @@ use kruise_plan_kit::{
     workloads::{Aspect, Known, Workload},
 };
 use kruise_runtime::caches::{CacheId, Caches, Held};
+use kruise_runtime::worker::{Outcome, Reconciler};
 use kube_cache::Event;
 use serde_json::{Value, json};
 use tokio::sync::watch;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use kruise_api::resourcedistribution::ResourceDistribution;
-use kruise_frame::{caches::NAMESPACES, parsed::Parsed};
+use kruise_frame::caches::NAMESPACES;
 use kruise_plan_distribution::resourcedistribution::Source;
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::caches::{CacheId, Reach};
+use kruise_runtime::parsed::Parsed;
 use kruise_views::MetadataView;
 use kube_cache::Index;
 

@@ -8,10 +8,7 @@ use kruise_api::{
     path::segment,
     resourcedistribution::{KIND, ResourceDistribution},
 };
-use kruise_frame::{
-    explain::{Request, list, pods::Facts, read_needs, render},
-    parsed::Parsed,
-};
+use kruise_frame::explain::{Request, list, pods::Facts, read_needs, render};
 use kruise_plan_distribution::resourcedistribution::{Copies, Source};
 use kruise_plan_kit::{Explain, Memory, ResourceId};
 use kruise_runtime::{Client, Served, discovery};
@@ -20,6 +17,7 @@ use kube_cache::ObjectKey;
 use serde::Deserialize;
 
 use crate::resourcedistribution::Inputs;
+use kruise_runtime::parsed::Parsed;
 
 /// Explains a ResourceDistribution, or what it does in one namespace.
 pub fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {

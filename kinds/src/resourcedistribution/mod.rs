@@ -12,19 +12,17 @@ mod tests;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use kruise_api::definition::Kind;
 use kruise_api::resourcedistribution::KIND;
 use kruise_frame::{
     caches::NAMESPACES,
-    invalid_spec,
     registration::{Controls, Grant, Registration, Setup, Wiring},
 };
-use kruise_plan_kit::{Explain, Memory, ResourceId};
+use kruise_plan_kit::{Explain, Plan, ResourceId};
 use kruise_runtime::{
     Served,
-    events::ObjectRef,
     metrics::objects::Spec,
-    worker::{Outcome, Reconciler},
+    worker::{KindReconciler, Round},
 };
 use kruise_views::{MetadataView, NamespaceView};
 use kube_cache::{Delta, ObjectKey, SharedInformer};
@@ -33,6 +31,7 @@ use cached::{
     CONFIG_MAPS, CachedDistribution, DISTRIBUTIONS_BY_COPY, RESOURCE_DISTRIBUTIONS, SECRETS, copy_key,
 };
 use inputs::CachedCopies;
+use kruise_api::resourcedistribution::ResourceDistribution;
 
 pub use inputs::Inputs;
 
@@ -109,39 +108,33 @@ impl ResourceDistributions {
     }
 }
 
-impl Reconciler for ResourceDistributions {
-    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
-        let cached = self.distributions.snapshot().get(key).filter(|_| self.sees_all);
-        let api_version = self
-            .served
-            .api_version(kruise_api::resourcedistribution::RESOURCE);
-        let (Some(cached), Ok(api_version)) = (cached, api_version) else {
-            return Outcome::Gone;
-        };
-        let plan = match &cached.object {
-            Ok(distribution) => {
-                let inputs = Inputs {
-                    namespaces: self.namespaces.snapshot().list(""),
-                    copies: &self.copies,
-                };
-                inputs.plan(distribution, &api_version, memory, Explain::No, now)
-            }
-            Err(error) => invalid_spec::plan(error),
-        };
-        Outcome::Plan(Box::new(plan))
+impl KindReconciler for ResourceDistributions {
+    type Object = Arc<ResourceDistribution>;
+
+    const KIND: &'static Kind = &KIND;
+
+    fn objects(&self) -> &SharedInformer<CachedDistribution> {
+        &self.distributions
     }
 
-    fn keys(&self) -> Vec<ObjectKey> {
-        let all = self.distributions.snapshot();
-        all.iter().map(|cached| ObjectKey::of(&**cached)).collect()
+    fn served(&self) -> &Served {
+        &self.served
     }
 
-    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
-        let cached = self.distributions.snapshot().get(key)?;
-        let api_version = self
-            .served
-            .api_version(kruise_api::resourcedistribution::RESOURCE)
-            .ok()?;
-        Some(ObjectRef::of(&*cached, api_version, KIND.kind))
+    fn plan(&self, distribution: &Self::Object, round: Round<'_>) -> Option<Plan> {
+        let inputs = Inputs {
+            namespaces: self.namespaces.snapshot().list(""),
+            copies: &self.copies,
+        };
+        let plan = || {
+            inputs.plan(
+                distribution,
+                round.api_version,
+                round.memory,
+                Explain::No,
+                round.now,
+            )
+        };
+        self.sees_all.then(plan)
     }
 }

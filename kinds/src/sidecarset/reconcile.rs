@@ -7,9 +7,9 @@ use std::{
 
 use jiff::Timestamp;
 use kruise_api::sidecarset::{KIND, SidecarSet};
-use kruise_frame::invalid_spec;
 use kruise_plan_kit::Memory;
 use kruise_plan_sidecars::{Explain, Repairs, WriteLocks, learn, plan, uninjected};
+use kruise_runtime::invalid_spec;
 use kruise_runtime::{
     events::ObjectRef,
     worker::{Outcome, Reconciler},

@@ -7,7 +7,6 @@ use kruise_api::{
 };
 use kruise_frame::{
     caches::{CLAIMS, PODS},
-    parsed::Parsed,
     workloads::CachedWorkload,
 };
 use kruise_plan_kit::ResourceId;
@@ -16,6 +15,7 @@ use kruise_views::{ClaimView, Numbering, PodView, StorageClassView, WorkloadView
 use kube_cache::Index;
 
 use super::by_name::{set_of_pod, sets_of_claim};
+use kruise_runtime::parsed::Parsed;
 
 /// StatefulSets of `apps.kruise.io` in the served version.
 pub const STATEFULSETS: CacheId<Parsed<StatefulSet>> =

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use kruise_api::statefulset::{KIND, StatefulSet};
-use kruise_frame::{caches::owners, parsed::Parsed};
+use kruise_frame::caches::owners;
 use kruise_views::{ClaimView, PodView, StorageClassView};
 use kube_cache::{Delta, ObjectKey};
 
 use super::by_name::{set_of_pod, sets_of_claim};
+use kruise_runtime::parsed::Parsed;
 
 /// Finds a StatefulSet in the cache.
 pub(super) type FindSet<'a> = &'a dyn Fn(&ObjectKey) -> Option<Arc<Parsed<StatefulSet>>>;

@@ -13,22 +13,19 @@ mod tests;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use kruise_api::definition::Kind;
 use kruise_api::statefulset::{KIND, StatefulSet};
 use kruise_frame::{
     caches::{CLAIMS, PODS, REVISIONS, owners},
-    invalid_spec,
     leader::LeaderSettings,
-    parsed::Parsed,
     registration::{Controls, Grant, Registration, Setup, Wiring},
 };
-use kruise_plan_kit::{Memory, ResourceId, events};
+use kruise_plan_kit::{Plan, ResourceId, events};
 use kruise_plan_workloads::statefulset::{Explain, Options};
 use kruise_runtime::{
     Served,
-    events::ObjectRef,
     metrics::objects::Spec,
-    worker::{Outcome, Reconciler},
+    worker::{KindReconciler, Round},
 };
 use kruise_views::{ClaimView, ImageJobView, PodView, RevisionView, StorageClassView};
 use kube_cache::{ObjectKey, SharedInformer};
@@ -43,6 +40,7 @@ use crate::imagepulljob::cached::PULL_JOBS;
 use crate::podunavailablebudget::cached::BUDGETS;
 use crate::statefulset::cached::STATEFULSETS;
 use cached::{CLAIMS_BY_SET_NAME, CLASSES, PODS_BY_SET_NAME};
+use kruise_runtime::parsed::Parsed;
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<StatefulSets>("statefulset-controller", 3)
@@ -127,32 +125,27 @@ impl StatefulSets {
     }
 }
 
-impl Reconciler for StatefulSets {
-    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
-        let (Some(cached), Ok(api_version)) = (
-            self.find(key),
-            self.served.api_version(kruise_api::statefulset::RESOURCE),
-        ) else {
-            return Outcome::Gone;
-        };
-        let plan = match &cached.object {
-            Ok(set) => {
-                let inputs = self.read_inputs(set);
-                inputs.plan(set, &api_version, self.options, memory, Explain::No, now)
-            }
-            Err(error) => invalid_spec::plan(error),
-        };
-        Outcome::Plan(Box::new(plan))
+impl KindReconciler for StatefulSets {
+    type Object = StatefulSet;
+
+    const KIND: &'static Kind = &KIND;
+
+    fn objects(&self) -> &SharedInformer<Parsed<StatefulSet>> {
+        &self.sets
     }
 
-    fn keys(&self) -> Vec<ObjectKey> {
-        let sets = self.sets.snapshot();
-        sets.iter().map(|set| ObjectKey::of(&**set)).collect()
+    fn served(&self) -> &Served {
+        &self.served
     }
 
-    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
-        let set = self.find(key)?;
-        let api_version = self.served.api_version(kruise_api::statefulset::RESOURCE).ok()?;
-        Some(ObjectRef::of(&*set, api_version, KIND.kind))
+    fn plan(&self, set: &Self::Object, round: Round<'_>) -> Option<Plan> {
+        Some(self.read_inputs(set).plan(
+            set,
+            round.api_version,
+            self.options,
+            round.memory,
+            Explain::No,
+            round.now,
+        ))
     }
 }

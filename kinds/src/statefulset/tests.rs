@@ -2,6 +2,8 @@
 
 use kruise_frame::{caches::PODS_BY_OWNER, gates::Gates};
 use kruise_install::manifests::rules_of_controllers;
+use kruise_plan_kit::Memory;
+use kruise_runtime::worker::{Outcome, Reconciler};
 use kube_cache::{Cached, Delta, Event, Index, Version};
 use serde_json::{Value, json};
 

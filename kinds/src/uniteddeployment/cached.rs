@@ -4,13 +4,14 @@
 //! UnitedDeployments sends none.
 
 use kruise_api::uniteddeployment::{Child, UnitedDeployment};
-use kruise_frame::{caches::PODS, parsed::Parsed};
+use kruise_frame::caches::PODS;
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::caches::CacheId;
 use kruise_views::{MetadataView, SubsetView};
 use kube_cache::Index;
 
 use kruise_api::names::uniteddeployment::SUBSET_NAME;
+use kruise_runtime::parsed::Parsed;
 
 /// UnitedDeployments in the served version.
 pub(super) const UNITED_DEPLOYMENTS: CacheId<Parsed<UnitedDeployment>> =

@@ -9,7 +9,8 @@ use kruise_api::{
     },
     uniteddeployment::{KIND, UnitedDeployment},
 };
-use kruise_frame::{caches::owners, parsed::Parsed};
+use kruise_frame::caches::owners;
+use kruise_runtime::parsed::Parsed;
 use kruise_views::{OwnerView, PodView, SubsetView};
 use kube_cache::{Delta, ObjectKey};
 

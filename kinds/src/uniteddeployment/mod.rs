@@ -12,28 +12,26 @@ mod tests;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use kruise_api::definition::Kind;
 use kruise_api::{
     names::APPS_GROUP,
     uniteddeployment::{Child, KIND, UnitedDeployment},
 };
 use kruise_frame::{
     caches::{PODS, PODS_BY_OWNER, REVISIONS, owners},
-    invalid_spec,
-    parsed::Parsed,
     registration::{Controls, Grant, Registration, Setup, Wiring},
 };
-use kruise_plan_kit::{Explain, Memory, ResourceId};
+use kruise_plan_kit::{Explain, Plan, ResourceId};
 use kruise_runtime::{
     Served,
-    events::ObjectRef,
     metrics::objects::Spec,
-    worker::{Outcome, Reconciler},
+    worker::{KindReconciler, Round},
 };
 use kruise_views::{MetadataView, OwnerView, PodView, RevisionView, SubsetView};
 use kube_cache::{ObjectKey, SharedInformer};
 
 use cached::{REPLICA_SETS, REPLICA_SETS_BY_OWNER, UNITED_DEPLOYMENTS, cache};
+use kruise_runtime::parsed::Parsed;
 
 pub use inputs::{Inputs, Pods};
 
@@ -152,34 +150,23 @@ impl UnitedDeployments {
     }
 }
 
-impl Reconciler for UnitedDeployments {
-    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
-        let cached = self.all.snapshot().get(key);
-        let api_version = self.served.api_version(kruise_api::uniteddeployment::RESOURCE);
-        let (Some(cached), Ok(api_version)) = (cached, api_version) else {
-            return Outcome::Gone;
-        };
-        let plan = match &cached.object {
-            Ok(united) => {
-                let inputs = self.read_inputs(united);
-                inputs.plan(united, &api_version, memory, Explain::No, now)
-            }
-            Err(error) => invalid_spec::plan(error),
-        };
-        Outcome::Plan(Box::new(plan))
+impl KindReconciler for UnitedDeployments {
+    type Object = UnitedDeployment;
+
+    const KIND: &'static Kind = &KIND;
+
+    fn objects(&self) -> &SharedInformer<Parsed<UnitedDeployment>> {
+        &self.all
     }
 
-    fn keys(&self) -> Vec<ObjectKey> {
-        let all = self.all.snapshot();
-        all.iter().map(|united| ObjectKey::of(&**united)).collect()
+    fn served(&self) -> &Served {
+        &self.served
     }
 
-    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
-        let united = self.all.snapshot().get(key)?;
-        let api_version = self
-            .served
-            .api_version(kruise_api::uniteddeployment::RESOURCE)
-            .ok()?;
-        Some(ObjectRef::of(&*united, api_version, KIND.kind))
+    fn plan(&self, united: &Self::Object, round: Round<'_>) -> Option<Plan> {
+        Some(
+            self.read_inputs(united)
+                .plan(united, round.api_version, round.memory, Explain::No, round.now),
+        )
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use kruise_api::uniteddeployment::{Child, UnitedDeployment};
-use kruise_frame::parsed::Parsed;
 use kruise_runtime::Served;
 use kruise_views::{MetadataView, OwnerView, PodView, SubsetView};
 use kube_cache::{Delta, ObjectKey};
@@ -11,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{Inputs, Pods, keys};
+use kruise_runtime::parsed::Parsed;
 
 fn decode<T: DeserializeOwned>(object: &Value) -> Arc<T> {
     Arc::new(serde_json::from_str(&object.to_string()).unwrap())

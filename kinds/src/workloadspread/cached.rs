@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use kruise_api::workloadspread::{RESOURCE, WorkloadSpread};
-use kruise_frame::{caches::PODS, parsed::Parsed};
+use kruise_frame::caches::PODS;
 use kruise_plan_kit::{ResourceId, workloads::Workload};
 use kruise_runtime::caches::CacheId;
+use kruise_runtime::parsed::Parsed;
 use kruise_views::WorkloadView;
 use kube_cache::Index;
 

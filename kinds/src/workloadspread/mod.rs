@@ -13,13 +13,13 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use jiff::Timestamp;
+use kruise_api::definition::Kind;
 use kruise_api::{
     names::{APPS_GROUP, workloadspread::WORKLOADS},
     workloadspread::KIND,
 };
 use kruise_frame::{
     caches::{NODES, PODS, PODS_BY_OWNER},
-    invalid_spec,
     listed::Listed,
     registration::{Controls, Grant, Registration, Setup, Wiring},
     workloads::{CachedWorkload, Workloads},
@@ -31,9 +31,8 @@ use kruise_plan_kit::{
 };
 use kruise_runtime::{
     Served,
-    events::ObjectRef,
     metrics::objects::Spec,
-    worker::{Outcome, Reconciler},
+    worker::{KindReconciler, Round},
 };
 use kruise_views::{NodeView, PodView, WorkloadView};
 use kube_cache::{Delta, ObjectKey, SharedInformer};
@@ -44,6 +43,8 @@ use crate::workloads::{APPS_STATEFULSETS, DEPLOYMENTS, REPLICA_SETS};
 use crate::workloadspread::cached::SPREADS;
 use cached::{CachedSpread, JOBS, REPLICA_SETS_BY_OWNER, SPREADS_BY_TARGET, target_key};
 use inputs::CachedNodes;
+use kruise_api::workloadspread::WorkloadSpread;
+use kruise_runtime::worker::Reconciler;
 
 pub use inputs::Inputs;
 pub use inputs::before;
@@ -159,11 +160,7 @@ impl WorkloadSpreads {
         })
     }
 
-    fn plan(&self, cached: &CachedSpread, memory: &Memory, now: Timestamp) -> Plan {
-        let spread = match &cached.object {
-            Ok(spread) => spread,
-            Err(error) => return invalid_spec::plan(error),
-        };
+    fn plan_of(&self, spread: &Arc<WorkloadSpread>, memory: &Memory, now: Timestamp) -> Plan {
         let namespace = spread.metadata.namespace.as_str();
         let known = |workload: &Workload, aspect: Aspect| {
             if workload.group_kind() == ("batch", "Job") {
@@ -190,25 +187,20 @@ impl WorkloadSpreads {
     }
 }
 
-impl Reconciler for WorkloadSpreads {
-    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
-        let cached = self.all.snapshot().get(key);
-        cached.map_or(Outcome::Gone, |cached| {
-            Outcome::Plan(Box::new(self.plan(&cached, memory, now)))
-        })
+impl KindReconciler for WorkloadSpreads {
+    type Object = Arc<WorkloadSpread>;
+
+    const KIND: &'static Kind = &KIND;
+
+    fn objects(&self) -> &SharedInformer<CachedSpread> {
+        &self.all
     }
 
-    fn keys(&self) -> Vec<ObjectKey> {
-        let all = self.all.snapshot();
-        all.iter().map(|spread| ObjectKey::of(&**spread)).collect()
+    fn served(&self) -> &Served {
+        &self.served
     }
 
-    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
-        let spread = self.all.snapshot().get(key)?;
-        let api_version = self
-            .served
-            .api_version(kruise_api::workloadspread::RESOURCE)
-            .ok()?;
-        Some(ObjectRef::of(&*spread, api_version, KIND.kind))
+    fn plan(&self, spread: &Self::Object, round: Round<'_>) -> Option<Plan> {
+        Some(self.plan_of(spread, round.memory, round.now))
     }
 }

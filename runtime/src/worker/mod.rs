@@ -21,6 +21,7 @@
 
 mod doubts;
 mod first_pass;
+mod kind;
 mod live;
 mod memory;
 mod needs;
@@ -31,6 +32,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
+pub use kind::{KindReconciler, Round};
 pub use reconciler::{DryRun, ObjectState, Observer, Outcome, Reconciler, Settings};
 
 use std::{
