@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 /// Folders that know no kind.
 const KNOW_NO_KIND: &[&str] = &["frame/src/", "manager/src/", "runtime/src/", "server/src/"];
 
-/// Files whose words are those of feature gates and flags, some of which are called as a kind.
-const GATES_AND_FLAGS: &[&str] = &["frame/src/gates.rs", "frame/src/leader.rs"];
+/// Files that name flags, some of which are called as a kind.
+const FLAGS: &[&str] = &["frame/src/leader.rs"];
 
 /// Names of kinds that a source of `api` defines, in lower case: `cloneset`, `clonesets`.
 pub(super) fn names(text: &str) -> BTreeSet<String> {
@@ -27,7 +27,7 @@ pub(super) fn names(text: &str) -> BTreeSet<String> {
 pub(super) fn named(path: &str, text: &str, kinds: &BTreeSet<String>) -> Vec<String> {
     let is_test = path.ends_with("/tests.rs") || path.contains("/tests/");
     let is_bound = KNOW_NO_KIND.iter().any(|folder| path.starts_with(folder));
-    if is_test || !is_bound || GATES_AND_FLAGS.contains(&path) {
+    if is_test || !is_bound || FLAGS.contains(&path) {
         return Vec::new();
     }
     let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
@@ -66,7 +66,11 @@ mod tests {
                 "pub const CLONESETS: CacheId<CloneSet>;",
                 1,
             ),
-            ("frame/src/gates.rs", "(\"CloneSet\", true)", 0),
+            (
+                "frame/src/leader.rs",
+                "pub const FLAG: &str = \"cloneset-flag\";",
+                0,
+            ),
             (
                 "runtime/src/a.rs",
                 "fn a() {}\n#[cfg(test)]\nmod tests { const A: &str = \"CloneSet\"; }\n",
