@@ -72,6 +72,8 @@ const REGISTRIES: &[&str] = &[
 ];
 /// Longest source file, in lines.
 const LONGEST: usize = 700;
+/// Widest comment, in columns.
+const WIDEST: usize = 120;
 
 /// Tables, which are read by looking up one line: their length costs nobody anything.
 const TABLES: &[&str] = &["lib/go-compat/src/pod_template/core_v1.rs"];
@@ -181,6 +183,7 @@ fn check(path: &str, text: &str) -> Vec<String> {
         found.extend(shown::seeds(path, text));
         found.extend(determinism::unrepeatable(path, text));
         found.extend(length(path, text));
+        found.extend(width(path, text));
         found.extend(documented(path, text));
     }
     found
@@ -237,6 +240,18 @@ fn length(path: &str, text: &str) -> Option<String> {
         .then(|| format!("{path}: {lines} lines, {LONGEST} are the limit"))
 }
 
+/// Comments that are wider than a screen. A row of a table stays one.
+fn width(path: &str, text: &str) -> Vec<String> {
+    let is_wide = |line: &str| {
+        let comment = line.trim_start().strip_prefix("//");
+        let words = comment.map(|comment| comment.trim_start_matches(['/', '!', ' ']));
+        words.is_some_and(|words| !words.starts_with('|') && words.contains(' ')) && line.chars().count() > WIDEST
+    };
+    let wide = text.lines().enumerate().filter(|(_, line)| is_wide(line));
+    wide.map(|(index, _)| format!("{path}:{}: more than {WIDEST} columns", index + 1))
+        .collect()
+}
+
 fn documented(path: &str, text: &str) -> Option<String> {
     let is_module = path.contains("/src/") && !path.ends_with("tests.rs") && !path.contains("/tests/");
     (is_module && !text.starts_with("//!")).then(|| format!("{path}: no module documentation"))
@@ -285,5 +300,9 @@ mod tests {
             1
         );
         assert_eq!(check("x/src/a.rs", "fn f() {}").len(), 1);
+        for (line, found) in [("// word", 1), ("    /// word", 1), ("//! | cell", 0), ("let a", 0)] {
+            let text = format!("//! m\n{line} {}", "x".repeat(WIDEST));
+            assert_eq!(check("x/src/a.rs", &text).len(), found, "{line}");
+        }
     }
 }
