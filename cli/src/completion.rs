@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use clap::{Args, Command, ValueEnum};
+use clap::{Args, Command, FromArgMatches as _, ValueEnum};
 use clap_complete::{Shell, generate};
 
 use crate::{
@@ -126,7 +126,11 @@ fn targets(before: &[String], last: &str, names: &Names<'_>) -> Vec<String> {
 
 /// The names in the cluster that the line chooses.
 fn names(resource: &Resource, before: &[String]) -> Vec<String> {
-    let connection = Connection::of_line(before);
+    // The line is not complete: what is wrong with it or missing does not matter.
+    let line = std::iter::once(NAME).chain(before.iter().map(String::as_str));
+    let line = root::command().ignore_errors(true).try_get_matches_from(line);
+    let connection = line.and_then(|line| Connection::from_arg_matches(&line));
+    let connection = connection.unwrap_or_default();
     let found = run::to_end(async {
         let client = connection.connect("complete").await?;
         let cluster = Cluster::discover(&client).await?;

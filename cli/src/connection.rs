@@ -83,20 +83,6 @@ impl Connection {
         }
     }
 
-    /// What the words of a line choose, of which others may not be complete yet.
-    pub fn of_line(words: &[String]) -> Self {
-        #[derive(clap::Parser)]
-        #[command(no_binary_name = true, disable_help_flag = true)]
-        struct Line {
-            #[command(flatten)]
-            connection: Connection,
-            #[arg(allow_hyphen_values = true)]
-            _others: Vec<String>,
-        }
-        let line = <Line as clap::Parser>::try_parse_from(words);
-        line.map(|line| line.connection).unwrap_or_default()
-    }
-
     /// The namespace of a command: that of the flag, else that of the context.
     pub fn namespace<'n>(&'n self, client: &'n Client) -> &'n str {
         let given = self.namespace.as_deref();

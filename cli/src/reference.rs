@@ -51,6 +51,7 @@ fn rows<'a>(page: &mut String, flags: impl Iterator<Item = &'a Arg>) {
         let default: Vec<String> = flag
             .get_default_values()
             .iter()
+            .filter(|_| flag.get_action().takes_values())
             .map(|value| format!("`{}`", value.to_string_lossy()))
             .collect();
         let help = flag.get_help().map(ToString::to_string).unwrap_or_default();

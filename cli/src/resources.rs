@@ -5,9 +5,6 @@ use std::iter::once;
 use kruise_api::definition::{Kind, Scope};
 use kruise_plan_kit::ResourceId;
 
-/// How much alike a name must be to be suggested, as clap compares them.
-const ALIKE: f64 = 0.7;
-
 /// A resource with objects that people name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resource {
@@ -104,10 +101,11 @@ impl Resource {
         }
     }
 
-    /// The shortest name.
+    /// The shortest name that no other resource has.
     pub fn short_name(&self) -> String {
-        let short = self.short_names.first().map(|name| (*name).to_owned());
-        short.unwrap_or_else(|| self.kind.to_lowercase())
+        let mut short = self.short_names.iter();
+        let own = short.find(|name| named(name).len() == 1);
+        own.map_or_else(|| self.kind.to_lowercase(), |name| (*name).to_owned())
     }
 
     /// Every name without a group.
@@ -136,16 +134,17 @@ impl Resource {
     }
 }
 
-/// The candidate that is most like a name, if one is like it at all.
+/// The candidate that is most like a name, if one is like it at all: of three letters one may be wrong, missing,
+/// or change places with the next.
 pub fn alike<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let name = name.to_lowercase();
-    let rated = candidates.into_iter().map(|candidate| {
-        let rate = strsim::jaro_winkler(&name, &candidate.to_lowercase());
-        (rate, candidate)
+    let allowed = (name.chars().count() / 3).max(1);
+    let distant = candidates.into_iter().map(|candidate| {
+        let distance = strsim::osa_distance(&name, &candidate.to_lowercase());
+        (distance, candidate)
     });
-    let best = rated.filter(|(rate, _)| *rate > ALIKE);
     // Of equals the first in the alphabet.
-    let best = best.max_by(|(one, a), (other, b)| one.total_cmp(other).then_with(|| b.cmp(a)));
+    let best = distant.filter(|(distance, _)| *distance <= allowed).min();
     best.map(|(_, candidate)| candidate)
 }
 
@@ -187,6 +186,7 @@ mod tests {
         assert_eq!(full("sts.apps"), ["statefulsets.apps"]);
         assert_eq!(full("asts"), ["statefulsets.apps.kruise.io"]);
         assert_eq!(full("ds"), ["daemonsets.apps"]);
+        assert_eq!(named("sts")[0].short_name(), "asts");
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod rollout;
 mod target;
 #[cfg(test)]
 mod tests;
+mod workload;
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,6 +26,8 @@ use kruise_program::output;
 use kruise_runtime::{Client, discovery};
 use kruise_views::PodView;
 use tokio::time::{Instant, sleep};
+
+pub use self::workload::Workload;
 
 use self::{
     choice::{pods_now, stuck, to_restart},
@@ -38,7 +41,6 @@ use crate::{
     connection::Connection,
     failure,
     report::Report,
-    resources::Resource,
     run,
     target::{Selection, Wanted},
 };
@@ -66,17 +68,6 @@ pub const EXAMPLES: &[(&str, &str)] = &[
         "kubectl kruise restart clone -l app=web -c main",
     ),
 ];
-
-/// A workload whose containers are restarted.
-#[derive(Clone, Debug)]
-pub struct Workload {
-    /// Its resource.
-    pub resource: Resource,
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-}
 
 /// The command line.
 #[derive(Args, Clone, Debug)]
@@ -186,7 +177,6 @@ pub async fn restart(
     client: &Client,
     say: &Say,
 ) -> anyhow::Result<String> {
-    let timeout = Duration::from_secs(options.timeout.into());
     let mut server = Server::new(options, say);
     let (target, mut requests, all, limits) = loop {
         match begin(workload, options, client, say).await {
@@ -203,67 +193,84 @@ pub async fn restart(
     for pod in left_out {
         say(&format!("{pod}: left out, its containers have not started yet\n"))?;
     }
-    let rollout = Rollout { pods };
+    let run = Run {
+        options,
+        client,
+        target,
+        all: &all,
+        rollout: Rollout { pods },
+    };
     say(&format!(
         "{}: {} pods, at most {} of {} out of service\n",
-        target.title,
-        rollout.pods.len(),
+        run.target.title,
+        run.rollout.pods.len(),
         limits.most_out,
         limits.wanted
     ))?;
-    let (mut before, mut changed) = (None, Instant::now());
-    loop {
-        match look(&target, &mut requests).await {
-            Ok((limits, pods, states)) => {
-                server.answered();
-                match rollout.next(limits, &pods, &states) {
-                    Next::Done => return Ok(format!("{}: restarted\n", target.title)),
-                    Next::Failed(why) => bail!("{why}; no further pod is restarted"),
-                    Next::Create(names) => requests.create_all(&names, &rollout).await?,
-                }
-                let now = (pods, states);
-                if before.as_ref() != Some(&now) {
-                    (before, changed) = (Some(now), Instant::now());
-                } else if changed.elapsed() > timeout {
-                    bail!("{}", stuck(limits.wanted, &now.0, options.timeout));
-                }
-            }
-            Err(error) => server.failed(error)?,
-        }
-        let attended = async {
-            if options.any_agent {
-                return Ok(());
-            }
-            attended(client, options, &all, &mut requests).await
-        };
-        if let Err(error) = attended.await {
-            server.failed(error)?;
-        }
-        sleep(PERIOD).await;
-    }
+    run.to_end(&mut requests, &mut server).await
 }
 
-/// Fails if nobody takes up a request because its node has no agent. The request is withdrawn then: an agent
-/// that comes later would follow it when nobody expects that any more.
-async fn attended(
-    client: &Client,
-    options: &Options,
-    all: &[Arc<PodView>],
-    requests: &mut Requests<'_>,
-) -> anyhow::Result<()> {
-    let idle = requests.newly_idle();
-    if idle.is_empty() {
-        return Ok(());
+/// A restart that has begun.
+struct Run<'r> {
+    options: &'r Options,
+    client: &'r Client,
+    target: Target<'r>,
+    /// The pods at the beginning.
+    all: &'r [Arc<PodView>],
+    rollout: Rollout,
+}
+
+impl Run<'_> {
+    /// Creates one request after the other, until all containers run anew. Returns the last line.
+    async fn to_end(&self, requests: &mut Requests<'_>, server: &mut Server<'_>) -> anyhow::Result<String> {
+        let seconds = self.options.timeout;
+        let timeout = Duration::from_secs(seconds.into());
+        let (mut before, mut changed) = (None, Instant::now());
+        loop {
+            match look(&self.target, requests).await {
+                Ok((limits, pods, states)) => {
+                    server.answered();
+                    match self.rollout.next(limits, &pods, &states) {
+                        Next::Done => return Ok(format!("{}: restarted\n", self.target.title)),
+                        Next::Failed(why) => bail!("{why}; no further pod is restarted"),
+                        Next::Create(names) => requests.create_all(&names, &self.rollout).await?,
+                    }
+                    let now = (pods, states);
+                    if before.as_ref() != Some(&now) {
+                        (before, changed) = (Some(now), Instant::now());
+                    } else if changed.elapsed() > timeout {
+                        bail!("{}", stuck(limits.wanted, &now.0, seconds));
+                    }
+                }
+                Err(error) => server.failed(error)?,
+            }
+            if let Err(error) = self.attended(requests).await {
+                server.failed(error)?;
+            }
+            sleep(PERIOD).await;
+        }
     }
-    let pods = all
-        .iter()
-        .filter(|pod| idle.iter().any(|name| **name == *pod.name));
-    let pods: Vec<Arc<PodView>> = pods.cloned().collect();
-    if let Some(missing) = agents::missing(client, &options.manager_namespace, &pods).await? {
-        requests.withdraw(&idle).await?;
-        bail!(missing);
+
+    /// Fails if nobody takes up a request because its node has no agent. The request is withdrawn then: an agent
+    /// that comes later would follow it when nobody expects that any more.
+    async fn attended(&self, requests: &mut Requests<'_>) -> anyhow::Result<()> {
+        if self.options.any_agent {
+            return Ok(());
+        }
+        let idle = requests.newly_idle();
+        if idle.is_empty() {
+            return Ok(());
+        }
+        let pods = self.all.iter();
+        let pods = pods.filter(|pod| idle.iter().any(|name| **name == *pod.name));
+        let pods: Vec<Arc<PodView>> = pods.cloned().collect();
+        let namespace = &self.options.manager_namespace;
+        if let Some(missing) = agents::missing(self.client, namespace, &pods).await? {
+            requests.withdraw(&idle).await?;
+            bail!(missing);
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// For how long the API server has failed.

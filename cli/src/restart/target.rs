@@ -21,7 +21,7 @@ use kruise_runtime::{Client, Served};
 use kruise_views::PodView;
 use serde_json::Value;
 
-use super::Workload;
+use super::workload::Workload;
 use crate::resources::Resource;
 
 /// Reads what the specification of a workload says.

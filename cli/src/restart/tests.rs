@@ -326,7 +326,7 @@ async fn a_request_that_is_refused_is_a_failure_only_if_its_pod_is_still_there()
 #[tokio::test(start_paused = true)]
 async fn a_request_that_nobody_takes_up_is_withdrawn_if_its_node_has_no_agent() {
     let idle = || {
-        let api = Api::of(&["web-0"], &[]);
+        let api = Api::of(&["web-0", "web-1"], &[]);
         api.look(|state| state.is_idle = true);
         api
     };

@@ -6,7 +6,8 @@ use std::time::Duration;
 use kube_client::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube_client::{Client as KubeClient, Config};
 
-use super::{Choice, Client, Settings};
+use super::kubeconfig::{Choice, ChoiceError};
+use super::{Client, Settings};
 
 /// The source of the connection's parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,45 +41,12 @@ pub enum ConnectError {
          ({0})"
     )]
     Infer(InferConfigError),
-    /// No kubeconfig exists, and this is no pod.
-    #[error("no cluster: {}", missing(.0))]
-    NoCluster(Vec<PathBuf>),
-    /// The context that was chosen does not exist, or none was.
-    #[error("{}", unknown(name, known))]
-    Context {
-        /// Its name; empty if none was chosen.
-        name: String,
-        /// Names of the contexts that there are.
-        known: Vec<String>,
-    },
-    /// The kubeconfig does not say what a connection needs.
-    #[error("the kubeconfig cannot be used: {0}")]
-    Chosen(KubeconfigError),
-    /// The address of the API server that was chosen cannot be read.
-    #[error("--server={0} is no address; write it as https://HOST:PORT")]
-    Server(String),
+    /// What a person chose cannot be had.
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
     /// The parameters are not usable, for example because a certificate is unreadable.
     #[error("the connection to the cluster cannot be set up: {0}; check it with: kubectl version")]
     Client(kube_client::Error),
-}
-
-fn missing(files: &[PathBuf]) -> String {
-    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-    let verb = if files.len() == 1 { "does" } else { "do" };
-    let looked = match files.as_slice() {
-        [] => "there is no home folder".to_owned(),
-        _ => format!("{} {verb} not exist", files.join(", ")),
-    };
-    format!("{looked}, and this is no pod; pass --kubeconfig=FILE or export KUBECONFIG")
-}
-
-fn unknown(name: &str, known: &[String]) -> String {
-    let known = known.join(", ");
-    match (name, known.as_str()) {
-        (_, "") => "the kubeconfig has no context".to_owned(),
-        ("", _) => format!("the kubeconfig has no current context; choose one with --context: {known}"),
-        _ => format!("context \"{name}\" does not exist; there are: {known}"),
-    }
 }
 
 /// Reads the configuration and builds a client; sends nothing yet.

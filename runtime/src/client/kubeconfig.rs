@@ -11,10 +11,8 @@ use std::{
 
 use kube_client::{
     Config,
-    config::{KubeConfigOptions, Kubeconfig},
+    config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
-
-use super::ConnectError;
 
 /// What a person chose. Everything else is as the kubeconfig has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,9 +35,58 @@ pub struct Choice {
     pub act_as_uid: Option<String>,
 }
 
+/// What a person chose cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ChoiceError {
+    /// A kubeconfig cannot be read.
+    #[error("{} cannot be used: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: KubeconfigError,
+    },
+    /// No kubeconfig exists, and this is no pod.
+    #[error("no cluster: {}", missing(.0))]
+    NoCluster(Vec<PathBuf>),
+    /// The context that was chosen does not exist, or none was.
+    #[error("{}", unknown(name, known))]
+    Context {
+        /// Its name; empty if none was chosen.
+        name: String,
+        /// Names of the contexts that there are.
+        known: Vec<String>,
+    },
+    /// The kubeconfig does not say what a connection needs.
+    #[error("the kubeconfig cannot be used: {0}")]
+    Incomplete(KubeconfigError),
+    /// The address of the API server that was chosen cannot be read.
+    #[error("--server={0} is no address; write it as https://HOST:PORT")]
+    Server(String),
+}
+
+fn missing(files: &[PathBuf]) -> String {
+    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    let verb = if files.len() == 1 { "does" } else { "do" };
+    let looked = match files.as_slice() {
+        [] => "there is no home folder".to_owned(),
+        _ => format!("{} {verb} not exist", files.join(", ")),
+    };
+    format!("{looked}, and this is no pod; pass --kubeconfig=FILE or export KUBECONFIG")
+}
+
+fn unknown(name: &str, known: &[String]) -> String {
+    let known = known.join(", ");
+    match (name, known.as_str()) {
+        (_, "") => "the kubeconfig has no context".to_owned(),
+        ("", _) => format!("the kubeconfig has no current context; choose one with --context: {known}"),
+        _ => format!("context \"{name}\" does not exist; there are: {known}"),
+    }
+}
+
 impl Choice {
     /// The parameters of the connection.
-    pub(super) async fn config(&self) -> Result<Config, ConnectError> {
+    pub(super) async fn config(&self) -> Result<Config, ChoiceError> {
         let files = match &self.file {
             Some(file) => vec![file.clone()],
             None => files(std::env::var_os("KUBECONFIG"), std::env::home_dir()),
@@ -47,19 +94,19 @@ impl Choice {
         self.config_of(&files).await
     }
 
-    async fn config_of(&self, files: &[PathBuf]) -> Result<Config, ConnectError> {
+    async fn config_of(&self, files: &[PathBuf]) -> Result<Config, ChoiceError> {
         let read = files
             .iter()
             .filter(|file| self.file.is_some() || file.exists())
             .map(|file| read(file));
         let all = read.collect::<Result<Vec<_>, _>>()?;
         let mut config = if all.is_empty() {
-            Config::incluster().map_err(|_| ConnectError::NoCluster(files.to_vec()))?
+            Config::incluster().map_err(|_| ChoiceError::NoCluster(files.to_vec()))?
         } else {
             self.config_in(merged(all)).await?
         };
         if let Some(server) = &self.server {
-            config.cluster_url = server.parse().map_err(|_| ConnectError::Server(server.clone()))?;
+            config.cluster_url = server.parse().map_err(|_| ChoiceError::Server(server.clone()))?;
         }
         if self.act_as.is_some() {
             let who = &mut config.auth_info;
@@ -70,12 +117,12 @@ impl Choice {
         Ok(config)
     }
 
-    async fn config_in(&self, all: Kubeconfig) -> Result<Config, ConnectError> {
+    async fn config_in(&self, all: Kubeconfig) -> Result<Config, ChoiceError> {
         let current = all.current_context.as_ref().filter(|name| !name.is_empty());
         let name = self.context.as_ref().or(current).cloned().unwrap_or_default();
         if !all.contexts.iter().any(|context| context.name == name) {
             let known = all.contexts.into_iter().map(|context| context.name);
-            return Err(ConnectError::Context {
+            return Err(ChoiceError::Context {
                 name,
                 known: known.collect(),
             });
@@ -87,7 +134,7 @@ impl Choice {
         };
         Config::from_custom_kubeconfig(all, &options)
             .await
-            .map_err(ConnectError::Chosen)
+            .map_err(ChoiceError::Incomplete)
     }
 }
 
@@ -105,8 +152,8 @@ fn files(variable: Option<OsString>, home: Option<PathBuf>) -> Vec<PathBuf> {
     files
 }
 
-fn read(file: &Path) -> Result<Kubeconfig, ConnectError> {
-    Kubeconfig::read_from(file).map_err(|reason| ConnectError::Kubeconfig {
+fn read(file: &Path) -> Result<Kubeconfig, ChoiceError> {
+    Kubeconfig::read_from(file).map_err(|reason| ChoiceError::File {
         path: file.to_owned(),
         reason,
     })
@@ -253,7 +300,7 @@ mod tests {
         };
         let text = error(named, std::slice::from_ref(&missing)).await;
         assert!(
-            text.starts_with(&format!("--kubeconfig={} cannot be used", missing.display())),
+            text.starts_with(&format!("{} cannot be used", missing.display())),
             "{text}"
         );
         let text = error(none, std::slice::from_ref(&missing)).await;

@@ -25,7 +25,7 @@ use serde::de::DeserializeOwned;
 
 pub use config::{ConnectError, Source, connect};
 pub use form::Form;
-pub use kubeconfig::Choice;
+pub use kubeconfig::{Choice, ChoiceError};
 pub use page::{PAGE_BYTES, Page};
 pub use watch::WatchLines;
 
