@@ -1,15 +1,23 @@
 //! `kruise-dst run|replay|liveness|enumerate|alter|show|fingerprints|injected-bugs`.
 
-use std::{collections::BTreeSet, path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    process::ExitCode,
+    time::Duration,
+};
 
 use anyhow::Context;
 use clap::{Parser, Subcommand, builder::PossibleValuesParser};
 use kruise_dst::{
     engine::{
-        campaign, enumerate, liveness,
+        campaign, enumerate,
+        forgery::Altering,
+        liveness,
         play::{self, Keep, play},
         scenario::Scenario,
         shrink,
+        subject::Seed,
     },
     subjects::ALL,
 };
@@ -230,28 +238,51 @@ fn injected_bugs(most: u64) -> anyhow::Result<bool> {
     Ok(all)
 }
 
-/// Prints the table of `tests/it/oracles.rs`: few seeds, and the oracles that fail there and in none before.
+/// A play costs as much as so many requests before its first.
+const BEGINNING: u32 = 100;
+
+/// Prints the table of `tests/it/oracles/altered.rs`: the cheapest plays, and the oracles that fail there, in none before, and by no
+/// injected bug.
 fn altered(of: Option<&str>, first: u64, count: u64) -> anyhow::Result<bool> {
     let mut plays = Vec::new();
     for seed in ALL
         .seeds(of, first)?
         .take_while(|seed| seed.number < first + count)
     {
-        let found = play::altered(ALL, &ALL.scenario(seed)?, seed.number)?;
+        let found = play::altered(ALL, &ALL.scenario(seed)?, Altering::drawn(seed.number), &[])?;
         eprintln!("{seed}: {found:?}");
         plays.push((seed, found));
     }
-    let mut seen = BTreeSet::new();
-    while let Some((seed, found)) = plays
-        .iter()
-        .max_by_key(|(_, found)| found.difference(&seen).count())
-        && !found.is_subset(&seen)
-    {
-        let new: Vec<_> = found.difference(&seen).copied().collect();
+    let mut seen: BTreeSet<&str> = ALL.bugs().flat_map(|(_, bug)| bug.oracles).copied().collect();
+    let mut total = 0;
+    while let Some((cost, seed, new)) = cheapest(&plays, &seen) {
+        total += cost;
         println!("(\"{seed}\", &{new:?}),");
         seen.extend(new);
     }
+    println!("{total} requests");
     Ok(true)
+}
+
+/// Of the plays, each up to any of its requests, the one that costs least for each oracle that was not seen.
+fn cheapest<'f>(
+    plays: &'f [(Seed, BTreeMap<&'static str, u32>)],
+    seen: &BTreeSet<&str>,
+) -> Option<(u32, &'f Seed, Vec<&'static str>)> {
+    let ends = plays.iter().flat_map(|(seed, found)| {
+        found.values().map(move |end| {
+            let new = found
+                .iter()
+                .filter(|(oracle, at)| *at <= end && !seen.contains(*oracle));
+            let new: Vec<&'static str> = new.map(|(oracle, _)| *oracle).collect();
+            (end + BEGINNING, seed, new)
+        })
+    });
+    let shows = ends.filter(|(_, _, new)| !new.is_empty());
+    shows.min_by(|(cost, _, new), (other, _, others)| {
+        let by_oracle = |cost: &u32, new: &Vec<_>| f64::from(*cost) / new.len() as f64;
+        by_oracle(cost, new).total_cmp(&by_oracle(other, others))
+    })
 }
 
 fn replay(case: &str, failing: Option<u8>) -> anyhow::Result<bool> {

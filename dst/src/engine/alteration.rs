@@ -2,9 +2,9 @@
 //!
 //! An oracle that no injected bug makes fail may be one that cannot fail. Here the requests of managers, agents and commands
 //! are altered by a seed, and others are added in their name; the API server takes them as it takes any, and what the oracles
-//! see follows from that. All violations are collected, not only the first.
+//! see follows from that. All violations are collected, not only the first. See also [`super::forgery`].
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use kruise_sim::{Method, Request};
 use serde_json::{Map, Value, json};
@@ -28,14 +28,12 @@ const PARTS: [&str; 5] = ["spec", "status", "data", "images", "metadata"];
 /// Of the metadata, these.
 const METADATA: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
 
-/// Alters requests, and collects what oracles find.
+/// Alters requests.
 #[derive(Debug)]
 pub struct Alterations {
     random: Random,
     /// User agents and requests.
     sent: Vec<(String, Request)>,
-    /// The oracles that failed.
-    pub found: BTreeSet<&'static str>,
 }
 
 /// What becomes of a request.
@@ -43,8 +41,10 @@ pub struct Alterations {
 pub struct Altered {
     /// It is sent so much later.
     pub late: Duration,
-    /// And these are sent too, under the same name.
-    pub besides: Vec<Request>,
+    /// It never arrives.
+    pub is_lost: bool,
+    /// And these are sent too, each in the name of a user agent.
+    pub besides: Vec<(String, Request)>,
 }
 
 impl Alterations {
@@ -53,7 +53,6 @@ impl Alterations {
         Self {
             random: Random::new(seed, Purpose::ALTERATIONS),
             sent: Vec::new(),
-            found: BTreeSet::new(),
         }
     }
 
@@ -74,15 +73,27 @@ impl Alterations {
         if self.random.between(1, ONE_OF) > 1 {
             return altered;
         }
-        match self.random.between(0, 99) {
-            0..30 => self.change_body(request, mirror),
-            30..36 if request.method != Method::Post => *request = deletion(request),
-            36..42 => altered.late = Duration::from_millis(self.random.between(1_000, LATE)),
-            42..52 => altered.besides.extend(self.second(request)),
-            52..66 => altered.besides.extend(self.earlier(agent)),
-            66..76 => altered.besides.extend(self.removal(mirror)),
-            _ => altered.besides.extend(self.patch(mirror)),
-        }
+        let beside = match self.random.between(0, 99) {
+            0..30 => {
+                self.change_body(request, mirror);
+                None
+            }
+            30..36 if request.method != Method::Post => {
+                *request = deletion(request);
+                None
+            }
+            36..42 => {
+                altered.late = Duration::from_millis(self.random.between(1_000, LATE));
+                None
+            }
+            42..52 => self.second(request),
+            52..66 => self.earlier(agent),
+            66..76 => self.removal(mirror),
+            _ => self.patch(mirror),
+        };
+        altered
+            .besides
+            .extend(beside.map(|beside| (agent.to_owned(), beside)));
         altered
     }
 

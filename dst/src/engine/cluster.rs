@@ -18,11 +18,11 @@ use tokio::{
 };
 
 use super::{
-    alteration::Alterations,
     boot,
     cost::Costs,
     course::Course,
     faults::Faults,
+    forgery::Altering,
     mirror::Mirror,
     oracles::Judges,
     process::{Process, ProcessId, Sent, creates_pod, is_dry_run},
@@ -56,8 +56,8 @@ pub struct Setup {
     pub failing: u8,
     /// What records the play.
     pub trace: Trace,
-    /// What alters requests, if anything does.
-    pub alterations: Option<Alterations>,
+    /// What alters the play, if anything does.
+    pub altering: Option<Altering>,
 }
 
 /// How far a request gets without waiting.
@@ -115,8 +115,8 @@ pub struct State {
     pub judged: Judged,
     /// The first thing that must not happen.
     pub violation: Option<Violation>,
-    /// What alters requests, if anything does.
-    pub alterations: Option<Alterations>,
+    /// What alters the play, if anything does.
+    pub altering: Option<Altering>,
     /// How often watches of each resource were cut.
     pub cuts: PerResource<u64>,
     /// Open watches of each resource.
@@ -155,7 +155,7 @@ impl Cluster {
             judges: setup.judges,
             judged: setup.judged,
             violation: None,
-            alterations: setup.alterations,
+            altering: setup.altering,
             cuts: PerResource::default(),
             watching: PerResource::default(),
             announced: PerResource::default(),
@@ -323,7 +323,12 @@ impl State {
             turn.checked_rem(self.routes.len()).unwrap_or(0)
         });
         let routes = self.routes.values().nth(turn);
-        webhooks::call(call, routes, &self.faults, &mut self.counters, &mut self.random)
+        let path = webhooks::path(&call).to_owned();
+        let answer = webhooks::call(call, routes, &self.faults, &mut self.counters, &mut self.random);
+        match &self.altering {
+            Some(altering) => altering.answer(&path, answer),
+            None => answer,
+        }
     }
 
     /// Passes the answers of container runtimes to the agents that wait for them.
@@ -340,14 +345,8 @@ impl State {
 
     /// An oracle may have found something.
     pub fn found(&mut self, verdict: Option<Violation>) {
-        let Some(violation) = verdict else { return };
-        match &mut self.alterations {
-            Some(alterations) => {
-                alterations.found.insert(violation.oracle);
-            }
-            None => {
-                self.violation.get_or_insert(violation);
-            }
+        if let Some(violation) = verdict.and_then(Violation::unless_collected) {
+            self.violation.get_or_insert(violation);
         }
     }
 

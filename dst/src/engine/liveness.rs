@@ -67,7 +67,8 @@ impl Compared {
         self.unreliable.pause.saturating_sub(self.calm.pause)
     }
 
-    fn violation(&self) -> Option<Violation> {
+    /// Whether it took too long where requests failed.
+    pub fn violation(&self) -> Option<Violation> {
         let what = if self.unreliable.took > self.calm.took.max(SHORTEST) * SLOWER {
             "took longer"
         } else if self.longer_pause() > PAUSE {

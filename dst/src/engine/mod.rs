@@ -20,6 +20,7 @@ pub mod cost;
 pub mod course;
 pub mod enumerate;
 pub mod faults;
+pub mod forgery;
 pub mod generate;
 #[cfg(feature = "injected-bugs")]
 pub mod injected;

@@ -1,21 +1,16 @@
 //! Plays a scenario: builds the cluster, starts the managers, lets everything happen at its time, and waits for the end.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    panic::AssertUnwindSafe,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use futures::FutureExt;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{
-    alteration::Alterations,
     cluster::{Cluster, Setup},
     cost::Dearest,
     course::Settling,
+    forgery::Altering,
     managers,
     network::link::PATIENCE,
     oracles::{Judge, Judges},
@@ -44,6 +39,8 @@ const SETTLING: u32 = 50;
 
 /// After the last step of a play that is altered.
 const ALTERED: Duration = Duration::from_mins(1);
+/// How often it is looked whether such a play has shown what it is to show.
+const SHOWN: Duration = Duration::from_millis(500);
 
 /// The outcome of a play.
 #[derive(Debug)]
@@ -119,31 +116,44 @@ pub fn replay(subjects: Subjects, scenario: &Scenario, keep: Keep, judged: Judge
     Ok(played)
 }
 
-/// Plays a scenario in which requests are altered by a seed; the oracles that fail.
-pub fn altered(subjects: Subjects, scenario: &Scenario, seed: u64) -> anyhow::Result<BTreeSet<&'static str>> {
+/// Plays a scenario that is altered; the oracles that fail, each with the requests that were sent until then. The play ends once all
+/// `wanted` have failed, if there are any.
+pub fn altered(
+    subjects: Subjects,
+    scenario: &Scenario,
+    altering: Altering,
+    wanted: &[&str],
+) -> anyhow::Result<BTreeMap<&'static str, u32>> {
     #[cfg(feature = "injected-bugs")]
     kruise_plan_kit::injected::inject(None);
     Violation::collect();
     let found = runtime()?.block_on(async {
-        let alterations = Alterations::of(seed);
-        let play = Play::new(subjects, scenario, Keep::Hash, Judged::Yes, Some(alterations))?;
-        play.begin().await?;
-        let begun = Instant::now();
-        for step in &scenario.steps {
-            sleep_until(begun + Duration::from_millis(step.at)).await;
-            // A user may not understand what became of an object.
-            let performed = AssertUnwindSafe(play.perform(step)).catch_unwind().await;
-            if !matches!(performed, Ok(Ok(()))) {
-                break;
+        let is_forged = matches!(altering, Altering::Forged(_));
+        let play = Play::new(subjects, scenario, Keep::Hash, Judged::Yes, Some(altering))?;
+        let mut found = BTreeMap::new();
+        let mut take = || {
+            let requests = play.cluster.look(|state| state.counters.requests);
+            for oracle in Violation::collected() {
+                found.entry(oracle).or_insert(requests);
             }
-        }
-        sleep(ALTERED).await;
-        let found = play.cluster.look(|state| state.alterations.take());
-        anyhow::Ok(found.map(|alterations| alterations.found).unwrap_or_default())
+            !wanted.is_empty() && wanted.iter().all(|oracle| found.contains_key(oracle))
+        };
+        let show = async {
+            while !take() {
+                sleep(SHOWN).await;
+            }
+            Ok(())
+        };
+        tokio::select! {
+            biased;
+            ended = play.run_altered(is_forged) => ended,
+            shown = show => shown,
+        }?;
+        take();
+        anyhow::Ok(found)
     });
-    let mut all = Violation::collected();
-    all.append(&mut found?);
-    Ok(all)
+    Violation::collect_no_more();
+    found
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
@@ -157,7 +167,7 @@ impl<'a> Play<'a> {
         scenario: &'a Scenario,
         keep: Keep,
         judged: Judged,
-        alterations: Option<Alterations>,
+        altering: Option<Altering>,
     ) -> anyhow::Result<Self> {
         let mut definitions = Vec::new();
         let mut users = BTreeMap::new();
@@ -189,7 +199,7 @@ impl<'a> Play<'a> {
             all_webhooks: subjects.use_all_webhooks(scenario),
             judges: Judges::new(subjects.controllers(), oracles),
             judged,
-            alterations,
+            altering,
             failing: scenario.failing.unwrap_or(0),
             trace: if keep == Keep::Lines {
                 Trace::kept()
@@ -222,6 +232,28 @@ impl<'a> Play<'a> {
         }
         for user in self.users.values() {
             user.create(&self.cluster).await;
+        }
+        Ok(())
+    }
+
+    /// Plays it altered: to its last step, or to the trials at its end. Nobody waits until all is as it should be.
+    async fn run_altered(&self, has_trials: bool) -> anyhow::Result<()> {
+        self.begin().await?;
+        let begun = Instant::now();
+        for step in &self.scenario.steps {
+            sleep_until(begun + Duration::from_millis(step.at)).await;
+            // A user may not understand what became of an object.
+            let performed = AssertUnwindSafe(self.perform(step)).catch_unwind().await;
+            if !matches!(performed, Ok(Ok(()))) {
+                return Ok(());
+            }
+        }
+        sleep(ALTERED).await;
+        if has_trials {
+            for probe in self.users.values().filter_map(|user| user.probe(&self.cluster)) {
+                let verdict = probe.await;
+                self.cluster.look(|state| state.found(verdict));
+            }
         }
         Ok(())
     }

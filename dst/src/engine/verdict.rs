@@ -22,9 +22,14 @@ impl Violation {
         COLLECTED.replace(Some(BTreeSet::new()));
     }
 
-    /// The oracles that failed since [`Violation::collect`]. Nothing more is collected.
+    /// The oracles that failed since [`Violation::collect`].
     pub fn collected() -> BTreeSet<&'static str> {
-        COLLECTED.take().unwrap_or_default()
+        COLLECTED.with_borrow(|collected| collected.clone().unwrap_or_default())
+    }
+
+    /// From now on nothing is collected.
+    pub fn collect_no_more() {
+        COLLECTED.take();
     }
 
     /// Are violations collected?

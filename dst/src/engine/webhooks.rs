@@ -68,7 +68,7 @@ pub fn call(
 }
 
 /// The path of the webhook that is called.
-fn path(call: &WebhookCall) -> &str {
+pub fn path(call: &WebhookCall) -> &str {
     let path = call.client.pointer("/service/path");
     path.and_then(Value::as_str).unwrap_or_default()
 }

@@ -103,7 +103,14 @@ macro_rules! kept_by {
     };
 }
 
-pub(crate) use {breaks, kept_by, never, wrong};
+/// Whether a status counts what is there: its members, and how many each is.
+macro_rules! counts {
+    ($status:expr => $($name:literal: $count:expr),+) => {
+        $crate::rules::settled::counts($status, &[$(($name, $count)),+])
+    };
+}
+
+pub(crate) use {breaks, counts, kept_by, never, wrong};
 
 /// An oracle that is broken, and why.
 pub type Broken = Option<(&'static str, String)>;

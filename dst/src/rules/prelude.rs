@@ -19,7 +19,7 @@ pub use super::{
     },
     labels::{GATE, REVISION, SPECIFIED, STATE},
 };
-pub(crate) use super::{breaks, kept_by, never, wrong};
+pub(crate) use super::{breaks, counts, kept_by, never, wrong};
 pub use crate::engine::{
     cluster::{Cluster, State},
     generate::{

@@ -104,10 +104,33 @@ pub fn history(
     Ok(())
 }
 
-/// Writes, about, until so many pods are updated, of which so many are already: each takes as many, and each rollout a few once.
-pub fn rollout(wanted: i64, updated: usize, each: usize) -> usize {
+/// A status counts so many pods that are there and available, and of these so many that are updated.
+pub fn replicas(set: &Object, all: i64, updated: i64) -> Result<(), String> {
+    observed(set)?;
+    counts!(set.status() => "replicas": all, "readyReplicas": all, "availableReplicas": all,
+        "updatedReplicas": updated, "updatedReadyReplicas": updated, "updatedAvailableReplicas": updated)
+}
+
+/// Writes, about, until the rollout of the only workload of a resource has ended: each pod takes so many, with its share of those
+/// of the status, and the rollout a few once. `read`: how many pods are to be updated, and which of them are.
+pub fn rollout<'m, F: Fn(&Object) -> bool>(
+    mirror: &'m Mirror,
+    workloads: Resource,
+    each: usize,
+    read: impl FnOnce(&'m Object) -> (i64, F),
+) -> usize {
+    let Some(set) = mirror.only(workloads) else {
+        return 0;
+    };
+    let (wanted, is_updated) = read(set);
+    let updated = mirror.owned(PODS, set).filter(|pod| is_updated(pod)).count();
     match usize::try_from(wanted).unwrap_or(0).saturating_sub(updated) {
         0 => 0,
-        pods => 5 + pods * each,
+        left => 5 + left * each,
     }
+}
+
+/// Writes that a pod takes: on average of 1,200 times that scenarios settled 6.5, and 8.5 where a hook holds the pods.
+pub fn each_takes(has_hook: bool) -> usize {
+    if has_hook { 8 } else { 6 }
 }

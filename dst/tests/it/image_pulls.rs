@@ -92,7 +92,7 @@ impl Fleet {
             judged: Judged::No,
             failing: 0,
             trace: Trace::default(),
-            alterations: None,
+            altering: None,
         })?;
         cluster.look(|state| state.counters.each = Some(Writes::new()));
         tokio::spawn(cluster.clone().pump());

@@ -2,8 +2,10 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
     clippy::disallowed_methods,
-    reason = "everything here is a test; some take real time"
+    reason = "everything here is a test; some take real time, and JSON is read by index"
 )]
 
 mod cases;

@@ -170,18 +170,21 @@ async fn carry(
 ) -> Result<http::Response<Answer>, io::Error> {
     let (agent, mut request) = read(process, request).await?;
     let altered = cluster.look(|state| {
-        let altering = state.alterations.as_mut()?;
-        Some(altering.alter(&agent, &mut request, &state.mirror))
+        let leads = state.leader() == Some(process);
+        let altering = state.altering.as_mut()?;
+        Some(altering.alter(&agent, &mut request, &state.mirror, leads))
     });
-    for beside in altered.iter().flat_map(|altered| &altered.besides) {
-        let mut beside = beside.clone();
-        beside.agent.clone_from(&agent);
-        sender(process).clone_into(&mut beside.user);
-        // Nobody waits for its answer.
-        tokio::spawn(send(cluster.clone(), process, agent.clone(), beside));
-    }
     if let Some(altered) = altered {
+        for (agent, mut beside) in altered.besides {
+            beside.agent.clone_from(&agent);
+            sender(process).clone_into(&mut beside.user);
+            // Nobody waits for its answer.
+            tokio::spawn(send(cluster.clone(), process, agent, beside));
+        }
         tokio::time::sleep(altered.late).await;
+        if altered.is_lost {
+            return lost(Loss::Broken).await;
+        }
     }
     send(cluster, process, agent, request).await
 }

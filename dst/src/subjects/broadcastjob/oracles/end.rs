@@ -3,7 +3,6 @@
 use super::facts::{failure_policy, has_ended, is_never, pod_has_failed};
 use crate::rules::fit;
 use crate::rules::prelude::*;
-use crate::rules::settled::counts;
 use crate::subjects::nodes::node_of;
 
 /// What is not yet as it should be.
@@ -43,15 +42,12 @@ pub fn unfinished(job: &Object, mirror: &Mirror) -> Result<(), String> {
         "running"
     };
     expect("status.phase", status["phase"].as_str(), Some(phase))?;
-    counts(status, &[("active", active)])?;
+    counts!(status => "active": active)?;
     // A failed job keeps its counts, though nodes and pods change.
     if fails && is_never(job) {
         return Ok(());
     }
-    counts(
-        status,
-        &[("succeeded", succeeded), ("failed", failed), ("desired", desired)],
-    )
+    counts!(status => "succeeded": succeeded, "failed": failed, "desired": desired)
 }
 
 /// What an ended job leaves.
@@ -61,7 +57,7 @@ fn ended(job: &Object, pods: &[&Arc<Object>]) -> Result<(), String> {
     wrong!(some pod in pods.iter().find(|pod| pod.end().is_none())
         => "the job has ended, and pod {} runs", pod.name);
     let status = job.status();
-    counts(status, &[("active", 0)])?;
+    counts!(status => "active": 0)?;
     let kind = if status["phase"] == "failed" {
         "Failed"
     } else {

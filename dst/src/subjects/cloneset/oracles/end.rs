@@ -5,7 +5,7 @@ use super::progressing;
 use super::spec::Spec;
 use crate::rules::pod_writes::{claims, environment, resources};
 use crate::rules::prelude::*;
-use crate::rules::settled::{counts, names, no_failure, pods_of, settled};
+use crate::rules::settled::{names, no_failure, pods_of, replicas, settled};
 
 /// What is not yet as it should be.
 pub fn unfinished(mirror: &Mirror, now: Timestamp, rolls_back: bool) -> Result<(), String> {
@@ -43,25 +43,8 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp, rolls_back: bool) -> Result<(
 fn status(set: &Object, spec: &Spec, revision: &str, updated: i64) -> Result<(), String> {
     let status = set.status();
     let all = spec.replicas;
-    counts(
-        status,
-        &[
-            ("observedGeneration", number(set.generation())),
-            ("replicas", all),
-        ],
-    )?;
-    counts(status, &[("readyReplicas", all), ("availableReplicas", all)])?;
-    counts(
-        status,
-        &[("updatedReplicas", updated), ("updatedReadyReplicas", updated)],
-    )?;
-    counts(
-        status,
-        &[
-            ("updatedAvailableReplicas", updated),
-            ("expectedUpdatedReplicas", all - spec.partition),
-        ],
-    )?;
+    replicas(set, all, updated)?;
+    counts!(status => "expectedUpdatedReplicas": all - spec.partition)?;
     names(status, "updateRevision", revision)?;
     if updated == all {
         names(status, "currentRevision", revision)?;

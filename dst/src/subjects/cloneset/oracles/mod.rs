@@ -15,7 +15,7 @@ use super::draft::CLONESETS;
 use super::start::Start;
 use crate::rules::pod_writes;
 use crate::rules::prelude::*;
-use crate::rules::settled::rollout;
+use crate::rules::settled::{each_takes, rollout};
 use names::Names;
 use spec::Spec;
 
@@ -60,25 +60,17 @@ impl Oracles for CloneSetOracles {
         end::unfinished(mirror, now, self.rolls_back)
     }
 
-    /// Those of the rollout: with its share of those of the status a pod takes, on average of 1,200 times that scenarios
-    /// settled, 6.5, and 8.5 where a hook holds the pods.
+    /// Those of the rollout.
     fn writes_to_come(&self, mirror: &Mirror) -> Option<usize> {
-        let Some(set) = mirror.only(CLONESETS) else {
-            return Some(0);
-        };
-        let spec = Spec::of(set);
-        let is_updated = spec.is_updated(mirror);
-        let updated = mirror.owned(PODS, set).filter(|pod| is_updated(pod));
-        let wanted = if spec.on_delete {
-            0
-        } else {
-            spec.replicas - spec.partition
-        };
-        Some(rollout(
-            wanted,
-            updated.count(),
-            if self.has_hook { 8 } else { 6 },
-        ))
+        Some(rollout(mirror, CLONESETS, each_takes(self.has_hook), |set| {
+            let spec = Spec::of(set);
+            let wanted = if spec.on_delete {
+                0
+            } else {
+                spec.replicas - spec.partition
+            };
+            (wanted, spec.is_updated(mirror))
+        }))
     }
 
     fn judge_sent(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {

@@ -74,10 +74,8 @@ pub fn judge(
         "availability": is_free(spec) || case.is_affordable(spec);
     )?;
     let (from, to) = (before.label(REVISION), after.label(REVISION));
-    write.breaks(
-        oracle,
-        format!("on {} ({act:?}, {from} to {to}); {}", pod.node, known.brief()),
-    )
+    let why = format!("on {} ({act:?}, {from} to {to}); {}", pod.node, known.brief());
+    write.breaks(oracle, why)
 }
 
 impl Case<'_> {

@@ -27,10 +27,8 @@ pub fn judge(
         mirror,
     };
     let oracle = case.broken()?;
-    write.breaks(
-        oracle,
-        format!("{} on {node}; {}", new.label(REVISION), known.brief()),
-    )
+    let why = format!("{} on {node}; {}", new.label(REVISION), known.brief());
+    write.breaks(oracle, why)
 }
 
 /// A new pod, and what its creator may have believed.

@@ -4,7 +4,7 @@ use super::super::start::{DAEMONSETS, HISTORY};
 use super::known::{continues, is_available, is_ready, runs};
 use super::spec::Spec;
 use crate::rules::prelude::*;
-use crate::rules::settled::{counts, history, names, no_failure, pods_of, settled_on};
+use crate::rules::settled::{history, names, no_failure, pods_of, settled_on};
 use crate::subjects::nodes::node_of;
 
 /// A node that is to have a pod, and its pod.
@@ -132,29 +132,10 @@ fn status(
     let available =
         count(&|pod| is_available(pod, spec.min_ready_seconds, now) && pod.state(GATE) != "False");
     let new = count(&|pod| pod.label(REVISION) == hash);
-    counts(
-        status,
-        &[
-            ("observedGeneration", number(set.generation())),
-            ("desiredNumberScheduled", desired),
-        ],
-    )?;
-    counts(status, &[("currentNumberScheduled", places.len() as i64)])?;
-    counts(
-        status,
-        &[
-            ("numberMisscheduled", strangers.len() as i64),
-            ("numberReady", count(&is_ready)),
-        ],
-    )?;
-    counts(
-        status,
-        &[
-            ("numberAvailable", available),
-            ("numberUnavailable", desired - available),
-        ],
-    )?;
-    counts(status, &[("updatedNumberScheduled", new)])?;
+    counts!(status => "observedGeneration": number(set.generation()), "desiredNumberScheduled": desired,
+        "currentNumberScheduled": places.len() as i64, "numberMisscheduled": strangers.len() as i64,
+        "numberReady": count(&is_ready), "numberAvailable": available, "numberUnavailable": desired - available,
+        "updatedNumberScheduled": new)?;
     names(status, "updateRevision", hash)?;
     no_failure(status, |kind| kind.starts_with("Failed"))
 }

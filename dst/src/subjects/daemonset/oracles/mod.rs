@@ -98,19 +98,17 @@ impl Oracles for DaemonSetOracles {
 
     /// Those of the rollout: with its share of those of the status a pod takes about five.
     fn writes_to_come(&self, mirror: &Mirror) -> Option<usize> {
-        let Some(set) = mirror.only(DAEMONSETS) else {
-            return Some(0);
-        };
-        let spec = Spec::of(set);
-        let nodes = mirror.of(NODES).now();
-        let desired = nodes.filter(|node| runs(spec.template, node)).count() as i64;
-        let hash = spec.hash(mirror);
-        let updated = mirror.owned(PODS, set).filter(|pod| pod.label(REVISION) == hash);
-        let wanted = if spec.on_delete {
-            0
-        } else {
-            desired - spec.partition(desired)
-        };
-        Some(rollout(wanted, updated.count(), 5))
+        Some(rollout(mirror, DAEMONSETS, 5, |set| {
+            let spec = Spec::of(set);
+            let nodes = mirror.of(NODES).now();
+            let desired = nodes.filter(|node| runs(spec.template, node)).count() as i64;
+            let wanted = if spec.on_delete {
+                0
+            } else {
+                desired - spec.partition(desired)
+            };
+            let hash = spec.hash(mirror);
+            (wanted, move |pod: &Object| pod.label(REVISION) == hash)
+        }))
     }
 }

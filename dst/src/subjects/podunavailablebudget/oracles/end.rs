@@ -4,7 +4,7 @@ use super::super::start::{BUDGETS, DEPLOYMENTS, GUESTS, Start};
 use super::follow::{covers, replicas};
 use super::{truth, wanted};
 use crate::rules::prelude::*;
-use crate::rules::settled::{counts, observed};
+use crate::rules::settled::observed;
 
 /// The first difference.
 pub fn unfinished(mirror: &Mirror, start: &Start) -> Result<(), String> {
@@ -42,15 +42,8 @@ pub fn unfinished(mirror: &Mirror, start: &Start) -> Result<(), String> {
     };
     let desired = truth::desired(budget, total);
     let current = pods.iter().filter(|pod| truth::is_available(pod)).count() as i64;
-    counts(
-        budget.status(),
-        &[("totalReplicas", total), ("desiredAvailable", desired)],
-    )?;
-    let allowed = (current - desired).max(0);
-    counts(
-        budget.status(),
-        &[("currentAvailable", current), ("unavailableAllowed", allowed)],
-    )
+    counts!(budget.status() => "totalReplicas": total, "desiredAvailable": desired, "currentAvailable": current,
+        "unavailableAllowed": (current - desired).max(0))
 }
 
 /// Guests have the pods that they want, and nobody else has any.

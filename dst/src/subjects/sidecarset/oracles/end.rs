@@ -4,7 +4,7 @@ use super::super::start::SIDECARSETS;
 use super::view::Spec;
 use super::{revisions, view};
 use crate::rules::prelude::*;
-use crate::rules::settled::{counts, observed};
+use crate::rules::settled::observed;
 use crate::rules::template::same_template;
 
 /// What is not yet as it must be.
@@ -73,12 +73,9 @@ fn status(spec: Spec<'_>, pods: &[&Object]) -> Result<(), String> {
     let (all, new) = (pods.len() as i64, updated.len() as i64);
     let all_ready = pods.iter().filter(ready).count() as i64;
     observed(set)?;
-    counts(set.status(), &[("matchedPods", all), ("readyPods", all_ready)])?;
     let updated_ready = updated.iter().filter(|pod| ready(pod)).count() as i64;
-    counts(
-        set.status(),
-        &[("updatedPods", new), ("updatedReadyPods", updated_ready)],
-    )
+    counts!(set.status() => "matchedPods": all, "readyPods": all_ready, "updatedPods": new,
+        "updatedReadyPods": updated_ready)
 }
 
 /// The newest revision is that of the specification, status names it, and no more are kept than need be.

@@ -88,10 +88,8 @@ fn judge(write: &Write<'_>, pods: [&Object; 2], known: &Known<'_>) -> Option<Vio
         broken = Some((wrong(pods, *spec, known)?, spec.0));
     }
     let ((oracle, text), set) = broken?;
-    write.breaks(
-        oracle,
-        format!("for {}: {text}; {}", known.set, set.spec()["updateStrategy"]),
-    )
+    let why = format!("for {}: {text}; {}", known.set, set.spec()["updateStrategy"]);
+    write.breaks(oracle, why)
 }
 
 /// What is wrong with a change under a specification: which oracle found it, and why.

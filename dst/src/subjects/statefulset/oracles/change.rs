@@ -62,10 +62,8 @@ pub fn judge(
         "one after the other": case.is_in_order(spec);
         "availability": case.is_affordable(spec);
     )?;
-    write.breaks(
-        oracle,
-        format!("{act:?}, {}; {}", before.label(STATE), known.brief()),
-    )
+    let why = format!("{act:?}, {}; {}", before.label(STATE), known.brief());
+    write.breaks(oracle, why)
 }
 
 fn act(write: &Write<'_>, before: &Object, after: &Object) -> Option<Act> {

@@ -6,7 +6,7 @@ use super::known::{ordinal, owner_of_kind};
 use super::spec::{Gates, Spec};
 use crate::rules::pod_writes::claims::mounts;
 use crate::rules::prelude::*;
-use crate::rules::settled::{counts, history, names, no_failure, pods_of, settled};
+use crate::rules::settled::{history, names, no_failure, pods_of, replicas, settled};
 
 /// What is not yet as it should be.
 pub fn unfinished(mirror: &Mirror, now: Timestamp, gates: Gates) -> Result<(), String> {
@@ -112,25 +112,8 @@ fn status(
         .count() as i64;
     let is_complete = updated == all && available == all && !spec.on_delete;
     let current = text(&status["currentRevision"]);
-    counts(
-        status,
-        &[
-            ("observedGeneration", number(set.generation())),
-            ("replicas", all),
-        ],
-    )?;
-    counts(status, &[("readyReplicas", all), ("availableReplicas", all)])?;
-    counts(
-        status,
-        &[("currentReplicas", is_of(current)), ("updatedReplicas", updated)],
-    )?;
-    counts(
-        status,
-        &[
-            ("updatedReadyReplicas", updated),
-            ("updatedAvailableReplicas", updated),
-        ],
-    )?;
+    replicas(set, all, updated)?;
+    counts!(status => "currentReplicas": is_of(current))?;
     names(status, "updateRevision", revision)?;
     names(status, "labelSelector", "app=web")?;
     wrong!(status["collisionCount"].as_i64().is_none() => "status.collisionCount is absent");
@@ -165,13 +148,7 @@ fn volume_claims(
         let has_it = |claim: &&Arc<Object>| capacity(claim) >= requests(claim);
         let compatible = claims.clone().count() as i64;
         let ready = claims.filter(has_it).count() as i64;
-        counts(
-            one,
-            &[
-                ("compatibleReplicas", compatible),
-                ("compatibleReadyReplicas", ready),
-            ],
-        )?;
+        counts!(one => "compatibleReplicas": compatible, "compatibleReadyReplicas": ready)?;
     }
     Ok(())
 }

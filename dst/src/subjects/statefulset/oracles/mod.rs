@@ -14,7 +14,7 @@ use crate::rules::belief::Memory;
 use crate::rules::lifecycle;
 use crate::rules::pod_writes;
 use crate::rules::prelude::*;
-use crate::rules::settled::rollout;
+use crate::rules::settled::{each_takes, rollout};
 use known::{Known, Pod};
 use spec::{Gates, Spec};
 
@@ -98,25 +98,17 @@ impl Oracles for StatefulSetOracles {
         claims::judge_sent(write, mirror)
     }
 
-    /// Those of the rollout: with its share of those of the status a pod takes about so many.
+    /// Those of the rollout.
     fn writes_to_come(&self, mirror: &Mirror) -> Option<usize> {
-        let Some(set) = mirror.only(STATEFULSETS) else {
-            return Some(0);
-        };
-        let spec = Spec::of(set, self.gates);
-        let revision = spec.update_revision(mirror);
-        let updated = mirror
-            .owned(PODS, set)
-            .filter(|pod| pod.label(REVISION) == revision);
-        let wanted = if spec.on_delete {
-            0
-        } else {
-            spec.replicas - spec.partition
-        };
-        Some(rollout(
-            wanted,
-            updated.count(),
-            if self.has_hook { 8 } else { 6 },
-        ))
+        Some(rollout(mirror, STATEFULSETS, each_takes(self.has_hook), |set| {
+            let spec = Spec::of(set, self.gates);
+            let wanted = if spec.on_delete {
+                0
+            } else {
+                spec.replicas - spec.partition
+            };
+            let revision = spec.update_revision(mirror);
+            (wanted, move |pod: &Object| pod.label(REVISION) == revision)
+        }))
     }
 }

@@ -3,7 +3,7 @@
 use super::super::start::{FLEET, REVISION, SUBSET, UNITED};
 use super::truth;
 use crate::rules::prelude::*;
-use crate::rules::settled::{counts, observed};
+use crate::rules::settled::observed;
 use crate::subjects::cloneset::draft::CLONESETS;
 
 /// The first difference to what the specification demands.
@@ -138,11 +138,8 @@ impl<'m> End<'m> {
         let pods: Vec<&Arc<Object>> = subsets.iter().flat_map(|subset| &subset.pods).copied().collect();
         let updated = pods.iter().filter(|pod| pod.label(REVISION) == revision).count() as i64;
         let all = pods.len() as i64;
-        counts(status, &[("replicas", all), ("readyReplicas", all)])?;
-        counts(
-            status,
-            &[("updatedReplicas", updated), ("updatedReadyReplicas", updated)],
-        )?;
+        counts!(status => "replicas": all, "readyReplicas": all, "updatedReplicas": updated,
+            "updatedReadyReplicas": updated)?;
         let entries = list(&status["subsetStatuses"]);
         expect("entries", entries.len(), subsets.len())?;
         for one in subsets {
