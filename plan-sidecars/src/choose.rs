@@ -55,9 +55,9 @@ pub(crate) fn choose<'m, 'a>(
     let mut waiting: Vec<&Pod<'_>> = Vec::new();
     let old: Vec<&Pod<'_>> = pods.iter().filter(|pod| !pod.updated).collect();
     for pod in &old {
-        if !pod.selected {
+        if !pod.selected && !is_injected("SetSelectorIgnored") {
             choice.explain(snapshot, pod, "stays: updateStrategy.selector does not match it");
-        } else if !pod.upgradable {
+        } else if !pod.upgradable && !is_injected("OtherChangesUpgraded") {
             // It is told so at once, however young it is: the set's status waits for that.
             let text = if pod.of_other_type {
                 "has its sidecars under another upgradeType, of an earlier SidecarSet: only a new pod gets others"

@@ -106,7 +106,7 @@ macro_rules! kept_by {
 /// Whether a status counts what is there: its members, and how many each is.
 macro_rules! counts {
     ($status:expr => $($name:literal: $count:expr),+) => {
-        $crate::rules::settled::counts($status, &[$(($name, $count)),+])
+        $crate::rules::counted($status, &[$(($name, $count)),+])
     };
 }
 
@@ -126,4 +126,16 @@ pub fn expect<T: PartialEq + std::fmt::Debug>(
     } else {
         Err(format!("{what}: {found:?}, not {wanted:?}"))
     }
+}
+
+/// What a status counts is what is there.
+pub fn counted(status: &serde_json::Value, wanted: &[(&str, i64)]) -> Result<(), String> {
+    let mut wanted = wanted.iter();
+    wanted.try_for_each(|(name, wanted)| {
+        expect(
+            format_args!("status.{name}"),
+            json::number(&status[*name]),
+            *wanted,
+        )
+    })
 }

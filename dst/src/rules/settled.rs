@@ -68,13 +68,6 @@ pub fn observed(object: &Object) -> Result<(), String> {
     expect(what, &object.status()["observedGeneration"], object.generation())
 }
 
-/// What a status counts is what is there.
-pub fn counts(status: &Value, wanted: &[(&str, i64)]) -> Result<(), String> {
-    let mut wanted = wanted.iter();
-    wanted
-        .try_for_each(|(name, wanted)| expect(format_args!("status.{name}"), number(&status[*name]), *wanted))
-}
-
 /// A status names what it must.
 pub fn names(status: &Value, member: &str, wanted: &str) -> Result<(), String> {
     expect(

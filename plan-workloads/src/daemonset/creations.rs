@@ -62,7 +62,8 @@ impl Decision<'_> {
     fn room_for_first(&self) -> Option<i64> {
         let limits = self.limits;
         let spec = &self.set.spec;
-        if !is_rolling(spec) || !spec.scale_strategy.partitioned_scaling || limits.partition == 0 {
+        let is_limited = spec.scale_strategy.partitioned_scaling && !is_injected("FirstPodsUnlimited");
+        if !is_rolling(spec) || !is_limited || limits.partition == 0 {
             return None;
         }
         let has_new = |place: &&Place<'_>| place.members.iter().any(|member| member.pod.updated);

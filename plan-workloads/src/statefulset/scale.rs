@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use kruise_plan_kit::{Explain, Intent, ObjectWrites, Plan, Step, Target, Why, lifecycle::State, pod_writes};
+use kruise_plan_kit::{
+    Explain, Intent, ObjectWrites, Plan, Step, Target, Why, injected::is_injected, lifecycle::State,
+    pod_writes,
+};
 use kruise_views::{Phase, PodView};
 
 use super::{
@@ -82,7 +85,8 @@ impl Decision<'_> {
         for member in self.members.slots.iter().filter(|member| member.has_ended()) {
             self.replace(member, plan);
         }
-        let room = self.limits.scale_max_unavailable.map(|limit| {
+        let limit = self.limits.scale_max_unavailable;
+        let room = limit.filter(|_| !is_injected("ScaleBudgetIgnored")).map(|limit| {
             let charged =
                 |member: &&Member<'_>| !member.is_available() && !member.has_ended() && !member.is_leaving();
             let charged = self.members.slots.iter().filter(charged).count();

@@ -28,6 +28,8 @@ pub const BUGS: &[Bug] = &[
     bug("InPlaceForgotten", 2, &["in place where possible"]),
     // A pod of a node has the name of the one before it.
     bug("PredecessorsName", 1, &["a successor has a name of its own"]),
+    // A DaemonSet creates the first pods of nodes that the partition is to leave without one.
+    bug("FirstPodsUnlimited", 3, &["first creations in parts"]),
     // A second pod of a DaemonSet stays on its node.
     bug("SurplusKept", 1, &["convergence"]),
 ];

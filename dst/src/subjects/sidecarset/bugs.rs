@@ -14,4 +14,8 @@ pub const BUGS: &[Bug] = &[
     bug("SetVersionDropped", 1, &["writes of a set are for a version"]),
     // A SidecarSet upgrades while it is paused.
     bug("SetPausedIgnored", 20, &["upgrades are held"]),
+    // A SidecarSet upgrades pods that its selector does not name.
+    bug("SetSelectorIgnored", 6, &["only selected pods"]),
+    // A SidecarSet upgrades pods of which more than images differ.
+    bug("OtherChangesUpgraded", 8, &["only images change"]),
 ];

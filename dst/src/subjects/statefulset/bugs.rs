@@ -21,4 +21,6 @@ pub const BUGS: &[Bug] = &[
     bug("ClaimOfSlotGiven", 1, &["claims are owned as their policy says"]),
     // Claims are to grow whether their class allows it or not.
     bug("ResizeUnchecked", 1, &["claims grow where their class allows it"]),
+    // A StatefulSet creates all missing pods at once, however few it may.
+    bug("ScaleBudgetIgnored", 8, &["budget of scaling"]),
 ];
