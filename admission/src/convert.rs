@@ -58,8 +58,8 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// From the body of a ConversionReview of these kinds to the body of its answer, which is in pieces. An error is the sender's:
-/// HTTP 400.
+/// From the body of a ConversionReview of these kinds to the body of its answer, which is in pieces. An error is
+/// the sender's: HTTP 400.
 pub fn convert(kinds: &[&'static Kind], body: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
     let review: Review = serde_json::from_slice(&body).map_err(refusal)?;
     if review.kind.0 != "ConversionReview" {

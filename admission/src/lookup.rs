@@ -1,14 +1,15 @@
 //! What a review has to know of other objects, and how it asks for it.
 //!
 //! A review is a pure function of its request and of [`Lookups`], the results so far. What is not among them it names
-//! ([`Outcome::Missing`]), and is made again once the caller has looked it up: in a cache, by a request, in a file. So a
-//! rule is written as if it could read the cluster.
+//! ([`Outcome::Missing`]), and is made again once the caller has looked it up: in a cache, by a request, in a file.
+//! So a rule is written as if it could read the cluster.
 //!
-//! Objects of a kind of ours are looked up by [`Lookup::one`] and [`Lookup::all`], for which the kind implements [`Stored`].
+//! Objects of a kind of ours are looked up by [`Lookup::one`] and [`Lookup::all`], for which the kind implements
+//! [`Stored`].
 //!
 //! # To add another lookup
-//! Add a variant to [`Lookup`], say which [`LookupResult`] answers it, and read it with the accessor of that result. The
-//! caches and the requests that answer lookups match on every variant: the compiler names them.
+//! Add a variant to [`Lookup`], say which [`LookupResult`] answers it, and read it with the accessor of that
+//! result. The caches and the requests that answer lookups match on every variant: the compiler names them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -44,7 +45,8 @@ pub enum Outcome {
     Missing(Vec<Lookup>),
     /// It is decided, but the response must not be sent before webhooks are called for more requests.
     Widen(Vec<Widening>, Response),
-    /// It is allowed once this is stored. If somebody else was faster, it has to be made again with the object as it is then.
+    /// It is allowed once this is stored. If somebody else was faster, it has to be made again with the object as
+    /// it is then.
     Write(Box<Write>),
     /// It depends on somebody else's write, and has to be made again after this time with new results of these lookups.
     Retry(Duration, Vec<Lookup>),

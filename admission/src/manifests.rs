@@ -3,13 +3,13 @@
 //! An installer applies [`configurations`]; a running manager adds the CA and drops the entries it does not serve.
 //!
 //! Pods that use none of our features do not depend on us: the pod webhook is called only for pods a Kruise workload
-//! made that still lack the readiness gate, which our own controllers set themselves, and for pods that ask for an order
-//! of their containers. Pods of a SidecarSet, a budget, a PodProbeMarker or the target of a PersistentPodState or a WorkloadSpread
-//! have an entry of their own. So creation of other pods survives an outage of every manager. Updates and
-//! deletions of a pod depend on us only if it names a budget, its deletion also if it names a WorkloadSpread, and its eviction if
-//! its namespace holds one of them. Likewise a CloneSet that is not
-//! protected from deletion can be deleted meanwhile, by hand or with its namespace; a protected one cannot. The same holds
-//! for every kind that can be protected. The label can be removed without a manager.
+//! made that still lack the readiness gate, which our own controllers set themselves, and for pods that ask for an
+//! order of their containers. Pods of a SidecarSet, a budget, a PodProbeMarker or the target of a
+//! PersistentPodState or a WorkloadSpread have an entry of their own. So creation of other pods survives an outage
+//! of every manager. Updates and deletions of a pod depend on us only if it names a budget, its deletion also if it
+//! names a WorkloadSpread, and its eviction if its namespace holds one of them. Likewise a CloneSet that is not
+//! protected from deletion can be deleted meanwhile, by hand or with its namespace; a protected one cannot. The
+//! same holds for every kind that can be protected. The label can be removed without a manager.
 
 use kruise_api::definition::Scope;
 use kruise_api::names::{
@@ -34,10 +34,10 @@ pub const MUTATING: &str = "kruise-mutating-webhook-configuration";
 pub const VALIDATING: &str = "kruise-validating-webhook-configuration";
 /// Name of the service in front of the managers.
 pub const SERVICE: &str = "kruise-webhook-service";
-/// Both configurations, for a manager of these kinds in `namespace`. The annotation `template` is empty, so that a running manager
-/// takes the `webhooks` written here as the new template. With `all_pods` the webhook reviews every pod outside the excluded
-/// namespaces. The gate `KruisePodReadinessGate` needs that. So does `EnableExternalCerts`: the manager then does not add the
-/// entry [`PODS_OF_SETS`] to the configuration.
+/// Both configurations, for a manager of these kinds in `namespace`. The annotation `template` is empty, so that a
+/// running manager takes the `webhooks` written here as the new template. With `all_pods` the webhook reviews every
+/// pod outside the excluded namespaces. The gate `KruisePodReadinessGate` needs that. So does
+/// `EnableExternalCerts`: the manager then does not add the entry [`PODS_OF_SETS`] to the configuration.
 pub fn configurations(kinds: &[&'static KindWebhooks], namespace: &str, all_pods: bool) -> Vec<Value> {
     let entries = |phase| -> Vec<Value> {
         let of_phase = webhooks(kinds).filter(|webhook| webhook.phase == phase);
@@ -123,8 +123,8 @@ fn pod_rule(resource: &str, operations: &[&str]) -> Value {
     })
 }
 
-/// What makes a pod unavailable that names a budget. Only an administrator may resize by another resource than the pod, so
-/// that is a rule of its own.
+/// What makes a pod unavailable that names a budget. Only an administrator may resize by another resource than the
+/// pod, so that is a rule of its own.
 fn disruptions(requests: Requests) -> Value {
     let rules = match requests {
         Requests::OfPods => vec![

@@ -46,8 +46,8 @@ pub struct Options {
     pub workload_spread: bool,
     /// CPU and memory of running containers may change: gate `InPlaceWorkloadVerticalScaling`.
     pub vertical_scaling: bool,
-    /// What budgets of unavailable pods limit: gates `PodUnavailableBudgetDeleteGate`, `PodUnavailableBudgetUpdateGate` and
-    /// `InPlacePodVerticalScaling`.
+    /// What budgets of unavailable pods limit: gates `PodUnavailableBudgetDeleteGate`,
+    /// `PodUnavailableBudgetUpdateGate` and `InPlacePodVerticalScaling`.
     pub budgets: Gates,
 }
 

@@ -1,7 +1,8 @@
 //! The difference of two objects as a JSON Patch.
 //!
-//! Lists are compared item by item, by name where items have one: what was inserted is added at its place, of what changed only the
-//! changed members are named, and what stayed is not named. Applying the patch gives the new object, always.
+//! Lists are compared item by item, by name where items have one: what was inserted is added at its place, of what
+//! changed only the changed members are named, and what stayed is not named. Applying the patch gives the new
+//! object, always.
 
 use serde_json::{Value, json};
 

@@ -45,7 +45,8 @@ impl Refused {
         }
     }
 
-    /// By the budget of a pod. What stays is the workload that controls the pod; a pod without one is of an unknown kind.
+    /// By the budget of a pod. What stays is the workload that controls the pod; a pod without one is of an unknown
+    /// kind.
     pub(crate) fn disruption(budget: &PodUnavailableBudget, pod: &PodView, user: &str) -> Self {
         let (kind, name) = match &pod.controller {
             Some(owner) => (&*owner.kind, &*owner.name),

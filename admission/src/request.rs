@@ -87,8 +87,8 @@ impl Request {
         })
     }
 
-    /// Has the object a specification? If not, the response: what is stored without one stays writable, and nothing else is
-    /// taken without.
+    /// Has the object a specification? If not, the response: what is stored without one stays writable, and nothing
+    /// else is taken without.
     pub(crate) fn specified(&self) -> Result<(), Response> {
         if member(&self.object, "spec").is_some() {
             return Ok(());

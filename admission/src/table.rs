@@ -4,8 +4,8 @@
 //! manager and the printed configurations ([`crate::manifests`]) are both made of [`webhooks`], so that an API server
 //! calls no path that is not served.
 //!
-//! The webhooks of a kind ([`KindWebhooks`]) are declared beside the kind, and named in its registration. Callers pass those of
-//! all kinds in.
+//! The webhooks of a kind ([`KindWebhooks`]) are declared beside the kind, and named in its registration. Callers
+//! pass those of all kinds in.
 
 use std::time::Duration;
 

@@ -1,9 +1,10 @@
 //! Requests that webhooks must be called for before an object is stored that needs it.
 //!
-//! A webhook with a match condition is called for what the condition holds of. An object that makes more requests need it
-//! is stored only once API servers know the wider condition; otherwise a client that creates a pod right after it would
-//! get a pod that no webhook has reviewed. The review of such an object ends in [`Outcome::Widen`](crate::Outcome::Widen). It
-//! stays pure: the caller writes the condition, waits, and only then sends the response.
+//! A webhook with a match condition is called for what the condition holds of. An object that makes more requests
+//! need it is stored only once API servers know the wider condition; otherwise a client that creates a pod right
+//! after it would get a pod that no webhook has reviewed. The review of such an object ends in
+//! [`Outcome::Widen`](crate::Outcome::Widen). It stays pure: the caller writes the condition, waits, and only then
+//! sends the response.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,9 +15,10 @@ use crate::disruption::Evictions;
 use crate::pod::sidecars::{Reach, expressions};
 use crate::protocol::Phase;
 
-/// Name of the entry for pods that SidecarSets are injected into, that budgets cover, that may have a record of where they were,
-/// that have their probes in an annotation or that may be in a subset. A running manager adds it while there is such a set, budget,
-/// PersistentPodState, PodProbeMarker or WorkloadSpread, with the match condition of [`crate::pod::sidecars::condition`].
+/// Name of the entry for pods that SidecarSets are injected into, that budgets cover, that may have a record of
+/// where they were, that have their probes in an annotation or that may be in a subset. A running manager adds it
+/// while there is such a set, budget, PersistentPodState, PodProbeMarker or WorkloadSpread, with the match
+/// condition of [`crate::pod::sidecars::condition`].
 pub const PODS_OF_SETS: &str = "mpod-sidecars.kb.io";
 
 /// Longest condition, in bytes, that is not the widest.
@@ -102,8 +104,9 @@ impl Widening {
         }
     }
 
-    /// Conditions in CEL that hold of everything that it must hold of, from the narrowest to the widest. The widest of an object in a
-    /// namespace does not leave it. None but the widest is long: they share the room of one configuration.
+    /// Conditions in CEL that hold of everything that it must hold of, from the narrowest to the widest. The widest
+    /// of an object in a namespace does not leave it. None but the widest is long: they share the room of one
+    /// configuration.
     pub fn conditions(&self) -> Vec<String> {
         let mut conditions = match &self.requests {
             Requests::Pods(reaches) => expressions(reaches),

@@ -141,8 +141,8 @@ pub(crate) fn same_selector(errors: &mut Errors, new: &Value, old: &Value) {
     }
 }
 
-/// With `InPlaceOnly`, refuses a template whose pods would have to be made anew. `resizes`: amounts of CPU and memory may
-/// change, as far as the pods' class of service stays.
+/// With `InPlaceOnly`, refuses a template whose pods would have to be made anew. `resizes`: amounts of CPU and
+/// memory may change, as far as the pods' class of service stays.
 pub(crate) fn changes_in_place(
     errors: &mut Errors,
     new: &Value,

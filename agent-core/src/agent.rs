@@ -13,9 +13,9 @@ use crate::{Config, Effect, Event, Health};
 
 /// The agent of one node, as a state machine. It knows nothing but what events tell it.
 ///
-/// Every effect is carried out by the caller, who reports its end as an event. Effects of one call may be carried out side by
-/// side. When the process starts again, a new agent gets [`Event::Started`] and the objects as they are stored, and goes on
-/// from there.
+/// Every effect is carried out by the caller, who reports its end as an event. Effects of one call may be carried
+/// out side by side. When the process starts again, a new agent gets [`Event::Started`] and the objects as they are
+/// stored, and goes on from there.
 #[derive(Clone, Debug)]
 pub struct Agent {
     config: Config,
@@ -31,8 +31,8 @@ pub struct Agent {
     reports_due: Option<Timestamp>,
 }
 
-/// The parts with long lists, of images and of pods. They are looked at when an event is for them, when something is due and when
-/// the runtime comes or goes: probes alone bring hundreds of other events a second.
+/// The parts with long lists, of images and of pods. They are looked at when an event is for them, when something
+/// is due and when the runtime comes or goes: probes alone bring hundreds of other events a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Images,

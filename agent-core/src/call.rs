@@ -39,8 +39,8 @@ impl<'a> Call<'a> {
         after(self.now, delay)
     }
 
-    /// When a write is tried again that has failed so often: up to twice the delay, so that the agents of many nodes do not
-    /// all try at the same time.
+    /// When a write is tried again that has failed so often: up to twice the delay, so that the agents of many
+    /// nodes do not all try at the same time.
     pub(crate) fn retry_of_write(&self, failures: u32) -> Timestamp {
         let delay = backoff(FIRST_WRITE, LAST_WRITE, failures);
         let spread = go_compat::hash::fnv1a_32(&(self.config.seed ^ u64::from(failures)).to_le_bytes());

@@ -27,8 +27,8 @@ pub enum Effect {
     },
     /// Pull an image with the first runtime. Answer: `PullEnded`.
     Pull(Pull),
-    /// Cancel the call of an attempt, and drop the secrets that were read for it. `PullEnded` still follows if `Pull` came
-    /// before.
+    /// Cancel the call of an attempt, and drop the secrets that were read for it. `PullEnded` still follows if
+    /// `Pull` came before.
     CancelPull(AttemptId),
     /// List all containers of a pod, those that ended included. Answer: `ContainersRead`.
     ReadContainers {
@@ -81,8 +81,8 @@ pub enum Effect {
         /// From the first signal to the last one. The call may take longer: until the runtime answers.
         grace: Duration,
     },
-    /// Merge patch of the status of the NodeImage. It carries the UID, which makes it fail for another object of this name.
-    /// Answer: `StatusWritten`.
+    /// Merge patch of the status of the NodeImage. It carries the UID, which makes it fail for another object of
+    /// this name. Answer: `StatusWritten`.
     PatchNodeImageStatus {
         /// Name of the NodeImage.
         name: Box<str>,
@@ -100,8 +100,8 @@ pub enum Effect {
         /// The patch.
         patch: Value,
     },
-    /// Merge patch of the status of a ContainerRecreateRequest. It carries the UID, and the version if an unseen change would
-    /// make it wrong. Answer: `RequestWritten`.
+    /// Merge patch of the status of a ContainerRecreateRequest. It carries the UID, and the version if an unseen
+    /// change would make it wrong. Answer: `RequestWritten`.
     PatchRequestStatus {
         /// Namespace.
         namespace: Box<str>,
@@ -118,8 +118,8 @@ pub enum Effect {
     RunProbe(ProbeRun),
     /// Cancel a probe that runs.
     CancelProbe(RunId),
-    /// JSON patch of the status of the NodePodProbe. It tests the UID, and of each entry that it changes whose it is. Answer:
-    /// `ProbesWritten`.
+    /// JSON patch of the status of the NodePodProbe. It tests the UID, and of each entry that it changes whose it
+    /// is. Answer: `ProbesWritten`.
     PatchNodePodProbeStatus {
         /// Name of the NodePodProbe.
         name: Box<str>,
@@ -141,8 +141,8 @@ pub struct Pull {
     pub attempt: AttemptId,
     /// Reference of the image, with tag or digest.
     pub image: Box<str>,
-    /// Where credentials are taken from, in this order. Those that match the image are tried one after the other; if none
-    /// does, the image is pulled without.
+    /// Where credentials are taken from, in this order. Those that match the image are tried one after the other;
+    /// if none does, the image is pulled without.
     pub credentials: Vec<CredentialSource>,
     /// What the sandbox configuration says.
     pub sandbox: Sandbox,

@@ -44,11 +44,11 @@ pub enum Event {
     NodePodProbe(Arc<NodePodProbeView>),
     /// The NodePodProbe of this node was deleted, or there is none.
     NodePodProbeDeleted,
-    /// A runtime that was detected cannot be reached any more, in plain words. Calls that fail say so themselves; this is for
-    /// times without calls.
+    /// A runtime that was detected cannot be reached any more, in plain words. Calls that fail say so themselves;
+    /// this is for times without calls.
     RuntimeLost(Box<str>),
-    /// Answer to [`Effect::DetectRuntimes`](crate::Effect::DetectRuntimes): the names of the runtimes that work, in the order
-    /// of their preference, or why none does.
+    /// Answer to [`Effect::DetectRuntimes`](crate::Effect::DetectRuntimes): the names of the runtimes that work, in
+    /// the order of their preference, or why none does.
     RuntimesDetected(Result<Box<[Box<str>]>, Box<str>>),
     /// Answer to [`Effect::ListImages`](crate::Effect::ListImages).
     ImagesListed(Result<Vec<RuntimeImage>, Failure>),
@@ -61,8 +61,8 @@ pub enum Event {
         /// What is known of each of them.
         secrets: Vec<(SecretRef, SecretState)>,
     },
-    /// Answer to [`Effect::Pull`](crate::Effect::Pull), also after [`Effect::CancelPull`](crate::Effect::CancelPull): the
-    /// reference of the image that the runtime returned.
+    /// Answer to [`Effect::Pull`](crate::Effect::Pull), also after
+    /// [`Effect::CancelPull`](crate::Effect::CancelPull): the reference of the image that the runtime returned.
     PullEnded {
         /// The attempt.
         attempt: AttemptId,
@@ -111,8 +111,8 @@ pub enum Event {
         /// Whether the runtime stopped it.
         result: Result<(), Failure>,
     },
-    /// Answer to [`Effect::PatchNodeImageStatus`](crate::Effect::PatchNodeImageStatus): the version of the object after the
-    /// write.
+    /// Answer to [`Effect::PatchNodeImageStatus`](crate::Effect::PatchNodeImageStatus): the version of the object
+    /// after the write.
     StatusWritten(Result<Box<str>, WriteError>),
     /// Answer to [`Effect::PatchPodStatus`](crate::Effect::PatchPodStatus): the version of the pod after the write.
     ReportWritten {
@@ -121,16 +121,16 @@ pub enum Event {
         /// How it ended.
         result: Result<Box<str>, WriteError>,
     },
-    /// Answer to [`Effect::PatchRequestStatus`](crate::Effect::PatchRequestStatus): the version of the request after the
-    /// write.
+    /// Answer to [`Effect::PatchRequestStatus`](crate::Effect::PatchRequestStatus): the version of the request
+    /// after the write.
     RequestWritten {
         /// UID of the request.
         request: Box<str>,
         /// How it ended.
         result: Result<Box<str>, WriteError>,
     },
-    /// Answer to [`Effect::ListProbedContainers`](crate::Effect::ListProbedContainers): the newest container of each name in
-    /// these pods.
+    /// Answer to [`Effect::ListProbedContainers`](crate::Effect::ListProbedContainers): the newest container of
+    /// each name in these pods.
     ProbedContainersListed(Result<Vec<ProbedContainer>, Failure>),
     /// Answer to [`Effect::RunProbe`](crate::Effect::RunProbe).
     ProbeEnded {
@@ -139,8 +139,8 @@ pub enum Event {
         /// How it ended.
         result: ProbeResult,
     },
-    /// Answer to [`Effect::PatchNodePodProbeStatus`](crate::Effect::PatchNodePodProbeStatus): the version of the object after
-    /// the write.
+    /// Answer to [`Effect::PatchNodePodProbeStatus`](crate::Effect::PatchNodePodProbeStatus): the version of the
+    /// object after the write.
     ProbesWritten(Result<Box<str>, WriteError>),
 }
 

@@ -1,4 +1,5 @@
-//! When the status of an object is written: once something differs from what is stored, one write at a time, and not too often.
+//! When the status of an object is written: once something differs from what is stored, one write at a time, and
+//! not too often.
 
 use std::time::Duration;
 
@@ -111,7 +112,8 @@ impl<S: Clone + PartialEq> StatusWriter<S> {
         self.writing = Some((uid.into(), status));
     }
 
-    /// A write has ended. What became of an object that is gone does not matter. `kind` is that of the object, for the log.
+    /// A write has ended. What became of an object that is gone does not matter. `kind` is that of the object, for
+    /// the log.
     pub(crate) fn written(&mut self, kind: &str, result: Result<Box<str>, WriteError>, call: &mut Call<'_>) {
         let Some((_, written)) = self.writing.take().filter(|(uid, _)| *uid == self.uid) else {
             return;

@@ -1,7 +1,7 @@
 //! Stops of containers, for the kubelet to start them anew.
 //!
-//! The preStop hook runs first, for at most the grace period; what it leaves of that period, and two seconds at least, the
-//! container gets to end. Two stops of one container never run at the same time.
+//! The preStop hook runs first, for at most the grace period; what it leaves of that period, and two seconds at
+//! least, the container gets to end. Two stops of one container never run at the same time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,11 +1,11 @@
 //! The container runtime of a simulated node, as the agent that is shipped calls it.
 //!
-//! `kruise_agent` calls a runtime through [`ContainerRuntime`]; the runtimes of [`kruise_sim`] take calls as data. This crate
-//! translates between the two, for whoever runs agents on a simulation. How a call gets there, and how its answer comes back, is
-//! up to the [`Caller`]: in real time, or under a virtual clock with faults.
+//! `kruise_agent` calls a runtime through [`ContainerRuntime`]; the runtimes of [`kruise_sim`] take calls as data.
+//! This crate translates between the two, for whoever runs agents on a simulation. How a call gets there, and how
+//! its answer comes back, is up to the [`Caller`]: in real time, or under a virtual clock with faults.
 //!
-//! Invariants: each call ends within the time limit that a client of a socket has ([`Limits`]), and to drop it is to cancel it.
-//! An answer that belongs to another call is an error, never a panic.
+//! Invariants: each call ends within the time limit that a client of a socket has ([`Limits`]), and to drop it is
+//! to cancel it. An answer that belongs to another call is an error, never a panic.
 
 mod answers;
 
@@ -41,8 +41,8 @@ pub trait Caller: Send + Sync + 'static {
     fn ends(&self) -> watch::Receiver<u64>;
 }
 
-/// The settings of an agent on a simulated node: what flags default to, without addresses, sockets and credentials of this
-/// machine, and with what feature gates switch on switched off.
+/// The settings of an agent on a simulated node: what flags default to, without addresses, sockets and credentials
+/// of this machine, and with what feature gates switch on switched off.
 pub fn settings(node: &str) -> Settings {
     Settings {
         node: node.to_owned(),

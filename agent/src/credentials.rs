@@ -38,7 +38,8 @@ impl Credentials {
         }
     }
 
-    /// The credentials for an image, in the order in which to try them. `secrets` are those that were read for the attempt.
+    /// The credentials for an image, in the order in which to try them. `secrets` are those that were read for the
+    /// attempt.
     ///
     /// # Errors
     /// A secret that holds no credentials although its type says so.

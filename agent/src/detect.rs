@@ -24,8 +24,8 @@ pub(crate) struct Runtime {
 }
 
 impl Runtime {
-    /// Waits until the runtime is gone, without calling it before its connection has ended. Returns why it cannot be called, in
-    /// plain words.
+    /// Waits until the runtime is gone, without calling it before its connection has ended. Returns why it cannot
+    /// be called, in plain words.
     pub(crate) async fn gone(mut self) -> Box<str> {
         loop {
             self.connection.ended().await;

@@ -15,8 +15,8 @@ pub enum PodNetwork {
     /// They do, from this machine.
     #[default]
     Present,
-    /// They do not: on this machine they are those of others, or of nobody. Nothing is sent to them, and probes and hooks that are
-    /// requests or connections cannot be run.
+    /// They do not: on this machine they are those of others, or of nobody. Nothing is sent to them, and probes and
+    /// hooks that are requests or connections cannot be run.
     Absent,
 }
 

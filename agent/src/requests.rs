@@ -1,5 +1,5 @@
-//! The watch of the ContainerRecreateRequests for pods of the node. The API server filters by the labels that the webhook of
-//! the manager sets.
+//! The watch of the ContainerRecreateRequests for pods of the node. The API server filters by the labels that the
+//! webhook of the manager sets.
 
 use kruise_agent_core::{Event, RequestView};
 use kruise_api::containerrecreaterequest::KIND;

@@ -1,8 +1,8 @@
 //! The loop of the process: events in, effects out.
 //!
-//! Each effect is a task of its own. Its end is the answer, and dropping it cancels its call. A task that panics ends the process,
-//! because an answer would be missing for ever. A runtime that is away ends nothing: it is looked for again, `/healthz` names it, and an
-//! event on the NodeImage says so.
+//! Each effect is a task of its own. Its end is the answer, and dropping it cancels its call. A task that panics
+//! ends the process, because an answer would be missing for ever. A runtime that is away ends nothing: it is looked
+//! for again, `/healthz` names it, and an event on the NodeImage says so.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -45,8 +45,8 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// Connections for metrics and health: a Prometheus or two, and the kubelet.
 const CONNECTIONS: usize = 32;
 
-/// Runs the agent until `stop` turns true or its sender is dropped. Metrics and health are served at `listener`, if there is
-/// one. Ends within four seconds.
+/// Runs the agent until `stop` turns true or its sender is dropped. Metrics and health are served at `listener`, if
+/// there is one. Ends within four seconds.
 ///
 /// # Errors
 /// [`Error::Connect`] before anything has begun; [`Error::Panicked`].
@@ -74,8 +74,8 @@ pub async fn run(
     result
 }
 
-/// Runs an agent on a host, without metrics and health, until `stop` turns true or its sender is dropped. Sockets, kubeconfig
-/// and pace of the settings are for [`run`]. Dropping the future ends it as the end of its process does.
+/// Runs an agent on a host, without metrics and health, until `stop` turns true or its sender is dropped. Sockets,
+/// kubeconfig and pace of the settings are for [`run`]. Dropping the future ends it as the end of its process does.
 ///
 /// # Errors
 /// [`Error::Panicked`].

@@ -1,8 +1,8 @@
 //! The container runtimes of a node, as the agent calls them.
 //!
 //! An agent calls a runtime through [`ContainerRuntime`] only. On a node that is a client of the runtime's socket
-//! ([`cri::Client`]); a simulation has runtimes of its own. What the agent makes of answers and errors, and when it looks for
-//! runtimes, is the same for both.
+//! ([`cri::Client`]); a simulation has runtimes of its own. What the agent makes of answers and errors, and when it
+//! looks for runtimes, is the same for both.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,16 +25,16 @@ pub(crate) type Client = Arc<dyn ContainerRuntime>;
 
 /// What a node has.
 pub trait Node: Send + Sync {
-    /// The places where a runtime may be, in the order of preference, each with a client that has not connected yet. Places
-    /// where certainly is none are left out.
+    /// The places where a runtime may be, in the order of preference, each with a client that has not connected
+    /// yet. Places where certainly is none are left out.
     fn candidates(&self) -> Vec<(String, Arc<dyn ContainerRuntime>)>;
 
     /// All places, for people.
     fn places(&self) -> String;
 }
 
-/// A container runtime. The methods are calls of the container runtime interface with the promises of [`cri::Client`]: each
-/// ends within its time limit, and to drop it is to cancel it.
+/// A container runtime. The methods are calls of the container runtime interface with the promises of
+/// [`cri::Client`]: each ends within its time limit, and to drop it is to cancel it.
 pub trait ContainerRuntime: fmt::Debug + Send + Sync {
     /// Which runtime it is.
     fn version(&self) -> Call<'_, Version>;

@@ -1,5 +1,5 @@
-//! Watches of the node's own objects: its NodeImage, its pods, what is asked for them, and how they are probed. The API server filters; nothing is
-//! listed again but after a gap of a watch.
+//! Watches of the node's own objects: its NodeImage, its pods, what is asked for them, and how they are probed. The
+//! API server filters; nothing is listed again but after a gap of a watch.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,8 +74,8 @@ impl Watching {
         .await;
     }
 
-    /// Follows a collection in the version that the cluster serves. When the cluster does not serve it any more, the version is
-    /// chosen again.
+    /// Follows a collection in the version that the cluster serves. When the cluster does not serve it any more,
+    /// the version is chosen again.
     pub(crate) async fn follow_served<T: Followable>(
         &self,
         collection: &Collection<'_>,

@@ -1,7 +1,7 @@
 //! AdvancedCronJob: jobs that are created by a schedule.
 //!
-//! [`AdvancedCronJob`] is the hub version, `v1beta1`. It is read from raw JSON with [`AdvancedCronJob::from_value`] and never
-//! written back: writes are patches of its status.
+//! [`AdvancedCronJob`] is the hub version, `v1beta1`. It is read from raw JSON with [`AdvancedCronJob::from_value`]
+//! and never written back: writes are patches of its status.
 
 mod types;
 

@@ -1,7 +1,7 @@
 //! BroadcastJob: a pod that runs to its end on every node.
 //!
-//! [`BroadcastJob`] is read from raw JSON with [`BroadcastJob::from_value`] and never written back. Both versions have the
-//! same fields.
+//! [`BroadcastJob`] is read from raw JSON with [`BroadcastJob::from_value`] and never written back. Both versions
+//! have the same fields.
 
 use crate::resource::ResourceId;
 

@@ -1,5 +1,6 @@
 //! What a node reports of a pod's containers, in the annotation
-//! [`RUNTIME_CONTAINERS_META`](crate::names::RUNTIME_CONTAINERS_META): the node agent writes it, in-place updates wait for it.
+//! [`RUNTIME_CONTAINERS_META`](crate::names::RUNTIME_CONTAINERS_META): the node agent writes it, in-place updates
+//! wait for it.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,7 @@
 //! ContainerRecreateRequest: restarts containers of a running pod.
 //!
-//! [`ContainerRecreateRequest`] is read from raw JSON with [`ContainerRecreateRequest::from_value`] and never written back.
+//! [`ContainerRecreateRequest`] is read from raw JSON with [`ContainerRecreateRequest::from_value`] and never
+//! written back.
 
 mod types;
 

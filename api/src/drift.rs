@@ -1,8 +1,8 @@
 //! Compares a cluster's definition of a kind with ours: what differs, what that does to users, and what to do about it.
 //!
-//! Help texts, and members that a server or a running manager fills in, are no differences: a definition that was applied
-//! and not edited since has none. Every field that only one side has is reported, because a server drops fields that it
-//! does not know without an error.
+//! Help texts, and members that a server or a running manager fills in, are no differences: a definition that was
+//! applied and not edited since has none. Every field that only one side has is reported, because a server drops
+//! fields that it does not know without an error.
 
 use serde_json::{Map, Value};
 

@@ -40,8 +40,8 @@ pub fn find(kinds: &[&'static Kind], group: &str, kind: &str) -> Option<&'static
     kinds.find(|known| known.kind == kind && known.group == group)
 }
 
-/// Converts an object of one of these kinds to the version `wanted`, such as `apps.kruise.io/v1beta1`. Unchanged if it has
-/// that version already.
+/// Converts an object of one of these kinds to the version `wanted`, such as `apps.kruise.io/v1beta1`. Unchanged if
+/// it has that version already.
 ///
 /// # Errors
 /// Fails if the kind is unknown, or one of the versions is not served.

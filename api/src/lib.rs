@@ -1,6 +1,7 @@
 //! Every kind of Kruise as data: its fields, defaults, conversion between served versions and CRD manifest, in a module
-//! named after the kind; and in [`names`] the labels, annotations, finalizers and condition types of objects. Types that
-//! several kinds share have modules of their own: [`container_meta`], [`lifecycle`], [`meta`], [`priority`], [`scatter`].
+//! named after the kind; and in [`names`] the labels, annotations, finalizers and condition types of objects. Types
+//! that several kinds share have modules of their own: [`container_meta`], [`lifecycle`], [`meta`], [`priority`],
+//! [`scatter`].
 //!
 //! Invariants: nothing here reads a clock, sends a request or makes a decision. The hub version of every kind is its
 //! newest. Older versions exist only as conversion rules on raw JSON, so fields that this build does not know survive.

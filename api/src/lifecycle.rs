@@ -1,5 +1,5 @@
-//! Lifecycle hooks: labels and finalizers that hold a pod before it is updated, deleted or counted as available. CloneSet
-//! and StatefulSet have the same fields.
+//! Lifecycle hooks: labels and finalizers that hold a pod before it is updated, deleted or counted as available.
+//! CloneSet and StatefulSet have the same fields.
 
 use serde::{Deserialize, Serialize};
 

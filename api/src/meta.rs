@@ -185,7 +185,8 @@ impl LabelSelector {
 impl FromStr for LabelSelector {
     type Err = String;
 
-    /// Reads the form of [`Self::to_query`], as scale subresources report it. Equality may be `=` or `==`, inequality `!=`.
+    /// Reads the form of [`Self::to_query`], as scale subresources report it. Equality may be `=` or `==`,
+    /// inequality `!=`.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut selector = Self::default();
         let mut rest = text.trim();

@@ -1,6 +1,7 @@
 //! NodeImage: the images that one node holds, and how pulling them goes.
 //!
-//! [`NodeImage`] is read from raw JSON with [`NodeImage::from_value`]. What is written back is made from the stored entries.
+//! [`NodeImage`] is read from raw JSON with [`NodeImage::from_value`]. What is written back is made from the stored
+//! entries.
 
 mod types;
 

@@ -1,7 +1,7 @@
 //! NodePodProbe: the probes that the agent of one node runs, and their results.
 //!
-//! [`NodePodProbe`] is read from raw JSON with [`NodePodProbe::from_value`]. Entries are written back with the members that
-//! this build does not know.
+//! [`NodePodProbe`] is read from raw JSON with [`NodePodProbe::from_value`]. Entries are written back with the
+//! members that this build does not know.
 
 mod types;
 

@@ -1,13 +1,13 @@
-//! Paths of requests. Names in them may come from users: from flags, from objects that were stored before webhooks validated
-//! them, and from reviews, which anybody who reaches the webhook can send.
+//! Paths of requests. Names in them may come from users: from flags, from objects that were stored before webhooks
+//! validated them, and from reviews, which anybody who reaches the webhook can send.
 
 use std::fmt::Write as _;
 
 /// Path of all definitions.
 pub const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// A name as one segment of a path, or a value of a query: everything but letters, digits and `-._~` is percent-encoded.
-/// `.` and `..` are encoded too, so that no proxy resolves them.
+/// A name as one segment of a path, or a value of a query: everything but letters, digits and `-._~` is
+/// percent-encoded. `.` and `..` are encoded too, so that no proxy resolves them.
 pub fn segment(name: &str) -> String {
     if matches!(name, "." | "..") {
         return name.replace('.', "%2E");

@@ -1,5 +1,5 @@
-//! A resource of the API, as data. Those of kinds of this project are declared beside their kind (`RESOURCE`); the constants
-//! here are of Kubernetes.
+//! A resource of the API, as data. Those of kinds of this project are declared beside their kind (`RESOURCE`); the
+//! constants here are of Kubernetes.
 
 use std::fmt;
 

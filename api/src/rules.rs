@@ -4,17 +4,17 @@
 //! There is one table for all kinds. Each rule is also a rule of the webhook here and of the webhook of OpenKruise, for
 //! every creation and update, so no object that OpenKruise accepted breaks one. A rule is attached to the smallest part
 //! of the object that it reads, because servers from 1.30 on skip the rules of a part that an update does not change;
-//! older servers evaluate all rules at every update. Fields that must not change have transition rules. No rule is inside
-//! a list or a map, which would multiply its cost. Rules about the whole of `spec` have a reason that lets servers from
-//! 1.28 on refuse in one line, without printing the object. Selectors are compared only so far as the same selector cannot be
-//! written in two ways.
+//! older servers evaluate all rules at every update. Fields that must not change have transition rules. No rule is
+//! inside a list or a map, which would multiply its cost. Rules about the whole of `spec` have a reason that lets
+//! servers from 1.28 on refuse in one line, without printing the object. Selectors are compared only so far as the
+//! same selector cannot be written in two ways.
 
 use serde_json::{Value, json};
 
 use crate::schema::with;
 
-/// One rule: the plurals of its kinds, its path in every version, the expression that must be true, and the message if it
-/// is not.
+/// One rule: the plurals of its kinds, its path in every version, the expression that must be true, and the message
+/// if it is not.
 struct Rule {
     plurals: &'static [&'static str],
     path: &'static str,

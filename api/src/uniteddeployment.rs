@@ -1,7 +1,7 @@
 //! UnitedDeployment: one workload for each subset of nodes, created from one template.
 //!
-//! [`UnitedDeployment`] is the hub version, `v1beta1`. It is read from raw JSON with [`UnitedDeployment::from_value`] and never
-//! written back: writes are patches of its status.
+//! [`UnitedDeployment`] is the hub version, `v1beta1`. It is read from raw JSON with
+//! [`UnitedDeployment::from_value`] and never written back: writes are patches of its status.
 
 use crate::resource::ResourceId;
 

@@ -1,7 +1,7 @@
 //! WorkloadSpread: new pods of a workload are spread over subsets of nodes.
 //!
-//! [`WorkloadSpread`] is the hub version, `v1beta1`. It is read from raw JSON with [`WorkloadSpread::from_value`] and never
-//! written back: writes are patches of its status.
+//! [`WorkloadSpread`] is the hub version, `v1beta1`. It is read from raw JSON with [`WorkloadSpread::from_value`]
+//! and never written back: writes are patches of its status.
 
 mod types;
 

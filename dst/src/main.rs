@@ -241,8 +241,8 @@ fn injected_bugs(most: u64) -> anyhow::Result<bool> {
 /// A play costs as much as so many requests before its first.
 const BEGINNING: u32 = 100;
 
-/// Prints the table of `tests/it/oracles/altered.rs`: the cheapest plays, and the oracles that fail there, in none before, and by no
-/// injected bug.
+/// Prints the table of `tests/it/oracles/altered.rs`: the cheapest plays, and the oracles that fail there, in none
+/// before, and by no injected bug.
 fn altered(of: Option<&str>, first: u64, count: u64) -> anyhow::Result<bool> {
     let mut plays = Vec::new();
     for seed in ALL

@@ -49,7 +49,8 @@ pub struct Config {
     pub expectation_timeout: Duration,
     /// Time limit of the first lists.
     pub cache_sync_timeout: Duration,
-    /// How long webhooks are served after the manager is not ready any more, so that clients move to other managers first.
+    /// How long webhooks are served after the manager is not ready any more, so that clients move to other managers
+    /// first.
     pub shutdown_delay: Duration,
     /// Back-off of failed reconciles.
     pub retries: kube_queue::Config,
@@ -106,8 +107,8 @@ pub struct WebhookConfig {
 }
 
 impl Config {
-    /// Reads flags and environment; `env` returns the value of a variable. Flags keep to these limits, and a profile is of these
-    /// kinds.
+    /// Reads flags and environment; `env` returns the value of a variable. Flags keep to these limits, and a
+    /// profile is of these kinds.
     pub fn new(
         values: &Values,
         limits: impl IntoIterator<Item = &'static Limit>,

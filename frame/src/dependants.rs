@@ -1,6 +1,7 @@
 //! Counts what a protected object has, at the API server, in pages.
 //!
-//! Pods and claims are decided by their status, so that they are read whole; of objects of a definition only the metadata is.
+//! Pods and claims are decided by their status, so that they are read whole; of objects of a definition only the
+//! metadata is.
 
 use kruise_admission::deletion::dependants::Dependants;
 use kruise_api::path::segment;
@@ -47,8 +48,8 @@ struct Status {
 
 /// How many there are.
 ///
-/// The number of objects of a definition is exact up to the first page with an object that is not being deleted. Those after
-/// it are counted as the server estimates them, whether or not they are being deleted.
+/// The number of objects of a definition is exact up to the first page with an object that is not being deleted.
+/// Those after it are counted as the server estimates them, whether or not they are being deleted.
 pub async fn count(client: &Client, dependants: &Dependants) -> Result<u64, ApiError> {
     let list = path(dependants);
     let (mut count, mut next) = (0, String::new());

@@ -1,5 +1,5 @@
-//! The flags of a manager's process, and how controllers declare theirs. Names and defaults are upstream's, so that charts and
-//! overrides keep working.
+//! The flags of a manager's process, and how controllers declare theirs. Names and defaults are upstream's, so that
+//! charts and overrides keep working.
 
 use go_compat::flags::{Flag, Kind};
 

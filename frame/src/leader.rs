@@ -1,7 +1,7 @@
 //! The leader's settings: gates and flags that plans depend on, in an annotation of the leader lease.
 //!
-//! `kruise explain` reads them, so that it plans as the leader does. The annotation names its holder: OpenKruise does not
-//! remove the annotation when it takes the lease over, and the settings of another holder do not count.
+//! `kruise explain` reads them, so that it plans as the leader does. The annotation names its holder: OpenKruise
+//! does not remove the annotation when it takes the lease over, and the settings of another holder do not count.
 
 use anyhow::{anyhow, bail};
 use kruise_api::{names::LEADER_SETTINGS, path::segment};

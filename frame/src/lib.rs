@@ -1,5 +1,5 @@
-//! What controllers are made of: registrations, configuration, caches that several of them read, lookups of reviews, and the
-//! engine of explanations.
+//! What controllers are made of: registrations, configuration, caches that several of them read, lookups of
+//! reviews, and the engine of explanations.
 //!
 //! This crate contains no list of controllers. Callers pass in the registrations or limits that a function is about.
 

@@ -1,8 +1,8 @@
 //! Lookups of reviews: in a cache first, then at the API server.
 //!
 //! The webhooks, `kruise inject` and tests review with a [`LookupSource`]. They differ in its [`Cache`] (the manager's
-//! caches, files, none) and in whether there is a server. The caller limits the time: [`LookupSource::finish`] runs until
-//! the review is decided or a request fails.
+//! caches, files, none) and in whether there is a server. The caller limits the time: [`LookupSource::finish`] runs
+//! until the review is decided or a request fails.
 
 use std::{sync::Arc, time::Duration};
 
@@ -193,7 +193,8 @@ impl<C: Cache> LookupSource<C> {
         }
     }
 
-    /// Completes a review: sends a request for each lookup that is not cached, and waits for the first lists of the cache.
+    /// Completes a review: sends a request for each lookup that is not cached, and waits for the first lists of the
+    /// cache.
     pub async fn finish(
         &self,
         mut progress: Progress,
@@ -484,8 +485,8 @@ async fn revision(client: &Client, namespace: &str, wanted: &Revision) -> Result
     }
 }
 
-/// Path of a revision, or of the list with it. Names and labels are escaped: they come from objects that may have been stored
-/// before webhooks validated them.
+/// Path of a revision, or of the list with it. Names and labels are escaped: they come from objects that may have
+/// been stored before webhooks validated them.
 fn path_of(namespace: &str, wanted: &Revision) -> String {
     let path = format!(
         "/apis/apps/v1/namespaces/{}/controllerrevisions",

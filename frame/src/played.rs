@@ -10,7 +10,8 @@ use kube_client::client::Body;
 use serde_json::Value;
 use tower::Service;
 
-/// The client. `respond` answers a request (method, path, body) with a status code and a body, or fails as a connection does.
+/// The client. `respond` answers a request (method, path, body) with a status code and a body, or fails as a
+/// connection does.
 pub fn client<Responding>(
     respond: impl Fn(Method, String, Bytes) -> Responding + Clone + Send + Sync + 'static,
 ) -> Client

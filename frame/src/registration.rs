@@ -1,7 +1,7 @@
 //! Registrations of controllers.
 //!
-//! A [`Registration`] is data: the kind that a controller reconciles, the rights that it needs, its flags and metrics. The
-//! manager derives everything else from it.
+//! A [`Registration`] is data: the kind that a controller reconciles, the rights that it needs, its flags and
+//! metrics. The manager derives everything else from it.
 //!
 //! A controller implements [`Controls`]: how it is constructed from the caches that it reads, and which keys an event
 //! enqueues. It implements [`Reconciler`] with a plan crate.
@@ -116,8 +116,8 @@ pub enum Area {
     Cluster,
     /// In the manager's namespace.
     Own,
-    /// In the namespace of the Secrets that node agents read. A manager that is limited to a namespace has no right there. The
-    /// right to watch the resource is granted apart from it.
+    /// In the namespace of the Secrets that node agents read. A manager that is limited to a namespace has no right
+    /// there. The right to watch the resource is granted apart from it.
     Agents,
 }
 
@@ -538,8 +538,8 @@ impl Setup<'_> {
         self.caches.indexed(id, indexes)
     }
 
-    /// As [`Setup::cache`], for a resource that is needed only with a feature gate. The cache stays empty if the gate is off,
-    /// or if the resource is not served or may not be listed.
+    /// As [`Setup::cache`], for a resource that is needed only with a feature gate. The cache stays empty if the
+    /// gate is off, or if the resource is not served or may not be listed.
     pub fn cache_with<T: Held>(&mut self, gate: &str, id: &CacheId<T>) -> SharedInformer<T> {
         self.read.push(id.name);
         let is_allowed = self.allows(gate, id.resource);

@@ -1,7 +1,7 @@
 //! Pod templates, as the API server judges them: a `PodTemplate` is created as a dry run, so nothing is stored.
 //!
-//! Only 422 is a verdict. Whatever else is said, the rules of the webhooks have decided: a server that is slow or too busy
-//! keeps nobody from storing a workload, and nor does a manager without the right.
+//! Only 422 is a verdict. Whatever else is said, the rules of the webhooks have decided: a server that is slow or
+//! too busy keeps nobody from storing a workload, and nor does a manager without the right.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},

@@ -1,5 +1,5 @@
-//! An AdmissionReview, whoever sends it: it is answered, the patch of a good answer applies, and what it yields needs no
-//! further patch. The first byte chooses among the webhooks of the kind, or of all for one that has none.
+//! An AdmissionReview, whoever sends it: it is answered, the patch of a good answer applies, and what it yields
+//! needs no further patch. The first byte chooses among the webhooks of the kind, or of all for one that has none.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! A ConversionReview, whoever sends it: the objects of a good answer are as many, in the version that was asked for, and
-//! become what they were before if they are converted back and again.
+//! A ConversionReview, whoever sends it: the objects of a good answer are as many, in the version that was asked
+//! for, and become what they were before if they are converted back and again.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Filters in jq: they compile or say why not, and a filter has the same results again. The first line is the filter, the
-//! rest the object.
+//! Filters in jq: they compile or say why not, and a filter has the same results again. The first line is the
+//! filter, the rest the object.
 
 #![no_main]
 

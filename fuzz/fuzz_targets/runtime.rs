@@ -1,5 +1,5 @@
-//! Answers of a container runtime: however they are cut into pieces, they mean the same or nothing. The first bytes choose
-//! the method, the size of pieces, and the trailers.
+//! Answers of a container runtime: however they are cut into pieces, they mean the same or nothing. The first bytes
+//! choose the method, the size of pieces, and the trailers.
 
 #![no_main]
 

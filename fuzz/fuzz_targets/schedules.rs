@@ -1,5 +1,5 @@
-//! Schedules: the next activation is later, is one for every moment before it, and the last one of a span is within it. The
-//! first bytes are a moment and the length of a span, the rest is the schedule.
+//! Schedules: the next activation is later, is one for every moment before it, and the last one of a span is within
+//! it. The first bytes are a moment and the length of a span, the rest is the schedule.
 
 #![no_main]
 

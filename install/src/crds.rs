@@ -23,8 +23,8 @@ const APPLY: &str = "kruise crds | kubectl apply -f -";
 /// What to do with the definitions.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// Compare the cluster's definitions with these instead: exit code 0 if they are alike, 1 if not, 2 if that cannot be
-    /// told.
+    /// Compare the cluster's definitions with these instead: exit code 0 if they are alike, 1 if not, 2 if that
+    /// cannot be told.
     #[arg(long)]
     check: bool,
     /// Namespace of the manager, which converts between versions.
@@ -141,8 +141,8 @@ pub fn name(definition: &Value) -> &str {
     name.unwrap_or_default()
 }
 
-/// What changes for clients that name no version once ours replaces this definition, which does not serve the newer version
-/// yet: the API server offers that first, and drops fields that only the older one has.
+/// What changes for clients that name no version once ours replaces this definition, which does not serve the newer
+/// version yet: the API server offers that first, and drops fields that only the older one has.
 pub fn served_first(theirs: &Value) -> Option<String> {
     let kind = kruise_kinds::kinds()
         .iter()

@@ -1,4 +1,5 @@
-//! Installation: what `kruise manifests` prints, the Helm chart, the definitions, and the check before all of it is removed.
+//! Installation: what `kruise manifests` prints, the Helm chart, the definitions, and the check before all of it is
+//! removed.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

@@ -1,8 +1,8 @@
 //! `kruise uninstall`, which is `/helm_hook` in the image: what must be so before the manager is removed.
 //!
-//! It refuses while there are objects that need a manager: without one nothing would act on them. Objects that are being
-//! deleted and only wait for a finalizer of ours are released. Then conversion is turned off in the definitions, so that they
-//! can be deleted after the webhook is gone.
+//! It refuses while there are objects that need a manager: without one nothing would act on them. Objects that are
+//! being deleted and only wait for a finalizer of ours are released. Then conversion is turned off in the
+//! definitions, so that they can be deleted after the webhook is gone.
 
 use std::{path::PathBuf, time::Duration};
 

@@ -1,4 +1,5 @@
-//! The PodUnavailableBudgets that plans charge: their cache, the input of a plan, and the workloads that a change concerns.
+//! The PodUnavailableBudgets that plans charge: their cache, the input of a plan, and the workloads that a change
+//! concerns.
 
 use std::{collections::BTreeSet, sync::Arc};
 

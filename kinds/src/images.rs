@@ -51,8 +51,9 @@ const COPIES_BY_JOB: Index<SecretView> = Index::new("job", |secret| {
     let copy = secret.source.as_ref();
     copy.map(|_| secret.references.to_vec()).unwrap_or_default()
 });
-/// Secrets, without their data. Those of types that nobody pulls with, and that make up most of a cluster's, are not read at
-/// all. Other types are: OpenKruise may have copied such secrets to where all nodes read them, and its copies are released.
+/// Secrets, without their data. Those of types that nobody pulls with, and that make up most of a cluster's, are
+/// not read at all. Other types are: OpenKruise may have copied such secrets to where all nodes read them, and its
+/// copies are released.
 pub const SECRETS: CacheId<SecretView> = CacheId::of("secrets", ResourceId::SECRETS)
     .indexed(&[COPIES_BY_SOURCE, COPIES_BY_JOB])
     .with_fields(

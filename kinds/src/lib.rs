@@ -1,9 +1,9 @@
-//! The kinds: a folder each, with the registration of its controller, what that reads, and its explanation. Decisions are in
-//! the `plan-*` crates.
+//! The kinds: a folder each, with the registration of its controller, what that reads, and its explanation.
+//! Decisions are in the `plan-*` crates.
 //!
-//! To add a controller: write its decisions in a `plan-*` crate, its registration in a folder beside these, and its line in
-//! [`ALL`]. Caches, rights, flags, metrics, the log at the start, `kruise explain` and the reference follow from the
-//! registration.
+//! To add a controller: write its decisions in a `plan-*` crate, its registration in a folder beside these, and its
+//! line in [`ALL`]. Caches, rights, flags, metrics, the log at the start, `kruise explain` and the reference follow
+//! from the registration.
 
 pub mod advancedcronjob;
 pub mod broadcastjob;

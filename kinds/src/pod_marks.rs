@@ -25,8 +25,8 @@ pub fn injectors(pod: &PodView) -> impl Iterator<Item = &str> {
     injected(pod)
 }
 
-/// Names of the objects of kind [`INJECTOR`] that have upgraded their sidecars between two states of a pod. Each records there
-/// what it does.
+/// Names of the objects of kind [`INJECTOR`] that have upgraded their sidecars between two states of a pod. Each
+/// records there what it does.
 pub fn upgraded_by(old: &PodView, new: &PodView) -> BTreeSet<String> {
     let records = |pod: &PodView, key| -> Map<String, Value> {
         let text = pod.annotations.get(key).unwrap_or_default();

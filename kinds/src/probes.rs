@@ -33,7 +33,8 @@ pub fn key(namespace: &str, name: &str) -> String {
 pub const POD_PROBE_MARKERS: CacheId<CachedMarker> =
     CacheId::of("podprobemarkers", kruise_api::podprobemarker::RESOURCE);
 
-/// NodePodProbes. They are listed before the nodes, pods and markers that they name, so that what is missing there is gone.
+/// NodePodProbes. They are listed before the nodes, pods and markers that they name, so that what is missing there
+/// is gone.
 pub const NODE_POD_PROBES: CacheId<CachedProbes> =
     CacheId::of("nodepodprobes", kruise_api::nodepodprobe::RESOURCE)
         .reach(Reach::Cluster)

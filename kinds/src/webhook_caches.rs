@@ -1,5 +1,5 @@
-//! The caches that webhooks read: SidecarSets, labels of namespaces, revisions of SidecarSets, budgets, PersistentPodStates,
-//! PodProbeMarkers, WorkloadSpreads.
+//! The caches that webhooks read: SidecarSets, labels of namespaces, revisions of SidecarSets, budgets,
+//! PersistentPodStates, PodProbeMarkers, WorkloadSpreads.
 //!
 //! Every replica serves webhooks, so every replica has these caches. They stay empty if their kind is not served.
 
@@ -70,8 +70,8 @@ use awaited::{Awaited, CachedObject};
 use kruise_runtime::parsed::Parsed;
 use needed::Needed;
 
-/// The webhook for new pods whose match condition is derived from the SidecarSets, budgets, PersistentPodStates, PodProbeMarkers
-/// and WorkloadSpreads.
+/// The webhook for new pods whose match condition is derived from the SidecarSets, budgets, PersistentPodStates,
+/// PodProbeMarkers and WorkloadSpreads.
 pub fn conditional_webhook() -> ConditionalWebhook {
     ConditionalWebhook {
         name: PODS_OF_SETS.into(),
@@ -121,8 +121,8 @@ pub struct WebhookCaches {
     evictions: watch::Sender<DesiredCondition>,
 }
 
-/// The objects that can be read, of one namespace or of all; `None` before the first list is complete. Without a cache there
-/// are none.
+/// The objects that can be read, of one namespace or of all; `None` before the first list is complete. Without a
+/// cache there are none.
 fn readable<T: Send + Sync + 'static>(
     cache: Option<&SharedInformer<Parsed<Arc<T>>>>,
     namespace: Option<&str>,
@@ -229,8 +229,8 @@ impl WebhookCaches {
         current.clone()
     }
 
-    /// Notes an object whose review allows it to be stored. Pods wait for SidecarSets and PodProbeMarkers: one that is created before
-    /// its budget is known is linked by the controller of the budget.
+    /// Notes an object whose review allows it to be stored. Pods wait for SidecarSets and PodProbeMarkers: one that
+    /// is created before its budget is known is linked by the controller of the budget.
     pub fn is_reviewed(&self, object: &StoredSoon) {
         if let Some(awaited) = self.awaited_of(&object.kind) {
             awaited.add(object);
@@ -248,8 +248,8 @@ impl WebhookCaches {
         }
     }
 
-    /// Does the cache of its kind have an object whose review widened a condition, or a later state of it? `None` if that
-    /// cannot be told.
+    /// Does the cache of its kind have an object whose review widened a condition, or a later state of it? `None`
+    /// if that cannot be told.
     pub fn has_stored(&self, object: &StoredSoon) -> Option<bool> {
         let key = ObjectKey::new(object.namespace.as_str(), object.name.as_str());
         let has = |metadata: &ObjectMeta| CachedObject::of(metadata).has(object);
@@ -322,9 +322,10 @@ impl WebhookCaches {
         ]
     }
 
-    /// Derives the match conditions from the SidecarSets, budgets, PersistentPodStates, PodProbeMarkers and WorkloadSpreads at every
-    /// change, until `stop` turns true. Only the leader runs it. A condition becomes narrower only after a minute, and is published again when widenings have expired.
-    /// `open` learns of each webhook whether it is called for the whole cluster, whenever that changes.
+    /// Derives the match conditions from the SidecarSets, budgets, PersistentPodStates, PodProbeMarkers and
+    /// WorkloadSpreads at every change, until `stop` turns true. Only the leader runs it. A condition becomes
+    /// narrower only after a minute, and is published again when widenings have expired. `open` learns of each
+    /// webhook whether it is called for the whole cluster, whenever that changes.
     pub async fn derive_match_conditions(
         self,
         open: impl Fn(&'static str, Phase, bool),
@@ -569,8 +570,8 @@ impl Cache for ReviewCache {
 }
 
 impl ReviewCache {
-    /// After the first list, a pod that is not in the cache does not exist. Asking the server would cost a request for each
-    /// name, and most pods of a long list are deleted already.
+    /// After the first list, a pod that is not in the cache does not exist. Asking the server would cost a request
+    /// for each name, and most pods of a long list are deleted already.
     fn pod(&self, key: &ObjectKey) -> Cached {
         match self.pods.snapshot().get(key) {
             Some(pod) => Cached::Found(LookupResult::Pod(owner(&pod))),
@@ -579,7 +580,8 @@ impl ReviewCache {
         }
     }
 
-    /// That there are none is for the server to say: a pod may be newer than the cache, or in a namespace that is not cached.
+    /// That there are none is for the server to say: a pod may be newer than the cache, or in a namespace that is
+    /// not cached.
     fn active_pods(&self, namespace: &str) -> Cached {
         let pods = self.pods.snapshot().list(namespace);
         match pods.iter().filter(|pod| pod.is_active()).count() {
@@ -613,8 +615,8 @@ fn owner(pod: &PodView) -> Pod {
 }
 
 impl SortedSets {
-    /// Notes when an object comes or goes. Which pods it is about does not change meanwhile, and its status may change all the
-    /// time.
+    /// Notes when an object comes or goes. Which pods it is about does not change meanwhile, and its status may
+    /// change all the time.
     fn follow<T: Held>(self: &Arc<Self>, caches: &Caches, id: &CacheId<T>) {
         let this = self.clone();
         caches.on_change(id, move |delta| {

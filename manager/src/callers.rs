@@ -1,8 +1,9 @@
 //! Who may read metrics with `--metrics-secure`: callers whose token the API server knows, and who may get `/metrics`.
 //!
-//! The API server is asked twice for each token: whose it is, and what the owner may. It is not asked again for a minute
-//! after a grant, and for ten seconds after a refusal. What could not be found out is not remembered. At most [`MOST`] tokens
-//! are remembered, and [`AT_A_TIME`] reviewed at a time, so that callers with made-up tokens cost little.
+//! The API server is asked twice for each token: whose it is, and what the owner may. It is not asked again for a
+//! minute after a grant, and for ten seconds after a refusal. What could not be found out is not remembered. At
+//! most [`MOST`] tokens are remembered, and [`AT_A_TIME`] reviewed at a time, so that callers with made-up tokens
+//! cost little.
 
 use std::{
     collections::BTreeMap,
@@ -120,8 +121,8 @@ mod tests {
     use super::*;
     use kruise_frame::played;
 
-    /// The guard beside an API server that knows `prometheus`, who may read metrics, and `tenant`, who may not; and how often
-    /// it was asked.
+    /// The guard beside an API server that knows `prometheus`, who may read metrics, and `tenant`, who may not; and
+    /// how often it was asked.
     fn played() -> (Arc<Guard>, Arc<AtomicUsize>) {
         let asked = Arc::new(AtomicUsize::new(0));
         let counted = asked.clone();

@@ -1,7 +1,8 @@
 //! Widenings by other replicas, which the configuration shows.
 //!
-//! A replica may review a pod that needs an object which another replica has reviewed a moment ago, and which its own watch
-//! has not delivered yet. Like API servers, it learns of the object from the configuration before the object is stored.
+//! A replica may review a pod that needs an object which another replica has reviewed a moment ago, and which its
+//! own watch has not delivered yet. Like API servers, it learns of the object from the configuration before the
+//! object is stored.
 
 use std::collections::BTreeMap;
 

@@ -248,8 +248,8 @@ fn settings(config: &Config, server: &Arc<WebhookServer>, match_conditions: Matc
     }
 }
 
-/// Whether a webhook has something to do with a call. If not, as a gate is off, it is not registered for it, so that nothing
-/// depends on it. It is still served, because the configuration may be written by others.
+/// Whether a webhook has something to do with a call. If not, as a gate is off, it is not registered for it, so
+/// that nothing depends on it. It is still served, because the configuration may be written by others.
 fn is_needed(config: &Config) -> impl Fn(&Call<'_>) -> bool + Send + Sync + use<> {
     let options = controllers::reviews::options(config);
     let by_path: Vec<(String, Webhook)> = webhooks(kruise_kinds::webhooks())

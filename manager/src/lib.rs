@@ -48,8 +48,8 @@ pub fn metrics() -> Vec<&'static Spec> {
     declared.chain(refusals::METRICS).collect()
 }
 
-/// Runs the manager until a signal stops it. Exit codes are upstream's: 2 for a bad command line, 1 for any other error, and for
-/// differences that a dry run found.
+/// Runs the manager until a signal stops it. Exit codes are upstream's: 2 for a bad command line, 1 for any other
+/// error, and for differences that a dry run found.
 pub fn main(line: Vec<String>) -> ExitCode {
     started(line).unwrap_or_else(|code| code)
 }

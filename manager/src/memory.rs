@@ -44,8 +44,8 @@ fn of_groups(read: &dyn Fn(&Path) -> Option<String>) -> Option<usize> {
     limits.min()
 }
 
-/// The smallest limit from the group at this path up to the first one. In a container the path may be one of the node, which
-/// is not there; the first group is the container's then.
+/// The smallest limit from the group at this path up to the first one. In a container the path may be one of the
+/// node, which is not there; the first group is the container's then.
 fn smallest(read: &dyn Fn(&Path) -> Option<String>, first: &Path, path: &str, file: &str) -> Option<usize> {
     let group = first.join(path.trim_start_matches('/'));
     let groups = group.ancestors().take_while(|group| group.starts_with(first));

@@ -1,8 +1,8 @@
 //! A webhook that is called for fewer requests than a feature gate of the manager needs.
 //!
-//! The gate is set on the manager, and the match conditions are in the configuration that an installer applied or that a
-//! manager without the gate left. If only one of both is changed, pods silently miss something, or evictions pass that a
-//! budget refuses; the manager logs that at its start.
+//! The gate is set on the manager, and the match conditions are in the configuration that an installer applied or
+//! that a manager without the gate left. If only one of both is changed, pods silently miss something, or evictions
+//! pass that a budget refuses; the manager logs that at its start.
 
 use kruise_admission::disruption::EVICTIONS;
 use kruise_admission::manifests::{MUTATE_POD, MUTATING, PODS_OF_SETS, VALIDATING};

@@ -1,7 +1,7 @@
 //! Starts and stops the manager's tasks. Listeners are passed in, so that tests run it without sockets.
 //!
-//! Client, clock, randomness and the stop signal are passed in as [`Host`]. A simulation runs the same process with virtual
-//! time and seeded randomness.
+//! Client, clock, randomness and the stop signal are passed in as [`Host`]. A simulation runs the same process with
+//! virtual time and seeded randomness.
 
 use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
 
@@ -93,8 +93,8 @@ pub type MatchConditions = Vec<Conditional>;
 
 /// Runs until [`Host::stop`] turns true, or until a failure that only a restart repairs.
 ///
-/// `open` opens the listeners: it receives the webhook handlers, the match conditions, and a receiver that turns true when
-/// the listeners are to close. It returns the tasks that serve them, once API servers can reach them.
+/// `open` opens the listeners: it receives the webhook handlers, the match conditions, and a receiver that turns
+/// true when the listeners are to close. It returns the tasks that serve them, once API servers can reach them.
 pub async fn process<Opening>(
     config: &Config,
     mut host: Host,
@@ -145,9 +145,10 @@ where
     }
     let events = beside_controllers(&mut built, client, &webhook_caches, &metrics.pods);
     let written = join_all(std::mem::take(&mut built.events));
-    // Listing objects of our kinds may need the conversion webhook, so they are listed once the listeners are open. All other
-    // resources are listed meanwhile. The listeners close after the controllers have ended, because pods that the last plans
-    // create pass the manager's own webhook, and before the watches, because reviews read the caches.
+    // Listing objects of our kinds may need the conversion webhook, so they are listed once the listeners are open.
+    // All other resources are listed meanwhile. The listeners close after the controllers have ended, because pods
+    // that the last plans create pass the manager's own webhook, and before the watches, because reviews read the
+    // caches.
     let (close, closing) = watch::channel(false);
     let (_end_watches, watching) = watch::channel(false);
     // In a dry run, another manager converts.

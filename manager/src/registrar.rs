@@ -10,7 +10,8 @@ use kruise_api::path::DEFINITIONS;
 
 const MERGE: &str = "application/merge-patch+json";
 
-/// The part of a definition that is reconciled. The rest, mostly schemas, is skipped: several are read at the same time.
+/// The part of a definition that is reconciled. The rest, mostly schemas, is skipped: several are read at the same
+/// time.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(default)]
 struct Definition {

@@ -1,9 +1,9 @@
 //! Admission reviews: pure functions, with lookups in caches and at the API server.
 //!
-//! A review that the caches suffice for is decided at once, on the thread that serves the connection. Any other one reads
-//! from the API server, or waits for first lists, within the time limit of its webhook. After the limit, the response is
-//! 503, and the client tries again. So it is if a status that the request needs cannot be stored; an eviction is then 429,
-//! because clients try an eviction again after no other code.
+//! A review that the caches suffice for is decided at once, on the thread that serves the connection. Any other one
+//! reads from the API server, or waits for first lists, within the time limit of its webhook. After the limit, the
+//! response is 503, and the client tries again. So it is if a status that the request needs cannot be stored; an
+//! eviction is then 429, because clients try an eviction again after no other code.
 
 use std::{sync::Arc, time::Duration};
 
@@ -240,8 +240,8 @@ impl Reviews {
         Ok(())
     }
 
-    /// The decision once what it needs is stored. A review that has to be made again may come to another one. A deletion may need
-    /// two writes: the charge of a budget, and then the count of the pods of a subset.
+    /// The decision once what it needs is stored. A review that has to be made again may come to another one. A
+    /// deletion may need two writes: the charge of a budget, and then the count of the pods of a subset.
     async fn stored(
         &self,
         mut write: Write,

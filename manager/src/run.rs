@@ -45,11 +45,12 @@ const REDISCOVERY: [Duration; 6] = [
 /// Time limit of requests other than watches.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The leader ends so long after a definition has appeared: longer than it takes other replicas to end and to start again.
+/// The leader ends so long after a definition has appeared: longer than it takes other replicas to end and to start
+/// again.
 const LEADER_PAUSE: Duration = Duration::from_secs(45);
 
-/// The longest time from the signal to the end: the last writes of controllers, the delay in which clients move, the reviews
-/// in flight, and the last events.
+/// The longest time from the signal to the end: the last writes of controllers, the delay in which clients move,
+/// the reviews in flight, and the last events.
 pub fn longest_end(config: &Config) -> Duration {
     REQUEST_TIMEOUT + config.shutdown_delay + super::process::DRAIN + super::process::FLUSH
 }
@@ -194,8 +195,8 @@ async fn definition_appears(client: &Client, profile: &Profile, served: &Served)
     }
 }
 
-/// Waits until this replica may end because a definition has appeared. All replicas see that at once: those that do not lead
-/// end first, and the leader when they are back, so that webhooks are served all the time.
+/// Waits until this replica may end because a definition has appeared. All replicas see that at once: those that do
+/// not lead end first, and the leader when they are back, so that webhooks are served all the time.
 async fn wait_for_turn(client: &Client, lease: Option<&lease::Settings>) {
     let leads = match lease {
         Some(lease) => {

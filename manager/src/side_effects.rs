@@ -1,15 +1,16 @@
 //! Side effects of reviews, by what came of the requests that they were for.
 //!
-//! Whoever reaches the port of the webhooks can send a review of a request that nobody makes. A review that charges a budget,
-//! counts a pod or widens a condition has its effect before anybody can tell. Afterwards the cluster tells: the pod goes, the
-//! object appears. An effect that nothing comes of within [`JUDGED`] is *vain*.
+//! Whoever reaches the port of the webhooks can send a review of a request that nobody makes. A review that charges
+//! a budget, counts a pod or widens a condition has its effect before anybody can tell. Afterwards the cluster
+//! tells: the pod goes, the object appears. An effect that nothing comes of within [`JUDGED`] is *vain*.
 //!
 //! # What it promises
 //! - The pod of a vain charge, or of a slot that was freed in vain, causes none again for [`FIRST`].
 //! - A peer has no effect in a namespace for a while, if more of its effects there were vain lately than were not, and
-//!   that again and again: [`FIRST`] after the second time, and twice as long after each further one, up to [`LONGEST`].
-//! - What creates is never held back, only counted: a quota that refuses a pod makes its effect vain, too, and an object may
-//!   be gone before a cache shows it. Its effects are limited where they are made.
+//!   that again and again: [`FIRST`] after the second time, and twice as long after each further one, up to
+//!   [`LONGEST`].
+//! - What creates is never held back, only counted: a quota that refuses a pod makes its effect vain, too, and an
+//!   object may be gone before a cache shows it. Its effects are limited where they are made.
 //! - A review that may have no effect is answered with "try again", and is not let pass without.
 //! - What one namespace or one peer does is of no consequence for others. The memory is bounded.
 

@@ -1,4 +1,5 @@
-//! The verbosity of the log while the manager runs: every replica follows the ConfigMap with the settings of administrators.
+//! The verbosity of the log while the manager runs: every replica follows the ConfigMap with the settings of
+//! administrators.
 
 use kruise_frame::{
     config::Config,

@@ -60,8 +60,8 @@ pub(super) fn report_changes(
     }
 }
 
-/// Watches the object of this name, which need not exist. Calls `changed` when it is created, changed or deleted, and at
-/// the start if it exists.
+/// Watches the object of this name, which need not exist. Calls `changed` when it is created, changed or deleted,
+/// and at the start if it exists.
 pub(super) async fn on_change(
     client: &Client,
     collection: &str,

@@ -1,7 +1,8 @@
 //! Widens the match condition of a webhook before an object that needs it is stored.
 //!
-//! A review that ends in [`Widening`] is answered only once API servers know the wider condition. How soon they learn of
-//! it cannot be observed, so there is a fixed pause. What still slips through is found by the controller of the object.
+//! A review that ends in [`Widening`] is answered only once API servers know the wider condition. How soon they
+//! learn of it cannot be observed, so there is a fixed pause. What still slips through is found by the controller
+//! of the object.
 
 use std::time::Duration;
 

@@ -45,8 +45,8 @@ impl<'a> ClaimTemplates<'a> {
         self.0.iter()
     }
 
-    /// The volumes of the pod of this id, `None` if they are the template's own: its claims, then what the pod template has
-    /// under other names.
+    /// The volumes of the pod of this id, `None` if they are the template's own: its claims, then what the pod
+    /// template has under other names.
     pub fn volumes(&self, owner: &str, id: &str, pod_template: Option<&Value>) -> Option<Value> {
         if self.0.is_empty() {
             return None;

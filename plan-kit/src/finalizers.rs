@@ -5,8 +5,8 @@ use serde_json::json;
 
 use crate::{Intent, Part, Patch, Target, Write, jobs};
 
-/// The finalizers of an object with this one if it `holds`, otherwise without it; `None` if they are so already. The others
-/// stay, in their order.
+/// The finalizers of an object with this one if it `holds`, otherwise without it; `None` if they are so already.
+/// The others stay, in their order.
 pub fn changed<'m>(metadata: &'m ObjectMeta, finalizer: &'m str, holds: bool) -> Option<Vec<&'m str>> {
     let stored = metadata.finalizers.iter().map(String::as_str);
     let mut finalizers: Vec<&str> = stored.filter(|one| *one != finalizer).collect();
@@ -20,8 +20,8 @@ pub fn changed<'m>(metadata: &'m ObjectMeta, finalizer: &'m str, holds: bool) ->
     Some(finalizers)
 }
 
-/// The write that adds the finalizer if it `holds`, otherwise removes it; `None` if that is so already. A merge patch replaces
-/// the whole list, so the server refuses it if the object has changed.
+/// The write that adds the finalizer if it `holds`, otherwise removes it; `None` if that is so already. A merge
+/// patch replaces the whole list, so the server refuses it if the object has changed.
 pub fn write(
     metadata: &ObjectMeta,
     target: Target,

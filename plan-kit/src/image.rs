@@ -11,8 +11,8 @@ pub fn digest(reference: &str) -> Option<(String, &str)> {
     Some((repository(split_tag(name).0), digest))
 }
 
-/// Name and tag of a reference, as NodeImages list it: without the default registry and `library/`, with `latest` if it has
-/// neither tag nor digest. The digest takes the place of the tag if there are both.
+/// Name and tag of a reference, as NodeImages list it: without the default registry and `library/`, with `latest`
+/// if it has neither tag nor digest. The digest takes the place of the tag if there are both.
 pub fn name_and_tag(reference: &str) -> (String, String) {
     let (name, digest) = match reference.split_once('@') {
         Some((name, digest)) => (name, Some(digest)),

@@ -1,9 +1,9 @@
 //! Injected bugs, which the simulation must find: a test of the tests.
 //!
 //! A bug is named where it is injected, `is_injected("OrderIgnored")`, and in the list of the subject of the simulation
-//! that shows it. They exist only in builds with the feature `injected-bugs`, which nothing but the simulation's own feature
-//! of that name turns on, and so `cargo test` of the simulation or of the whole workspace. In all other builds
-//! [`is_injected`] is a constant, and the code behind it is not compiled in.
+//! that shows it. They exist only in builds with the feature `injected-bugs`, which nothing but the simulation's
+//! own feature of that name turns on, and so `cargo test` of the simulation or of the whole workspace. In all other
+//! builds [`is_injected`] is a constant, and the code behind it is not compiled in.
 
 #[cfg(feature = "injected-bugs")]
 mod active {

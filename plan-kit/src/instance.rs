@@ -1,7 +1,8 @@
 //! Instance ids: the five characters that end a pod's name.
 //!
-//! They are computed from the owner's uid and version and a counter, not drawn at random: a plan made twice from the same
-//! snapshot, after a crash or by two leaders, names the same pods, and the second creation meets AlreadyExists.
+//! They are computed from the owner's uid and version and a counter, not drawn at random: a plan made twice from
+//! the same snapshot, after a crash or by two leaders, names the same pods, and the second creation meets
+//! AlreadyExists.
 
 use std::collections::BTreeSet;
 

@@ -16,16 +16,16 @@ use crate::{Intent, Need, Target, newest::Newest, trial::Trials};
 pub struct Memory {
     /// Names that belong to objects of somebody else.
     pub taken_names: BTreeSet<String>,
-    /// Objects that did not exist when the server was asked, although the request to create them may still arrive. A plan
-    /// that creates objects of the resource uses these names first, so that none is created twice.
+    /// Objects that did not exist when the server was asked, although the request to create them may still arrive.
+    /// A plan that creates objects of the resource uses these names first, so that none is created twice.
     pub late: BTreeSet<Target>,
     /// How often the server has refused writes of a pod, by its uid, since one of them succeeded. Where one of many is
     /// to be chosen, those that are refused come last.
     pub refused: BTreeMap<String, u32>,
     /// What has the name of an object that was to be created.
     pub holders: BTreeMap<String, Holder>,
-    /// Names of pods that the server did not let come into being when last asked, themselves or what comes before them. Where
-    /// names are given, and not made up, they come last: one of them keeps the others waiting.
+    /// Names of pods that the server did not let come into being when last asked, themselves or what comes before
+    /// them. Where names are given, and not made up, they come last: one of them keeps the others waiting.
     pub refused_names: BTreeSet<String>,
     /// First error among creations and deletions, if the last attempt had one.
     pub scale_error: Option<String>,
@@ -35,11 +35,11 @@ pub struct Memory {
     pub update_error: Option<String>,
     /// Has this reconcile read what a plan before this one asked for?
     pub has_read: bool,
-    /// What the plan before this one asked to read, a moment ago: the objects, and that there is none. Empty for the first
-    /// plan of a reconcile.
+    /// What the plan before this one asked to read, a moment ago: the objects, and that there is none. Empty for
+    /// the first plan of a reconcile.
     pub read: BTreeMap<Need, Option<Value>>,
-    /// What plans have tried, by the keys in [`Plan::attempts`](crate::Plan::attempts). Forgotten half an hour after the
-    /// last attempt.
+    /// What plans have tried, by the keys in [`Plan::attempts`](crate::Plan::attempts). Forgotten half an hour
+    /// after the last attempt.
     pub attempts: BTreeMap<String, Attempts>,
     /// What plans asked to read as [`Need::Content`] and could not be read so far. Forgotten half an hour after the
     /// last attempt.

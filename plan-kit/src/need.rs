@@ -9,8 +9,8 @@ pub enum Need {
     Full(ResourceId, String, String),
     /// The object read from the API server, not from a cache.
     Live(ResourceId, String, String),
-    /// As `Live`, of an object that others can be planned without: if it cannot be read, the error is in the next plan's
-    /// memory, and the reconcile goes on.
+    /// As `Live`, of an object that others can be planned without: if it cannot be read, the error is in the next
+    /// plan's memory, and the reconcile goes on.
     Content(ResourceId, String, String),
     /// Whether the server would take a pod. The answer is in [`Memory::trials`](crate::Memory::trials).
     Trial(Box<PodTrial>),

@@ -1,13 +1,13 @@
 //! Which ordinals the pods of a StatefulSet have.
 //!
-//! Reserved ordinals are kept as intervals, and the others are never listed as a whole: a range of two billion costs as much
-//! as one of two.
+//! Reserved ordinals are kept as intervals, and the others are never listed as a whole: a range of two billion
+//! costs as much as one of two.
 
 use crate::injected::is_injected;
 use go_compat::IntOrString;
 
-/// The ordinals that pods have: as many as there are replicas, from `start` upwards, without the reserved ones. Each is a
-/// *slot*.
+/// The ordinals that pods have: as many as there are replicas, from `start` upwards, without the reserved ones.
+/// Each is a *slot*.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ordinals {
     start: i64,

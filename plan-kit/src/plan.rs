@@ -33,13 +33,13 @@ pub struct Plan {
     pub why: Vec<Why>,
     /// How long the rest of the rollout takes. Only where an explanation is wanted, and for people only.
     pub outlook: Option<Outlook>,
-    /// What this plan tries and later ones may have to try again, by keys of its own: the next plan finds in its memory how
-    /// often that was, and when last.
+    /// What this plan tries and later ones may have to try again, by keys of its own: the next plan finds in its
+    /// memory how often that was, and when last.
     pub attempts: Vec<String>,
     /// Objects to fetch before planning again. A plan with needs has no writes.
     pub needs: Vec<Need>,
-    /// Objects whose contents are known to be as they are to be, where caches have no contents. The next plan finds them in
-    /// its memory, with those that this one writes.
+    /// Objects whose contents are known to be as they are to be, where caches have no contents. The next plan finds
+    /// them in its memory, with those that this one writes.
     pub known: Option<Known>,
     /// The newest pod that each node had, for the memory of the next plan. `None` leaves what that has.
     pub newest: Option<Arc<Newest>>,
@@ -98,8 +98,8 @@ impl ObjectWrites {
     }
 }
 
-/// A phase starts when all earlier phases have ended. A failure in `Revisions` cancels the later ones, one in `Budgets` the
-/// writes that are made after that budget was charged ([`ObjectWrites::after`]).
+/// A phase starts when all earlier phases have ended. A failure in `Revisions` cancels the later ones, one in
+/// `Budgets` the writes that are made after that budget was charged ([`ObjectWrites::after`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// Revisions exist before pods name them.
@@ -289,7 +289,8 @@ pub struct StatusPatch {
 /// One line of explanation: about the whole set or one pod.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Why {
-    /// Pod name, empty for the whole set, or a node or namespace as [`Why::of_node`] and [`Why::of_namespace`] write it.
+    /// Pod name, empty for the whole set, or a node or namespace as [`Why::of_node`] and [`Why::of_namespace`]
+    /// write it.
     pub about: String,
     /// Plain words: what happens or does not, and which limit decides it.
     pub text: String,

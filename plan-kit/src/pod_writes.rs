@@ -76,8 +76,8 @@ pub fn release(pod: &PodView, owner_uid: &str, reason: &str) -> ObjectWrites {
     ObjectWrites::of_pod(vec![step])
 }
 
-/// Makes the owner the controller of a pod without one. Not if the owner was deleted meanwhile: the pod would be deleted
-/// with it.
+/// Makes the owner the controller of a pod without one. Not if the owner was deleted meanwhile: the pod would be
+/// deleted with it.
 pub fn adopt(pod: &PodView, owner: &Owner<'_>, resource: ResourceId, reason: &str) -> ObjectWrites {
     let body = json!({"metadata": {"ownerReferences": [owner.reference()]}});
     let write = Write::Patch {

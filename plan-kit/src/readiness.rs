@@ -36,8 +36,8 @@ struct Hold {
     key: String,
 }
 
-/// Appends a readiness gate to the specification of a pod, if it is missing. The webhook would add `KruisePodReady` too;
-/// pods that have it from the start are right while the webhook is away.
+/// Appends a readiness gate to the specification of a pod, if it is missing. The webhook would add `KruisePodReady`
+/// too; pods that have it from the start are right while the webhook is away.
 pub fn add_gate(spec: &mut Map<String, Value>, gate: &str) {
     let gates = spec.entry("readinessGates").or_insert_with(|| json!([]));
     if gates.is_null() {

@@ -15,8 +15,8 @@ pub struct Urgency<'a> {
 }
 
 /// A merge patch of the members that differ from what is stored; `None` if none do. The first report, with nothing
-/// `before` it, names every member: the server demands the counts, zero or not. `version` is the `resourceVersion` of the
-/// object whose status this is.
+/// `before` it, names every member: the server demands the counts, zero or not. `version` is the `resourceVersion`
+/// of the object whose status this is.
 pub fn status_patch<S: Serialize>(
     target: Target,
     version: &str,

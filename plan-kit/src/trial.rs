@@ -1,13 +1,13 @@
 //! New pods, tried before the first one is deleted for them.
 //!
-//! A rollout by recreation deletes pods first. If the server then refuses their successors, for a policy, a webhook or a name
-//! that does not exist, `maxUnavailable` pods are gone and nothing brings them back. So the server is asked first, by the
-//! creation of a pod of the new revision as a dry run ([`Need::Trial`](crate::Need::Trial)). If it refuses that, a pod of the
-//! old revision is tried as a control: where that is refused, too, the refusal is not about the revision. A full quota refuses
-//! both, and a deletion makes room.
+//! A rollout by recreation deletes pods first. If the server then refuses their successors, for a policy, a webhook
+//! or a name that does not exist, `maxUnavailable` pods are gone and nothing brings them back. So the server is
+//! asked first, by the creation of a pod of the new revision as a dry run ([`Need::Trial`](crate::Need::Trial)). If
+//! it refuses that, a pod of the old revision is tried as a control: where that is refused, too, the refusal is not
+//! about the revision. A full quota refuses both, and a deletion makes room.
 //!
-//! A plan asks, the runtime carries it out, and the answer stays in [`Memory`](crate::Memory) for the revision. Without a
-//! runtime that makes trials nothing is asked, and no rollout is held.
+//! A plan asks, the runtime carries it out, and the answer stays in [`Memory`](crate::Memory) for the revision.
+//! Without a runtime that makes trials nothing is asked, and no rollout is held.
 
 use std::{cell::RefCell, time::Duration};
 
@@ -211,7 +211,8 @@ impl<'m> Trying<'m> {
         }
     }
 
-    /// May this pod be deleted, so that it comes back on the revision? If not, why: the server is asked first, or refuses.
+    /// May this pod be deleted, so that it comes back on the revision? If not, why: the server is asked first, or
+    /// refuses.
     pub(crate) fn ask(&self, pod: &str, revision: &str) -> Result<(), String> {
         let Some(trials) = self.trials.filter(|_| self.revision == revision) else {
             return Ok(());

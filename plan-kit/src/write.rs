@@ -110,11 +110,12 @@ pub enum Precondition {
     VersionFromPreviousStep(String),
     /// The value at this JSON pointer (JSON patches only).
     Test(String, Value),
-    /// Same object, and this other one, which would use it, does not exist: the server is asked first, and if it does the
-    /// object is spared (deletions only).
+    /// Same object, and this other one, which would use it, does not exist: the server is asked first, and if it
+    /// does the object is spared (deletions only).
     Unused(String, Target),
-    /// Same object, untouched since, and its owner-to-be is still there: the server is asked first, and unless it has an
-    /// owner of this uid that is not being deleted the write ends as a conflict (patches of [`Part::Main`] only).
+    /// Same object, untouched since, and its owner-to-be is still there: the server is asked first, and unless it
+    /// has an owner of this uid that is not being deleted the write ends as a conflict (patches of [`Part::Main`]
+    /// only).
     Owned {
         /// UID of the object.
         uid: String,
@@ -152,8 +153,8 @@ impl Precondition {
     }
 }
 
-/// An object to create or a patch to send: a shared base and the few members that differ, so that a thousand pods of one
-/// plan cost one template.
+/// An object to create or a patch to send: a shared base and the few members that differ, so that a thousand pods
+/// of one plan cost one template.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Body {
     /// What all have in common.

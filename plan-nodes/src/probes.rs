@@ -1,5 +1,5 @@
-//! The write of the probes of a node, which two controllers make: one removes pods that are gone, the other sets the probes of
-//! its marker.
+//! The write of the probes of a node, which two controllers make: one removes pods that are gone, the other sets
+//! the probes of its marker.
 
 use kruise_api::nodepodprobe::{NodePodProbe, PodProbes};
 use kruise_plan_kit::{

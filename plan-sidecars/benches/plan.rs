@@ -1,8 +1,8 @@
 //! What a look at a SidecarSet costs where there are many pods: `cargo bench -p kruise-plan-sidecars`.
 //!
 //! Pods have three containers and three sidecars of three sets, each upgraded before. Two sets are for all of 10,000
-//! pods, fifty for 200 each. Holds that a plan costs what the pods of its set cost: a set of 200 among many costs no more
-//! than [`MOST`] times its share of what a set of all does, and that no plan takes longer than [`LONGEST`].
+//! pods, fifty for 200 each. Holds that a plan costs what the pods of its set cost: a set of 200 among many costs
+//! no more than [`MOST`] times its share of what a set of all does, and that no plan takes longer than [`LONGEST`].
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 use std::{fs, hint::black_box, process::ExitCode, sync::Arc};

@@ -134,7 +134,8 @@ fn sort<'m, 'a>(
         waiting = priority::scatter(waiting, |pod| &pod.view.labels, &all, &terms);
     }
     let set = &snapshot.set.metadata.name;
-    // What the set itself has broken is repaired first, and what was refused is tried last: neither holds up the others.
+    // What the set itself has broken is repaired first, and what was refused is tried last: neither holds up the
+    // others.
     waiting.sort_by_cached_key(|pod| (refused(snapshot, pod), Reverse(pod.is_out(set))));
     waiting
 }
@@ -167,9 +168,10 @@ fn expand<'l>(terms: &[ScatterTerm], waiting: impl Iterator<Item = &'l Labels> +
     out
 }
 
-/// Takes pods in their order while few enough are out of service. One that is out of service already costs nothing, but is
-/// the set's from then on: those go before all that are in service, or the last of them would exceed the limit. Of one that
-/// was refused before it is not known whether it will go; it waits for room like those in service, and takes none from them.
+/// Takes pods in their order while few enough are out of service. One that is out of service already costs nothing,
+/// but is the set's from then on: those go before all that are in service, or the last of them would exceed the
+/// limit. Of one that was refused before it is not known whether it will go; it waits for room like those in
+/// service, and takes none from them.
 fn take(
     snapshot: &Snapshot<'_>,
     pods: &[Pod<'_>],

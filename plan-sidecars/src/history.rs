@@ -122,8 +122,8 @@ fn adjust(
     Some(history::patch(owner, view, intent, patch, reason))
 }
 
-/// Deletes the oldest revisions that nobody uses, beyond the limit. The newest always stays, and so does the one that the
-/// status still calls the newest: users who want new pods to get what there is now read its name there.
+/// Deletes the oldest revisions that nobody uses, beyond the limit. The newest always stays, and so does the one
+/// that the status still calls the newest: users who want new pods to get what there is now read its name there.
 pub(crate) fn truncate(snapshot: &Snapshot<'_>, found: &Found<'_>, pods: &[Pod<'_>]) -> Vec<ObjectWrites> {
     let (set, history) = (snapshot.set, &found.history);
     let limit = set.spec.revision_history_limit.unwrap_or(10).max(1) as usize;

@@ -60,7 +60,8 @@ pub(crate) fn upgrade(
     change.annotate(alternative_key(other), version);
 }
 
-/// The twin to upgrade, and the other one: the idle one first, then the only broken one, then the one that does not work.
+/// The twin to upgrade, and the other one: the idle one first, then the only broken one, then the one that does not
+/// work.
 fn choose<'h>(snapshot: &Snapshot<'_>, pod: &Pod<'_>, hot: &Hot<'h>, working: &Working) -> [&'h String; 2] {
     let [first, second] = hot.twins;
     let idles = |twin: &String| pod.view.image_of(twin) == Some(hot.empty);

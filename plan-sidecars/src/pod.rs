@@ -18,9 +18,11 @@ use crate::{consistency::is_consistent, sidecars::Sidecars, snapshot::Snapshot};
 
 /// How long another set's change of a pod is waited for.
 const MOTION: Duration = Duration::from_secs(10);
-/// And as long as the node shows the container that is to go still running: what it is about to write would come between.
+/// And as long as the node shows the container that is to go still running: what it is about to write would come
+/// between.
 const UNNOTICED: Duration = Duration::from_mins(2);
-/// How long a pod that was just made is left alone: another replica may have injected an edit that is not seen here yet.
+/// How long a pod that was just made is left alone: another replica may have injected an edit that is not seen here
+/// yet.
 pub(crate) const FRESH: Duration = Duration::from_secs(5);
 
 /// An active pod with every sidecar of the set.
@@ -150,8 +152,8 @@ fn is_meant(snapshot: &Snapshot<'_>, pod: &PodView) -> bool {
         && (set.spec.namespace_selector.is_none() || (snapshot.in_namespace)(&pod.namespace))
 }
 
-/// The first sidecar that has another image than its set says, because its workload wrote one after the set did. What else
-/// changes images, such as an admission webhook that names another registry, would change them again.
+/// The first sidecar that has another image than its set says, because its workload wrote one after the set did.
+/// What else changes images, such as an admission webhook that names another registry, would change them again.
 fn overwritten(pod: &PodView, sidecars: &Sidecars, record: Option<&Record>) -> Option<String> {
     let differs = |(name, image): &(&str, &str)| pod.image_of(name).is_some_and(|have| have != *image);
     let mut differing = sidecars.cold().filter(differs).peekable();

@@ -3,8 +3,8 @@
 //! Only pods whose owner makes another one in their place are removed, each in the version that was read, and
 //! no more at once than `maxUnavailable` leaves: every pod of the set that is not ready counts, and so does one that is
 //! gone and not made again yet. Until a pod of an owner has come back with its sidecars one is tried at a time, each
-//! try in vain doubles the wait for the next, and after [`TRIES`] of them the owner is left alone until the set is edited.
-//! An owner that did not make a pod again in time is left alone until it makes one.
+//! try in vain doubles the wait for the next, and after [`TRIES`] of them the owner is left alone until the set is
+//! edited. An owner that did not make a pod again in time is left alone until it makes one.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -82,8 +82,8 @@ pub(crate) struct Repair<'r> {
     pub(crate) charges: &'r dyn Ask,
 }
 
-/// Pods that are out of service for a repair and that are not among the pods of the snapshot: those that an owner is yet to make
-/// again, and those that were on their way out already when this memory of repairs began.
+/// Pods that are out of service for a repair and that are not among the pods of the snapshot: those that an owner
+/// is yet to make again, and those that were on their way out already when this memory of repairs began.
 pub(crate) fn on_their_way(
     snapshot: &Snapshot<'_>,
     owners: &BTreeMap<&str, Owned<'_>>,
@@ -310,8 +310,8 @@ fn is_deleted(pod: &PodView) -> bool {
     !pod.controller.as_deref().is_some_and(replaces_on_request)
 }
 
-/// A CloneSet or StatefulSet of OpenKruise is asked to replace its pod, within its own limits and after its hooks; other
-/// owners notice.
+/// A CloneSet or StatefulSet of OpenKruise is asked to replace its pod, within its own limits and after its hooks;
+/// other owners notice.
 fn removal(pod: &PodView) -> Step {
     let reason = "it was made without the sidecars that it should have";
     if !is_deleted(pod) {

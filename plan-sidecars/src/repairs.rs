@@ -1,8 +1,9 @@
-//! What was tried for pods without their sidecars: whose pods are on their way back, and when it is of use to try again.
+//! What was tried for pods without their sidecars: whose pods are on their way back, and when it is of use to try
+//! again.
 //!
-//! Kept in memory by whoever plans, one for each set. After a restart nothing is known, and each owner is tried once more;
-//! a pod is left alone for a while after it was made, so that not even a manager that restarts all the time recreates
-//! pods without end.
+//! Kept in memory by whoever plans, one for each set. After a restart nothing is known, and each owner is tried
+//! once more; a pod is left alone for a while after it was made, so that not even a manager that restarts all the
+//! time recreates pods without end.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -36,8 +37,8 @@ pub struct Repairs {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Repair {
-    /// Pods that were removed to be made again and are not yet, the oldest first, and when. None is forgotten by time as
-    /// long as the owner has pods.
+    /// Pods that were removed to be made again and are not yet, the oldest first, and when. None is forgotten by
+    /// time as long as the owner has pods.
     removed: Vec<(String, Timestamp)>,
     /// Pods of the owner that were seen since the first of them was: another takes the place of one of them.
     known: BTreeSet<String>,
@@ -208,7 +209,8 @@ impl Repairs {
 }
 
 impl Repair {
-    /// Each pod that was not seen before takes the place of one that is gone, or that its owner was asked to replace; once.
+    /// Each pod that was not seen before takes the place of one that is gone, or that its owner was asked to
+    /// replace; once.
     fn pair(&mut self, owned: &Owned<'_>, now: Timestamp) {
         let is_asked = |uid: &str| {
             owned

@@ -5,8 +5,8 @@ use kruise_plan_kit::{StatusPatch, Target, Urgency, status_patch};
 
 use crate::{history::Found, pod::Pod, snapshot::Snapshot};
 
-/// Counts pods; `None` if the stored status is the same. While conditions of pods are due, the generation that was observed
-/// before stays: whoever waits for this one reads the conditions next.
+/// Counts pods; `None` if the stored status is the same. While conditions of pods are due, the generation that was
+/// observed before stays: whoever waits for this one reads the conditions next.
 pub(crate) fn report(
     snapshot: &Snapshot<'_>,
     found: &Found<'_>,

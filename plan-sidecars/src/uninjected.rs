@@ -1,10 +1,11 @@
-//! Pods that should have the sidecars of a set and do not: they were made while no webhook answered, or before API servers
-//! went by the condition that shows them to it.
+//! Pods that should have the sidecars of a set and do not: they were made while no webhook answered, or before API
+//! servers went by the condition that shows them to it.
 //!
 //! Only the pod itself decides: it matches as it is labelled now, is not older than the set, and is neither in
 //! the list of injected sets nor has the set's containers in another way. Times of creation are whole seconds: a pod of
-//! the second in which the set was created counts, for it may have been made after it. Whether the set was the same when the pod was
-//! made is not known: one whose selectors were widened since counts pods that were made before it was.
+//! the second in which the set was created counts, for it may have been made after it. Whether the set was the same
+//! when the pod was made is not known: one whose selectors were widened since counts pods that were made before it
+//! was.
 
 use std::{collections::BTreeSet, sync::Arc};
 

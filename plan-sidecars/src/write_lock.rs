@@ -1,10 +1,10 @@
-//! The write lock of each pod that several sets share. What one set has decided on a version of the pod, another does not
-//! decide on the same version: its write could only be refused. Nor is anything decided between two writes of one holder.
-//! A lock has no timeout, because the writes of a large plan take as long as they take: it is released when its set plans
-//! again, which it does once its writes are done and seen, or when the set is gone.
+//! The write lock of each pod that several sets share. What one set has decided on a version of the pod, another
+//! does not decide on the same version: its write could only be refused. Nor is anything decided between two writes
+//! of one holder. A lock has no timeout, because the writes of a large plan take as long as they take: it is
+//! released when its set plans again, which it does once its writes are done and seen, or when the set is gone.
 //!
-//! A set whose write of a pod was refused tries again, ever more rarely, and would lock the pod in between for good. So its
-//! lock gives way to any other set: at worst one of their writes is overtaken by the other.
+//! A set whose write of a pod was refused tries again, ever more rarely, and would lock the pod in between for
+//! good. So its lock gives way to any other set: at worst one of their writes is overtaken by the other.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -30,8 +30,8 @@ struct Lock {
 }
 
 impl WriteLocks {
-    /// Locks each pod that the plan writes, and drops the writes of pods that another set has locked. Locks that the set
-    /// had are released. `memory` is that of the set's last execution.
+    /// Locks each pod that the plan writes, and drops the writes of pods that another set has locked. Locks that
+    /// the set had are released. `memory` is that of the set's last execution.
     pub fn lock(&mut self, set: &str, plan: &mut Plan, memory: &Memory) {
         self.release(set);
         let before = plan.writes.len();

@@ -1,5 +1,5 @@
-//! When controllers plan: after a change, and when the last plan asked for it. A world that plans whenever it likes does not see
-//! that a plan forgot to ask.
+//! When controllers plan: after a change, and when the last plan asked for it. A world that plans whenever it likes
+//! does not see that a plan forgot to ask.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

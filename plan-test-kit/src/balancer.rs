@@ -4,7 +4,8 @@ use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a Service does: gives each new connection to the next of the managers. It listens on loopback until the process ends.
+/// What a Service does: gives each new connection to the next of the managers. It listens on loopback until the
+/// process ends.
 pub struct Balancer {
     port: u16,
     managers: Arc<Mutex<Vec<u16>>>,

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::text;
 
-/// Reads one line: `NAME WORD…`. Without further words the budget covers pods of `app: web`, lets one of them be unavailable,
-/// and has not counted any.
+/// Reads one line: `NAME WORD…`. Without further words the budget covers pods of `app: web`, lets one of them be
+/// unavailable, and has not counted any.
 pub fn budget(line: &str, now: Timestamp) -> Value {
     let mut words = line.split_whitespace();
     let name = words.next().unwrap();

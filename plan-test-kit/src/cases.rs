@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::{Labelled, strategic};
 
-/// Compares what `run` makes of each YAML file of the folder with the `.plan` file beside it. With `UPDATE_EXPECT` in the
-/// environment those files are written anew.
+/// Compares what `run` makes of each YAML file of the folder with the `.plan` file beside it. With `UPDATE_EXPECT`
+/// in the environment those files are written anew.
 ///
 /// # Panics
 /// If there are fewer than `least` files, `run` refuses one, or one differs from what is beside it.

@@ -83,7 +83,8 @@ impl Cluster {
         }
     }
 
-    /// Applies one write as the server would. `previous` is the version that the last write of the same object returned.
+    /// Applies one write as the server would. `previous` is the version that the last write of the same object
+    /// returned.
     ///
     /// # Errors
     /// If the server refuses it.
@@ -208,8 +209,8 @@ impl Cluster {
         json!(self.version.to_string())
     }
 
-    /// Changes a pod as somebody else would (a node, a user), if it exists. The closure gets the time, and a number that no
-    /// other change gets.
+    /// Changes a pod as somebody else would (a node, a user), if it exists. The closure gets the time, and a number
+    /// that no other change gets.
     pub fn touch(&mut self, name: &str, change: impl FnOnce(&mut Value, Timestamp, u64)) {
         let version = self.next_version();
         self.serial += 1;

@@ -1,6 +1,6 @@
-//! What the tests of every planner share: a model cluster with a server and nodes, a store of objects of any kind, when controllers
-//! plan, pods in a line of words each, plans as text, and cases that pair the two; clusters as OpenKruise stored them, many times
-//! over; and several managers behind one address. Never shipped.
+//! What the tests of every planner share: a model cluster with a server and nodes, a store of objects of any kind,
+//! when controllers plan, pods in a line of words each, plans as text, and cases that pair the two; clusters as
+//! OpenKruise stored them, many times over; and several managers behind one address. Never shipped.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::Cluster;
 
-/// Reads a node: its name, then `label=KEY:VALUE`, `taint=KEY:EFFECT`, `unready`, `cordoned` and `room=RESOURCE:QUANTITY`.
+/// Reads a node: its name, then `label=KEY:VALUE`, `taint=KEY:EFFECT`, `unready`, `cordoned` and
+/// `room=RESOURCE:QUANTITY`.
 pub fn node(line: &str) -> (String, Value) {
     let mut words = line.split_whitespace();
     let name = words.next().unwrap().to_owned();
@@ -61,7 +62,8 @@ pub struct Expected<'r> {
     pub why: &'r [String],
 }
 
-/// What differs from what is expected. `short` gives names the form that files have, and `line` the writes of an object.
+/// What differs from what is expected. `short` gives names the form that files have, and `line` the writes of an
+/// object.
 pub fn differences(
     plan: &Plan,
     expected: &Expected<'_>,

@@ -51,8 +51,8 @@ pub fn may_delete(object: &Value, precondition: &Precondition) -> Result<(), Ref
     Ok(())
 }
 
-/// Carries a patch out. What changes gets this version. `previous` is the version that the last write of the same object
-/// returned, and becomes the one that this returns.
+/// Carries a patch out. What changes gets this version. `previous` is the version that the last write of the same
+/// object returned, and becomes the one that this returns.
 pub fn patch(
     stored: &mut Value,
     (part, patch, precondition): (Part, &Patch, &Precondition),

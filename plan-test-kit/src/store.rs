@@ -163,8 +163,8 @@ impl Store {
         }
     }
 
-    /// Carries one write out. `previous` is the version that the last write of the same object returned, and becomes that of
-    /// this one.
+    /// Carries one write out. `previous` is the version that the last write of the same object returned, and
+    /// becomes that of this one.
     ///
     /// # Errors
     /// If the server refuses it.

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-/// A merge patch that makes an object what it is to be; `None` if it is that already. `before` is what was set last time: what
-/// it has and `desired` has not goes. What is in neither stays as it is.
+/// A merge patch that makes an object what it is to be; `None` if it is that already. `before` is what was set last
+/// time: what it has and `desired` has not goes. What is in neither stays as it is.
 ///
 /// Lists are sent whole. One stays as it is if nothing else was set last time, and it has all that is to be in it.
 pub(crate) fn patch(before: &Value, desired: &Value, actual: &Value) -> Option<Value> {

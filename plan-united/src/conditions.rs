@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use kruise_api::condition::JobCondition;
 use kruise_plan_kit::{injected::is_injected, jobs::stored};
 
-/// Sets the condition of a type. One with this status and reason stays as it is, whatever its message; one with this status
-/// keeps its time.
+/// Sets the condition of a type. One with this status and reason stays as it is, whatever its message; one with
+/// this status keeps its time.
 pub(crate) fn set(
     all: &mut Vec<JobCondition>,
     kind: &str,

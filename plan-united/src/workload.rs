@@ -96,8 +96,8 @@ impl Parts<'_> {
         Ok(object)
     }
 
-    /// Does the version in which a CloneSet is served decide what becomes of its claims? The template says nothing about it:
-    /// what that means differs between the versions, and the older one keeps claims.
+    /// Does the version in which a CloneSet is served decide what becomes of its claims? The template says nothing
+    /// about it: what that means differs between the versions, and the older one keeps claims.
     pub(crate) fn keeps_claims(&self) -> bool {
         let said = ENABLE_PVC_REUSE
             .iter()
@@ -187,7 +187,8 @@ pub(crate) fn has_share(child: Child, desired: &Value, actual: &Value, reserves:
     let (wanted, present) = (share_of(child, desired), share_of(child, actual));
     let spec = desired.get("spec").unwrap_or(&Value::Null);
     let partition_matters = partition_path(child, spec).is_some();
-    // Only a subset with reserved pods has a maxUnavailable of ours: in place of that of the template, or of the default.
+    // Only a subset with reserved pods has a maxUnavailable of ours: in place of that of the template, or of the
+    // default.
     let max_matters = reserves && matches!(child, Child::Deployment | Child::CloneSet);
     wanted.replicas == present.replicas
         && (!partition_matters || wanted.partition == present.partition)

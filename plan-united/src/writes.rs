@@ -352,8 +352,8 @@ pub(crate) fn reserve(owner: &Owner<'_>, pod: &Arc<PodView>, is_reserved: bool) 
     ObjectWrites::alone(Phase::Pods, write, reason)
 }
 
-/// Deletes pods of a StatefulSet that it cannot update: they are of an older revision and not Ready, and the rolling update
-/// waits for them.
+/// Deletes pods of a StatefulSet that it cannot update: they are of an older revision and not Ready, and the
+/// rolling update waits for them.
 pub(crate) fn unblock(owner: &Owner<'_>, workload: &Workload, parts: &Parts<'_>) -> Vec<ObjectWrites> {
     let object = &workload.view.object;
     let is_current = workload

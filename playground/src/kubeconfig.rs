@@ -81,8 +81,8 @@ fn unwritable(path: &Path) -> String {
     )
 }
 
-/// Opens an empty file at the path and locks it. A file that is there is taken only if a playground wrote it that does not
-/// run any more.
+/// Opens an empty file at the path and locks it. A file that is there is taken only if a playground wrote it that
+/// does not run any more.
 fn claim(path: &Path) -> anyhow::Result<File> {
     for _ in 0..ATTEMPTS {
         let mut options = File::options();

@@ -2,8 +2,9 @@
 //!
 //! The API is `kruise-sim`'s, in real time and over HTTP on this machine only; nodes and kubelets are simulated. The
 //! manager is the production manager, webhooks included: it talks to the API like any client, and the API calls its
-//! webhooks over TLS. On each node is the agent that is shipped, which calls the simulated container runtime of the node. Nothing needs root, a network or another program, and what was started or written is gone when
-//! the process ends.
+//! webhooks over TLS. On each node is the agent that is shipped, which calls the simulated container runtime of the
+//! node. Nothing needs root, a network or another program, and what was started or written is gone when the process
+//! ends.
 //!
 //! | module | what |
 //! |---|---|
@@ -82,8 +83,8 @@ pub struct Options {
     /// The log of manager and agents on standard error instead of in a file.
     #[arg(short, long)]
     verbose: bool,
-    /// Feature gates of manager and agents, as the manager takes them: `A=true,B=false`. They come on top of those that are set
-    /// anyway.
+    /// Feature gates of manager and agents, as the manager takes them: `A=true,B=false`. They come on top of those
+    /// that are set anyway.
     #[arg(
         long,
         value_name = "GATES",

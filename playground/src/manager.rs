@@ -70,9 +70,10 @@ pub(super) struct Manager {
 }
 
 impl Manager {
-    /// Starts a manager of the API at an address. Its own kubeconfig and its certificates are in `folder`. `kruise explain`
-    /// reads the settings of the manager from its lease, so it has one. It renews the lease rarely: there is no other
-    /// manager, and the requests that a reader counts are those for pods. `gates` is the value of `--feature-gates`.
+    /// Starts a manager of the API at an address. Its own kubeconfig and its certificates are in `folder`. `kruise
+    /// explain` reads the settings of the manager from its lease, so it has one. It renews the lease rarely: there
+    /// is no other manager, and the requests that a reader counts are those for pods. `gates` is the value of
+    /// `--feature-gates`.
     pub(super) fn start(
         api: SocketAddr,
         folder: &Folder,

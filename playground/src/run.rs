@@ -1,8 +1,8 @@
 //! The order in which a playground starts and stops.
 //!
 //! What can be refused is refused before anything is started: options, files, the port. The API is there before the
-//! manager and the agents and outlives them, so that their last writes arrive and are saved. The kubeconfig is written when the
-//! manager is ready: who finds it can send requests of any kind, those that webhooks answer too.
+//! manager and the agents and outlives them, so that their last writes arrive and are saved. The kubeconfig is
+//! written when the manager is ready: who finds it can send requests of any kind, those that webhooks answer too.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -33,7 +33,8 @@ use super::{Options, audit, bare, demo, text};
 
 /// Feature gates, as the charts of OpenKruise set them.
 const GATES: &str = "ImagePullJobGate=true";
-/// Feature gates of the tour. The feature is off elsewhere because of the rights that it needs, which have no effect here.
+/// Feature gates of the tour. The feature is off elsewhere because of the rights that it needs, which have no
+/// effect here.
 const TOUR_GATES: &str = "ImagePullJobGate=true,ResourceDistributionGate=true";
 
 /// A signal so much later than the first means: now.

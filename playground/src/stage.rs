@@ -169,8 +169,8 @@ impl Embedded {
         }
     }
 
-    /// Evicts pods as `kubectl drain` does: what is refused is tried again. The client itself tries again once a second at
-    /// first.
+    /// Evicts pods as `kubectl drain` does: what is refused is tried again. The client itself tries again once a
+    /// second at first.
     async fn drain(&self, node: &str, label: &str) -> Result<String> {
         self.cordon(node, true).await?;
         let path = format!("{PODS}?labelSelector={}", label.replace('=', "%3D"));

@@ -1,4 +1,5 @@
-//! What commands have in common: a client of the cluster; for those that take Go-style flags reading them, and how they end.
+//! What commands have in common: a client of the cluster; for those that take Go-style flags reading them, and how
+//! they end.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -31,7 +32,8 @@ pub async fn connect(command: &str, source: &Source, timeout: Duration) -> anyho
     Ok(client::connect(source, settings).await?)
 }
 
-/// Reads a command line. A request for help, and a line that cannot be read, are answered and give an exit code: upstream's.
+/// Reads a command line. A request for help, and a line that cannot be read, are answered and give an exit code:
+/// upstream's.
 pub fn parse(flags: &'static [Flag], line: Vec<String>) -> Result<Values, ExitCode> {
     match FlagSet::new(flags).parse(line) {
         Ok(values) => Ok(values),

@@ -186,8 +186,8 @@ pub enum GateError {
 }
 
 impl Gates {
-    /// Resolves the flag's text: explicit values, then `AllAlpha` and `AllBeta`, then dependencies, which win over both.
-    /// `custom_resources` is the legacy environment variable `CUSTOM_RESOURCE_ENABLE`.
+    /// Resolves the flag's text: explicit values, then `AllAlpha` and `AllBeta`, then dependencies, which win over
+    /// both. `custom_resources` is the legacy environment variable `CUSTOM_RESOURCE_ENABLE`.
     pub fn parse(text: &str, custom_resources: &str) -> Result<Self, GateError> {
         let mut gates: BTreeMap<&'static str, bool> =
             GATES.iter().map(|(name, on, _)| (*name, *on)).collect();

@@ -1,7 +1,7 @@
 //! The log: to stderr, as text or as one JSON object a line. The log of an embedded manager is written to a file.
 //!
-//! Lines about an object have the fields `controller`, `namespace` and `name`. The verbosity of each controller can be changed
-//! while the manager runs ([`set`]).
+//! Lines about an object have the fields `controller`, `namespace` and `name`. The verbosity of each controller can
+//! be changed while the manager runs ([`set`]).
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
@@ -59,8 +59,8 @@ impl Levels {
         all.fold(self.default, LevelFilter::max)
     }
 
-    /// The greatest level of lines from a crate. Details of libraries, such as frames of connections, are logged with everything
-    /// else only.
+    /// The greatest level of lines from a crate. Details of libraries, such as frames of connections, are logged
+    /// with everything else only.
     fn most_of(&self, target: &str) -> LevelFilter {
         match self.most() {
             LevelFilter::TRACE => LevelFilter::TRACE,
@@ -165,7 +165,8 @@ pub fn start(format: &str, verbosity: i64, of: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Changes the verbosity of controllers, as in [`start`], until the next change. Nothing changes if the text cannot be read.
+/// Changes the verbosity of controllers, as in [`start`], until the next change. Nothing changes if the text cannot
+/// be read.
 pub fn set(verbosity: i64, of: &str) -> anyhow::Result<()> {
     let levels = Levels::new(verbosity, of)?;
     if let Some(shared) = LEVELS.get() {

@@ -1,7 +1,8 @@
 //! The current time, for timestamps in objects and for comparisons with them.
 //!
-//! No other code in this crate reads the system clock. Durations are measured by the clock of tokio's timers, which a test
-//! can pause. With [`Clock::starting_at`] timestamps follow that clock too, so a whole process runs in virtual time.
+//! No other code in this crate reads the system clock. Durations are measured by the clock of tokio's timers, which
+//! a test can pause. With [`Clock::starting_at`] timestamps follow that clock too, so a whole process runs in
+//! virtual time.
 
 use jiff::Timestamp;
 use tokio::time::Instant;

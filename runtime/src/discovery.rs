@@ -52,9 +52,9 @@ struct Resource {
     name: String,
 }
 
-/// Which of these kinds the cluster serves, each in the newest version that this build knows: with published charts mostly
-/// `v1alpha1`. A kind that is not served has no version. Nor has one of the kinds that are `written` if it is served in
-/// two versions that nobody converts, because a write would lose fields: the log says so.
+/// Which of these kinds the cluster serves, each in the newest version that this build knows: with published charts
+/// mostly `v1alpha1`. A kind that is not served has no version. Nor has one of the kinds that are `written` if it
+/// is served in two versions that nobody converts, because a write would lose fields: the log says so.
 pub async fn discover(
     client: &Client,
     kinds: &[&'static Kind],

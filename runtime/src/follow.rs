@@ -1,8 +1,8 @@
 //! Keeps an informer up to date: performs the effects of a reflector.
 //!
-//! Guarantees: the handler receives deltas in the order of the informer. One list page is decoded at a time, straight into
-//! `T`. A page that is too large is requested again with fewer objects. The future ends as soon as `stop` is true or its
-//! sender is dropped, also during a request.
+//! Guarantees: the handler receives deltas in the order of the informer. One list page is decoded at a time,
+//! straight into `T`. A page that is too large is requested again with fewer objects. The future ends as soon as
+//! `stop` is true or its sender is dropped, also during a request.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -44,14 +44,14 @@ pub struct Scope {
     pub first: FirstList,
 }
 
-/// How the first list is requested. If the server does not answer it like this, the next attempt is a list of the current
-/// state in pages, as every later list is.
+/// How the first list is requested. If the server does not answer it like this, the next attempt is a list of the
+/// current state in pages, as every later list is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstList {
     /// The current state in pages.
     Paged,
-    /// The current state as the initial events of a watch: one request, decoded object by object while the server sends.
-    /// Servers can do this by default from Kubernetes 1.34 on; others refuse the request.
+    /// The current state as the initial events of a watch: one request, decoded object by object while the server
+    /// sends. Servers can do this by default from Kubernetes 1.34 on; others refuse the request.
     Streamed,
     /// The state at exactly this version, in pages.
     At(Version),
@@ -83,8 +83,8 @@ pub enum End {
     NotServed,
 }
 
-/// As [`follow`], and ends also when the server does not serve the collection. The informer keeps what it has: the next list
-/// into it, at another path if need be, is compared with that.
+/// As [`follow`], and ends also when the server does not serve the collection. The informer keeps what it has: the
+/// next list into it, at another path if need be, is compared with that.
 pub async fn follow_while_served<T: Followable>(
     client: &Client,
     scope: &Scope,

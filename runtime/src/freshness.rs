@@ -4,8 +4,8 @@
 //! - A standby replica keeps its watches open, and they may lag. Once it leads, no other replica writes: it reads the
 //!   current version of each resource, and reconciles when each of its caches has reached that version.
 //! - A resource without changes does not delay the leader. Its version on the server rises with writes of any resource,
-//!   but its own watch receives that in a bookmark only once a minute. So a cache that is behind after a second is listed
-//!   again, also during the backoff of a failed watch. A failed list is retried with the shortest delay.
+//!   but its own watch receives that in a bookmark only once a minute. So a cache that is behind after a second is
+//!   listed again, also during the backoff of a failed watch. A failed list is retried with the shortest delay.
 //! - A resource that may not be listed is not waited for. The whole wait is at most a minute.
 
 use std::{sync::Arc, time::Duration};
@@ -99,7 +99,8 @@ pub async fn catch_up(client: &Client, followed: &[Followed]) {
     }
 }
 
-/// Waits until each cache has reached its version. One that its watch does not bring there within a second is listed again.
+/// Waits until each cache has reached its version. One that its watch does not bring there within a second is
+/// listed again.
 pub(crate) async fn bring_up(behind: &mut Vec<(&Followed, Version)>) {
     for (one, version) in &*behind {
         // A list that is already running may be older.
@@ -207,8 +208,8 @@ mod tests {
         }
     }
 
-    /// Watches the nodes of a server at version 7. The version then becomes `now`, and a new leader catches up. Returns the
-    /// duration of that and the number of lists.
+    /// Watches the nodes of a server at version 7. The version then becomes `now`, and a new leader catches up.
+    /// Returns the duration of that and the number of lists.
     async fn caught_up(code: u16, now: u64, lines: &[&str]) -> (Duration, usize) {
         caught_up_with(code, now, lines, None).await
     }

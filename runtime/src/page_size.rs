@@ -21,8 +21,8 @@ impl Default for PageSize {
 }
 
 impl PageSize {
-    /// The limit to request where the reflector wants this one. `None` (all objects at once) is kept as long as no page was
-    /// too large.
+    /// The limit to request where the reflector wants this one. `None` (all objects at once) is kept as long as no
+    /// page was too large.
     pub(crate) fn limit(self, wanted: Option<u32>) -> Option<u32> {
         match wanted {
             None if self == Self::default() => None,

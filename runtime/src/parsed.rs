@@ -5,8 +5,8 @@ use kube_cache::Cached;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 
-/// An object in any version. One that cannot be parsed is cached with the error: it must not stop the watch, and the error
-/// becomes an event on it.
+/// An object in any version. One that cannot be parsed is cached with the error: it must not stop the watch, and
+/// the error becomes an event on it.
 #[derive(Clone, Debug)]
 pub struct Parsed<T> {
     /// Identity and version, which are always parsed.

@@ -1,8 +1,8 @@
 //! The version of each resource that the cluster serves, and the conversion of writes to it.
 //!
-//! Plans use the newest version of each kind. A cluster may serve an older version of some kinds: OpenKruise's chart 1.8.3
-//! serves some as `v1beta1` and others as `v1alpha1`. So each resource has its own version. Objects and statuses are
-//! converted only here.
+//! Plans use the newest version of each kind. A cluster may serve an older version of some kinds: OpenKruise's
+//! chart 1.8.3 serves some as `v1beta1` and others as `v1alpha1`. So each resource has its own version. Objects and
+//! statuses are converted only here.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -62,8 +62,8 @@ impl Served {
         self
     }
 
-    /// Whether a list of this resource may need a conversion webhook. The definition decides that, and a published one may do
-    /// so for any kind. Built-in resources are in groups without a dot, or below `k8s.io`.
+    /// Whether a list of this resource may need a conversion webhook. The definition decides that, and a published
+    /// one may do so for any kind. Built-in resources are in groups without a dot, or below `k8s.io`.
     pub fn may_be_converted(resource: ResourceId) -> bool {
         resource.group.contains('.') && !resource.group.ends_with(".k8s.io")
     }
@@ -130,8 +130,9 @@ impl Served {
         Ok(object)
     }
 
-    /// A patch of a part of an object as it goes over the wire. A merge patch of a status is converted; in one of the object,
-    /// members are renamed. Any other patch names members that have one place in all versions, as plans see to it.
+    /// A patch of a part of an object as it goes over the wire. A merge patch of a status is converted; in one of
+    /// the object, members are renamed. Any other patch names members that have one place in all versions, as plans
+    /// see to it.
     pub(crate) fn patch(
         &self,
         resource: ResourceId,
@@ -164,8 +165,9 @@ impl Served {
         Ok(patch)
     }
 
-    /// The merge patch of the object, `{"metadata": {"annotations": {…}}}`, that a merge patch of its status also needs: the
-    /// served version has a part of the status there. `None` if it has not, or the status patch says nothing of that part.
+    /// The merge patch of the object, `{"metadata": {"annotations": {…}}}`, that a merge patch of its status also
+    /// needs: the served version has a part of the status there. `None` if it has not, or the status patch says
+    /// nothing of that part.
     pub fn annotations_patch(&self, resource: ResourceId, patch: &Value) -> Result<Option<Value>, NotServed> {
         let version = self.version(resource).ok_or(NotServed(resource))?;
         let kind = self.kind(resource);

@@ -11,8 +11,8 @@ use tokio::net::TcpListener;
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
 
-/// Reads an address as Go's programs take it: `:8080` stands for every address of the machine, `localhost` for its own one,
-/// `0` and nothing for no address.
+/// Reads an address as Go's programs take it: `:8080` stands for every address of the machine, `localhost` for its
+/// own one, `0` and nothing for no address.
 ///
 /// # Errors
 /// Text that is no address with a port.
@@ -32,8 +32,8 @@ pub fn every(port: u16) -> SocketAddr {
     (Ipv6Addr::UNSPECIFIED, port).into()
 }
 
-/// Listens on one address. Where there is no IPv6, all IPv4 addresses stand in for [`every`]. Must be called within a tokio
-/// runtime.
+/// Listens on one address. Where there is no IPv6, all IPv4 addresses stand in for [`every`]. Must be called within
+/// a tokio runtime.
 ///
 /// # Errors
 /// The address is in use, or not one of this machine.

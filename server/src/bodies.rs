@@ -53,8 +53,8 @@ enum Holder {
 }
 
 impl InFlight {
-    /// Takes `amount` more for `peer` within `limit`. False if nothing that can be dropped makes enough room. What would
-    /// not fit at all is let through alone.
+    /// Takes `amount` more for `peer` within `limit`. False if nothing that can be dropped makes enough room. What
+    /// would not fit at all is let through alone.
     fn take(&mut self, limit: usize, peer: IpAddr, amount: usize) -> bool {
         while self.used > 0 && self.used + amount > limit {
             let claims: Vec<Claim> = self.droppable.values().map(|(claim, _)| *claim).collect();

@@ -1,9 +1,9 @@
 //! Decides if a stored certificate is valid, and what to store instead.
 //!
-//! A certificate is verified as TLS clients verify it, for the moment at which renewal becomes due: so it is still valid
-//! when the next replica checks it. A new CA is published together with the one it replaces, so that replicas which
-//! still serve the old certificate stay reachable until they have read the new one. If the store was deleted or emptied,
-//! the replaced CA is the one of the certificate that is served.
+//! A certificate is verified as TLS clients verify it, for the moment at which renewal becomes due: so it is still
+//! valid when the next replica checks it. A new CA is published together with the one it replaces, so that replicas
+//! which still serve the old certificate stay reachable until they have read the new one. If the store was deleted
+//! or emptied, the replaced CA is the one of the certificate that is served.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,7 +1,8 @@
 //! Changes of the objects that the webhook controller reconciles, as its watches report them.
 //!
-//! A change is attended to at once, unless the object was repaired [`REPAIRS`] times within [`WINDOW`]: two managers that
-//! disagree, for example an older and a newer one during an upgrade, must not undo each other's writes without end.
+//! A change is attended to at once, unless the object was repaired [`REPAIRS`] times within [`WINDOW`]: two
+//! managers that disagree, for example an older and a newer one during an upgrade, must not undo each other's
+//! writes without end.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},

@@ -83,8 +83,9 @@ pub struct Call<'c> {
 
 /// Compares a mutating or validating webhook configuration with its template.
 ///
-/// `ca_pem` is the PEM bundle; `served` is true for calls that have a handler. A rule loses the operations that have none,
-/// and a webhook without operations is left out. Widenings of the conditional webhooks that last are kept.
+/// `ca_pem` is the PEM bundle; `served` is true for calls that have a handler. A rule loses the operations that
+/// have none, and a webhook without operations is left out. Widenings of the conditional webhooks that last are
+/// kept.
 ///
 /// # Errors
 /// Fails if the stored template is not a JSON array of webhooks, or a webhook has neither a service nor a URL.
@@ -293,7 +294,8 @@ fn defaulted(mut webhooks: Value) -> Value {
 /// True if `live` contains everything in `wanted`.
 ///
 /// Unknown members may be defaults of a newer API server and are no difference; further elements of an array are. A
-/// member that is null in `wanted` has to be absent, and an empty object, such as a selector, equals only an empty object.
+/// member that is null in `wanted` has to be absent, and an empty object, such as a selector, equals only an empty
+/// object.
 fn contained(wanted: &Value, live: &Value) -> bool {
     match (wanted, live) {
         (Value::Object(wanted), Value::Object(live)) if wanted.is_empty() => live.is_empty(),

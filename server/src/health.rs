@@ -45,8 +45,8 @@ impl Check {
         Self::new("ping", || async { Ok(()) })
     }
 
-    /// `shutdown`: fails once `stopping` is true or its sender is dropped, so that clients move to another process before
-    /// this one closes its listeners.
+    /// `shutdown`: fails once `stopping` is true or its sender is dropped, so that clients move to another process
+    /// before this one closes its listeners.
     pub fn shutdown(stopping: watch::Receiver<bool>) -> Self {
         Self::new("shutdown", move || {
             let is_stopping = *stopping.borrow() || stopping.has_changed().is_err();
@@ -58,8 +58,8 @@ impl Check {
         })
     }
 
-    /// `webhook-ready`: the webhook server on `port` of this host answers over TLS with a certificate that the published CA
-    /// signed. Fails until a certificate is served.
+    /// `webhook-ready`: the webhook server on `port` of this host answers over TLS with a certificate that the
+    /// published CA signed. Fails until a certificate is served.
     pub fn webhook_ready(tls: Arc<Tls>, port: u16) -> Self {
         Self::new("webhook-ready", move || {
             let tls = tls.clone();

@@ -1,5 +1,5 @@
-//! HTTP servers of the manager: webhooks, health and metrics; and the certificates and registrations that the API server
-//! needs to call the webhooks.
+//! HTTP servers of the manager: webhooks, health and metrics; and the certificates and registrations that the API
+//! server needs to call the webhooks.
 //!
 //! The crate knows no workload kinds. Decisions are pure functions over JSON, so that a reconcile that has nothing to
 //! change writes nothing.

@@ -2,8 +2,8 @@
 //!
 //! Invariants: there are never more than [`Limits::connections`] connections, and a few more that are closing; a peer
 //! that holds few of them can always open another; every phase of a connection has an end, so one that sends nothing,
-//! sends slowly or does not read its answers is closed; after the stop signal no further connection is accepted, clients
-//! are told to use another one (GOAWAY in HTTP/2), and requests in flight have [`Limits::drain`] to finish.
+//! sends slowly or does not read its answers is closed; after the stop signal no further connection is accepted,
+//! clients are told to use another one (GOAWAY in HTTP/2), and requests in flight have [`Limits::drain`] to finish.
 
 use std::{
     convert::Infallible,
@@ -54,7 +54,8 @@ pub struct Limits {
     pub body: Duration,
     /// Time a body waits until there is room for it.
     pub room: Duration,
-    /// Bytes that reviews may take together: their bodies until they are decided, then their answers until they are sent.
+    /// Bytes that reviews may take together: their bodies until they are decided, then their answers until they are
+    /// sent.
     pub reviews: usize,
     /// As [`Limits::reviews`], for conversions.
     pub conversions: usize,
@@ -78,7 +79,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// For a process with this much memory: less than a half of it is for requests, as an allocator takes more than it gives.
+    /// For a process with this much memory: less than a half of it is for requests, as an allocator takes more than
+    /// it gives.
     pub fn within(memory: usize) -> Self {
         Self {
             connections: 512,
@@ -170,7 +172,8 @@ pub(crate) async fn run<R: Respond>(
         match accepted {
             Ok((stream, peer)) => serve(&mut connections, stream, peer),
             Err(error) => {
-                // Usually out of file descriptors. They are freed as connections end, so a retry at once would fail too.
+                // Usually out of file descriptors. They are freed as connections end, so a retry at once would fail
+                // too.
                 tracing::warn!(%error, "cannot accept a connection");
                 sleep(Duration::from_millis(50)).await;
             }

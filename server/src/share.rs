@@ -31,8 +31,8 @@ pub(crate) struct Claim {
 
 /// Position of the claim to drop in favour of `amount` more for `peer`; `None`: the new claim is refused.
 ///
-/// It belongs to the peer that holds most, among those that hold at least as much as `peer` would. Of its claims an idle
-/// one is dropped first, and of these the one that has been idle for longest.
+/// It belongs to the peer that holds most, among those that hold at least as much as `peer` would. Of its claims an
+/// idle one is dropped first, and of these the one that has been idle for longest.
 pub(crate) fn to_drop(claims: &[Claim], peer: IpAddr, amount: usize) -> Option<usize> {
     let mut shares = BTreeMap::from([(peer, amount)]);
     for claim in claims {

@@ -53,8 +53,8 @@ impl Tls {
         Ok(tls)
     }
 
-    /// Asks clients for certificates that one of these certificates, PEM, has signed. A client without one is served; whether a
-    /// client has one says [`Tls::asks_clients`] with the connection.
+    /// Asks clients for certificates that one of these certificates, PEM, has signed. A client without one is
+    /// served; whether a client has one says [`Tls::asks_clients`] with the connection.
     ///
     /// # Errors
     /// Fails if the text has no certificate, or one that is no authority.
@@ -106,8 +106,8 @@ impl Tls {
 
     /// Answers one handshake. The caller bounds its duration.
     ///
-    /// A permit is needed only to sign, after a complete ClientHello: a peer that stalls holds none, and many handshakes at
-    /// once cannot occupy more threads than there are permits.
+    /// A permit is needed only to sign, after a complete ClientHello: a peer that stalls holds none, and many
+    /// handshakes at once cannot occupy more threads than there are permits.
     pub(crate) async fn accept(
         &self,
         stream: TcpStream,

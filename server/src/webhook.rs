@@ -230,7 +230,8 @@ impl WebhookServer {
         let reply = review.reply.clone();
         let decided = match catch_unwind(AssertUnwindSafe(|| decide(review))) {
             Ok(Decision::Now(response)) => Some(response),
-            // A task of its own: if it panics, only this request fails. It ends with the request, whose client may leave.
+            // A task of its own: if it panics, only this request fails. It ends with the request, whose client may
+            // leave.
             Ok(Decision::Later(response)) => Task(tokio::spawn(response)).await,
             Err(_) => None,
         };

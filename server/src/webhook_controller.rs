@@ -5,11 +5,11 @@
 //!
 //! A reconcile writes only what differs, with the `resourceVersion` that it has read. If two replicas write at the same
 //! time, one gets a conflict, reads again and finds nothing left to write. Configurations are written before a new
-//! certificate is served: they trust the old CA too, so the API server can call at any moment. A certificate of a new CA is
-//! served only when all API servers have read them.
+//! certificate is served: they trust the old CA too, so the API server can call at any moment. A certificate of a
+//! new CA is served only when all API servers have read them.
 //!
-//! Configurations and definitions are reconciled side by side, a few at a time. One that cannot be reconciled does not keep
-//! the others from it; the reconcile then fails.
+//! Configurations and definitions are reconciled side by side, a few at a time. One that cannot be reconciled does
+//! not keep the others from it; the reconcile then fails.
 
 use std::{collections::BTreeSet, future::poll_fn, sync::Arc, task::Poll, time::Duration};
 
@@ -141,8 +141,8 @@ pub struct Outcome {
     pub dropped: Vec<String>,
 }
 
-/// Reconciles once. `served` is the certificate that is served until then; other replicas may serve it longer, so its CA
-/// stays trusted.
+/// Reconciles once. `served` is the certificate that is served until then; other replicas may serve it longer, so
+/// its CA stays trusted.
 ///
 /// # Errors
 /// Fails if an object cannot be read or written, or if all attempts at it end in a conflict. All others are reconciled.
@@ -203,7 +203,8 @@ async fn obtain(
     Ok(pair)
 }
 
-/// The pair of the shared Secret. If it is missing or about to expire, the first replica that sees this writes a new one.
+/// The pair of the shared Secret. If it is missing or about to expire, the first replica that sees this writes a
+/// new one.
 async fn shared(
     api: &impl Api,
     settings: &Settings,
@@ -355,8 +356,8 @@ pub struct WebhookController<A> {
 }
 
 impl<A: Api> WebhookController<A> {
-    /// Reconciles everything at the start, after a failure and every ten minutes, and in between what changes. Ends when
-    /// `stop` becomes true or its sender is dropped.
+    /// Reconciles everything at the start, after a failure and every ten minutes, and in between what changes. Ends
+    /// when `stop` becomes true or its sender is dropped.
     ///
     /// Sends on `first_success` once, after the first reconcile that succeeds.
     pub async fn run(self, mut stop: watch::Receiver<bool>, first_success: oneshot::Sender<()>) {
@@ -401,8 +402,8 @@ impl<A: Api> WebhookController<A> {
         }
     }
 
-    /// Reconciles what changes until that fails. Returns the pause before the next reconcile of everything, which is the
-    /// answer to any change after `failures`.
+    /// Reconciles what changes until that fails. Returns the pause before the next reconcile of everything, which
+    /// is the answer to any change after `failures`.
     async fn follow(
         &self,
         failures: u32,
@@ -458,11 +459,11 @@ impl<A: Api> WebhookController<A> {
         Ok(())
     }
 
-    /// The certificate that is stored and published. If it is another one than so far, everything is reconciled with it first.
-    /// `None` before the first success, which registers everything.
+    /// The certificate that is stored and published. If it is another one than so far, everything is reconciled
+    /// with it first. `None` before the first success, which registers everything.
     ///
-    /// It is not always the one that is served. If another replica has written a new one, the configurations trust it already, and
-    /// writing the CA that is served here would revoke that.
+    /// It is not always the one that is served. If another replica has written a new one, the configurations trust
+    /// it already, and writing the CA that is served here would revoke that.
     async fn current_pair(&self, rotation: &Rotation) -> Result<Option<Pair>, Error> {
         let Some(served) = self.tls.pair() else {
             return Ok(None);
@@ -515,8 +516,8 @@ impl<A: Api> WebhookController<A> {
     }
 }
 
-/// Resolves when a condition changes, with the configurations that it is in; never without one, or after their senders were
-/// dropped.
+/// Resolves when a condition changes, with the configurations that it is in; never without one, or after their
+/// senders were dropped.
 async fn changed(conditionals: &mut [Conditional]) -> Phase {
     let mut changes: Vec<_> = conditionals
         .iter_mut()

@@ -14,7 +14,8 @@
 //! Around the API is a cluster, [`World`]: a few controllers, a scheduler and simulated nodes, actors that read the
 //! store and act by the same requests as everybody else, in virtual or real time.
 //!
-//! The container runtimes of the nodes have an interface of their own, for node agents that are tested on them: [`runtime`].
+//! The container runtimes of the nodes have an interface of their own, for node agents that are tested on them:
+//! [`runtime`].
 //!
 //! Webhooks of admission and conversion are called by whoever drives it: a client's request returns [`Outcome::Call`];
 //! what components and watches need is in [`World::calls`]; [`World::resume`] takes the answers to both.
@@ -28,13 +29,13 @@
 //!
 //! Where it is still more permissive than a server: CEL rules of custom resources inside lists and maps, or beyond the
 //! part of the language that is known, the less exact formats (`uri`, `email`, `hostname`, …) of their fields,
-//! quotas of what pods request, limit ranges and authorization are not evaluated; volumes are not matched with claims, and storage classes in
-//! annotations of claims do not count; `matchPolicy: Equivalent` knows the versions of one resource, not resources that
-//! moved between groups; nodes, endpoints, disruption budgets and roles are checked little beyond their metadata; logs
-//! are made of the pod's status, and do not follow; ephemeral containers that exist keep their order; `managedFields`
-//! of other versions are read as those of the requested one, and a scale cannot be applied.
-//! Where it is stricter: match conditions have a part of CEL and are refused beyond it; patterns with Unicode classes
-//! are refused; a write whose answer cannot be converted is not stored.
+//! quotas of what pods request, limit ranges and authorization are not evaluated; volumes are not matched with
+//! claims, and storage classes in annotations of claims do not count; `matchPolicy: Equivalent` knows the versions
+//! of one resource, not resources that moved between groups; nodes, endpoints, disruption budgets and roles are
+//! checked little beyond their metadata; logs are made of the pod's status, and do not follow; ephemeral containers
+//! that exist keep their order; `managedFields` of other versions are read as those of the requested one, and a
+//! scale cannot be applied. Where it is stricter: match conditions have a part of CEL and are refused beyond it;
+//! patterns with Unicode classes are refused; a write whose answer cannot be converted is not stored.
 
 mod admission;
 mod api;

@@ -1,8 +1,8 @@
 //! The rules of a ValidatingAdmissionPolicy, applied to one write.
 //!
-//! The API itself keeps no policies: tests of a policy read it here, and ask it about writes that they send to the API as dry
-//! runs. Expressions are in the part of the language that `cel` knows. Parameters, messages that are expressions and audit
-//! annotations are refused when a policy is read.
+//! The API itself keeps no policies: tests of a policy read it here, and ask it about writes that they send to the
+//! API as dry runs. Expressions are in the part of the language that `cel` knows. Parameters, messages that are
+//! expressions and audit annotations are refused when a policy is read.
 
 use serde_json::{Map, Value};
 

@@ -1,7 +1,7 @@
 //! Resource quotas: how many objects of a kind a namespace may have.
 //!
-//! Counts are enforced: `pods`, `services` and others of the core by their names, all resources as `count/deployments.apps`.
-//! What pods request, scopes and classes of storage are not.
+//! Counts are enforced: `pods`, `services` and others of the core by their names, all resources as
+//! `count/deployments.apps`. What pods request, scopes and classes of storage are not.
 
 mod limits;
 

@@ -22,8 +22,8 @@ pub struct Pod {
     pub image: String,
     /// Is it in service?
     pub ready: Ready,
-    /// When it was created, and since when its readiness is what it is: `2026-01-01T00:00:00Z`, so that text is in the order
-    /// of time. Empty if it has never been ready.
+    /// When it was created, and since when its readiness is what it is: `2026-01-01T00:00:00Z`, so that text is in
+    /// the order of time. Empty if it has never been ready.
     pub times: [String; 2],
     /// Names of the volume claims that it mounts.
     pub disks: Vec<String>,

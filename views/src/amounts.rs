@@ -4,8 +4,8 @@ use go_compat::quantity::Quantity;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// Requests and limits of a container, for the two resources that can change while it runs. The unit is a thousandth of a
-/// CPU or of a byte.
+/// Requests and limits of a container, for the two resources that can change while it runs. The unit is a
+/// thousandth of a CPU or of a byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AmountsView {
     /// `requests.cpu`.

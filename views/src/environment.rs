@@ -33,8 +33,8 @@ pub struct MetadataVariable {
 }
 
 impl MetadataVariable {
-    /// Reads name and `fieldPath` of a variable; none for other paths, and for the versions that sidecar injection sets, for
-    /// which no container restarts.
+    /// Reads name and `fieldPath` of a variable; none for other paths, and for the versions that sidecar injection
+    /// sets, for which no container restarts.
     pub fn of(name: &str, path: &str) -> Option<Self> {
         if [ENV_VERSION, ENV_VERSION_ALT].contains(&name) {
             return None;

@@ -18,8 +18,8 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// The value of a key. Lengths are compared first, which are stored side by side, so a lookup mostly reads the text of
-    /// one key only.
+    /// The value of a key. Lengths are compared first, which are stored side by side, so a lookup mostly reads the
+    /// text of one key only.
     pub fn get(&self, key: &str) -> Option<&str> {
         let text = self.text.as_bytes();
         let mut start = 0;

@@ -1,4 +1,5 @@
-//! Narrow, read-only views of objects: only the fields that planners read, decoded directly from the JSON of the server.
+//! Narrow, read-only views of objects: only the fields that planners read, decoded directly from the JSON of the
+//! server.
 //!
 //! Invariants: a view is never written back, so fields that this build does not know are not lost. A view takes a few
 //! kilobytes where the full object takes tens.

@@ -1,4 +1,5 @@
-//! An object of which only the metadata is read, whatever its kind. A server that can leave out the rest sends nothing else.
+//! An object of which only the metadata is read, whatever its kind. A server that can leave out the rest sends
+//! nothing else.
 
 use kruise_api::meta::OwnerReference;
 use serde::{Deserialize, Deserializer};

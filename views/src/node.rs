@@ -12,8 +12,8 @@ use crate::{Labels, amount};
 
 /// Identity, labels, taints, room and readiness of a node.
 ///
-/// Most updates of a node change none of it: those of a heartbeat, or of the list of images. [`NodeView::is_same`] finds
-/// them.
+/// Most updates of a node change none of it: those of a heartbeat, or of the list of images. [`NodeView::is_same`]
+/// finds them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeView {
     /// Name.

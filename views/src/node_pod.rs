@@ -6,8 +6,8 @@ use serde::de::IgnoredAny;
 
 use crate::{Labels, MetadataMap, MetadataVariable};
 
-/// What the agent of a node needs to know to report a pod's containers, and to restart those whose environment is outdated.
-/// Of pods that it does not report on, only the identity is kept.
+/// What the agent of a node needs to know to report a pod's containers, and to restart those whose environment is
+/// outdated. Of pods that it does not report on, only the identity is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "Wire")]
 pub struct NodePodView {
@@ -40,7 +40,8 @@ pub struct NodePodView {
 pub struct NodeContainerView {
     /// Name.
     pub name: Box<str>,
-    /// Its environment variables that read a label or an annotation of the pod, and what a container that starts now reads.
+    /// Its environment variables that read a label or an annotation of the pod, and what a container that starts
+    /// now reads.
     pub environment: Box<[(Box<str>, Box<str>)]>,
 }
 

@@ -6,8 +6,8 @@ use crate::Labels;
 
 /// Hashes of the keys and values of annotations: eight bytes for each, where the text takes a hundred.
 ///
-/// They say whether an annotation that somebody wants is there already. Two values of the same key with the same hash, which is
-/// one pair in four thousand million, count as equal.
+/// They say whether an annotation that somebody wants is there already. Two values of the same key with the same
+/// hash, which is one pair in four thousand million, count as equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnnotationPrints(Box<[(u32, u32)]>);
 

@@ -35,8 +35,8 @@ pub struct ScheduledJobView {
     pub scheduled_at: Option<Timestamp>,
     /// When it started.
     pub started: Option<Timestamp>,
-    /// How it ended: what its conditions `Complete` and `Failed` say, or, for a kind without them, its completion time and
-    /// whether all that it wanted succeeded.
+    /// How it ended: what its conditions `Complete` and `Failed` say, or, for a kind without them, its completion
+    /// time and whether all that it wanted succeeded.
     pub end: Option<JobEnd>,
     /// Being deleted?
     pub deleting: bool,

@@ -9,7 +9,8 @@ use crate::OwnerView;
 
 /// Identity, owners, counts and the specification of a workload.
 ///
-/// The specification is kept as it was read: a plan compares it with the one that it makes, in the version that is served.
+/// The specification is kept as it was read: a plan compares it with the one that it makes, in the version that is
+/// served.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SubsetView {
     /// Namespace.

@@ -1,4 +1,5 @@
-//! A workload, whatever its kind: who owns it, how many pods it wants, how they are numbered, and which template they have.
+//! A workload, whatever its kind: who owns it, how many pods it wants, how they are numbered, and which template
+//! they have.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -47,8 +48,8 @@ pub struct WorkloadView {
     pub scale_only: bool,
     /// Its label `pod-template-hash`, which ReplicaSets have; empty if it has none.
     pub template_hash: Box<str>,
-    /// A print of `spec.template` without that label, by which a Deployment finds its newest ReplicaSet; `None` if it has no
-    /// template, or was not read whole.
+    /// A print of `spec.template` without that label, by which a Deployment finds its newest ReplicaSet; `None` if
+    /// it has no template, or was not read whole.
     pub template: Option<u64>,
     /// The numbers of the object at their places, and nothing else of it. Only of workloads that no cache has.
     pub numbers: Option<Arc<Value>>,

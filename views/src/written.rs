@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use kruise_api::names;
 use serde::{Deserialize, de::IgnoredAny};
 
-/// Which amounts of a container this program wrote last through the `resize` endpoint. Programs are told apart by the name
-/// of their field manager only.
+/// Which amounts of a container this program wrote last through the `resize` endpoint. Programs are told apart by
+/// the name of their field manager only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WrittenView {
     /// `requests` and `limits`, each of `cpu` and `memory`.

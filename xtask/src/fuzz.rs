@@ -1,7 +1,8 @@
 //! `cargo xtask fuzz`: builds the targets of `fuzz/` with the instrumentation that libFuzzer follows, and runs them.
 //!
-//! These are the flags of cargo-fuzz without a sanitizer, so the toolchain of the project does. What targets find is below
-//! `target/fuzz/finds`; a find that is repaired becomes a test, and a seed if it reaches what no other does.
+//! These are the flags of cargo-fuzz without a sanitizer, so the toolchain of the project does. What targets find
+//! is below `target/fuzz/finds`; a find that is repaired becomes a test, and a seed if it reaches what no other
+//! does.
 
 use std::path::PathBuf;
 use std::process::Command;

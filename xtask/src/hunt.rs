@@ -1,7 +1,9 @@
-//! `cargo xtask hunt --minutes N`: what explores. No gate repeats it, because its result depends on luck, or because it takes long.
+//! `cargo xtask hunt --minutes N`: what explores. No gate repeats it, because its result depends on luck, or
+//! because it takes long.
 //!
-//! Each step is a command that people can run by themselves. The steps begin with another one each day, so that all have their turn
-//! however short a hunt is; new seeds of what changed come first. What is found is kept: a failing scenario becomes a case of `dst`.
+//! Each step is a command that people can run by themselves. The steps begin with another one each day, so that all
+//! have their turn however short a hunt is; new seeds of what changed come first. What is found is kept: a failing
+//! scenario becomes a case of `dst`.
 
 use std::path::PathBuf;
 use std::process::Command;

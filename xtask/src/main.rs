@@ -1,7 +1,8 @@
 //! The project's own commands: `cargo xtask <command>`.
 //!
-//! `demo` is the guided tour, `lab` runs a real control plane, `e2e` the suite on it, `bench` measures, `tidy` holds the
-//! rules of ARCHITECTURE.md, `image` builds the image, `hunt` and `fuzz` explore. Nothing here is shipped.
+//! `demo` is the guided tour, `lab` runs a real control plane, `e2e` the suite on it, `bench` measures, `tidy`
+//! holds the rules of ARCHITECTURE.md, `image` builds the image, `hunt` and `fuzz` explore. Nothing here is
+//! shipped.
 
 #![allow(clippy::disallowed_methods, reason = "commands run in real time")]
 

@@ -1,7 +1,8 @@
 //! `cargo xtask new-kind`: the kind of `fixtures/new-kind` in a work tree of its own, built, and with its tests.
 //!
-//! The tidy test holds that the patch applies, and what it touches. Here it is seen that nothing else has to change: the
-//! reference is written anew, and the scenarios of the kind, its injected bug and the tests of all kinds pass.
+//! The tidy test holds that the patch applies, and what it touches. Here it is seen that nothing else has to
+//! change: the reference is written anew, and the scenarios of the kind, its injected bug and the tests of all
+//! kinds pass.
 
 use std::path::Path;
 use std::process::Command;

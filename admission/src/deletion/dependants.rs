@@ -1,4 +1,5 @@
-//! Deletion protection of kinds that are not ours: namespaces, definitions, workloads of Kubernetes, services, ingresses.
+//! Deletion protection of kinds that are not ours: namespaces, definitions, workloads of Kubernetes, services,
+//! ingresses.
 //!
 //! | Kind | `Cascading` refuses while |
 //! |---|---|
@@ -143,8 +144,8 @@ fn failed(why: String) -> Verdict {
     Verdict::Deny(Response::denied(403, message))
 }
 
-/// What the author of a new or changed object is warned of: a value that protects nothing. What is stored already is not
-/// repeated.
+/// What the author of a new or changed object is warned of: a value that protects nothing. What is stored already
+/// is not repeated.
 pub fn warning(kind: Protected, new: &Value, old: Option<&Value>) -> Option<String> {
     let value = |object: &Value| {
         let labels = object.pointer("/metadata/labels")?;

@@ -1,7 +1,7 @@
 //! The kinds that are not ours and can be protected, each with a webhook of its own.
 //!
-//! A webhook is called only for objects whose label protects them, so that no other object depends on a manager. Whoever may
-//! change the label can always remove it: changes of labels need no manager.
+//! A webhook is called only for objects whose label protects them, so that no other object depends on a manager.
+//! Whoever may change the label can always remove it: changes of labels need no manager.
 
 use kruise_api::definition::Scope;
 use serde_json::Value;

@@ -36,8 +36,8 @@ fn replicas(stored: &Value) -> Option<i64> {
     integer(stored.get("spec")?, "replicas")
 }
 
-/// How many pods a workload of this kind is to have, and of what that is the number. A DaemonSet is to have as many as there
-/// are nodes for them, as its controller found out.
+/// How many pods a workload of this kind is to have, and of what that is the number. A DaemonSet is to have as many
+/// as there are nodes for them, as its controller found out.
 fn wanted(kind: &str, stored: &Value) -> (Option<i64>, &'static str) {
     match kind {
         "DaemonSet" => {

@@ -27,9 +27,9 @@ pub(crate) fn conditions(requests: Requests) -> Value {
             ("is-not-being-deleted", is_not_being_deleted()),
             ("becomes-unavailable", becomes_unavailable()),
         ],
-        // The leader replaces `true` by a list of the namespaces that have a budget or a WorkloadSpread. It finds the condition by
-        // its name, which therefore stays. If `false` were printed, applying the
-        // manifests again would let evictions pass that a budget refuses, until the leader has written its list.
+        // The leader replaces `true` by a list of the namespaces that have a budget or a WorkloadSpread. It finds
+        // the condition by its name, which therefore stays. If `false` were printed, applying the manifests again
+        // would let evictions pass that a budget refuses, until the leader has written its list.
         Requests::Evictions => vec![("where-a-budget-is", "true".to_owned())],
     };
     let conditions = conditions

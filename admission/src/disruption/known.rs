@@ -44,7 +44,8 @@ pub enum Found<T> {
     Missing,
 }
 
-/// The pod that a request carries, as it is stored: with the same uid, and not being deleted. A forged review may carry any.
+/// The pod that a request carries, as it is stored: with the same uid, and not being deleted. A forged review may
+/// carry any.
 pub(super) fn stored_as(pod: &PodView, known: &impl Known) -> Found<PodView> {
     let is_it = |found: &PodView| found.uid == pod.uid && !found.deleting;
     match known.pod(&pod.namespace, &pod.name) {

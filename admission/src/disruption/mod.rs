@@ -1,13 +1,13 @@
 //! Requests that make pods unavailable: deletions, evictions, updates and resizes, at `/validate-pod`.
 //!
 //! [`decide`] finds out which pod a request is about and what happens to it (`subject`), and asks the
-//! [ledger](kruise_plan_kit::ledger) of the budget that the pod names. It reads the cluster through [`Known`] and writes
-//! nothing: what is charged it returns as a [`Charge`], which is to be stored before the request passes. Only then a deletion
-//! that a WorkloadSpread counts is recorded (`spread`), so that none is that a budget refuses.
+//! [ledger](kruise_plan_kit::ledger) of the budget that the pod names. It reads the cluster through [`Known`] and
+//! writes nothing: what is charged it returns as a [`Charge`], which is to be stored before the request passes.
+//! Only then a deletion that a WorkloadSpread counts is recorded (`spread`), so that none is that a budget refuses.
 //!
 //! # What it promises
-//! - A pod is judged as the server has it: deletions and updates carry the stored pod, and an eviction that would pass only
-//!   because a cache says that the pod is not ready reads the pod again.
+//! - A pod is judged as the server has it: deletions and updates carry the stored pod, and an eviction that would
+//!   pass only because a cache says that the pod is not ready reads the pod again.
 //! - A pod that nobody wants passes (`wanted`): its workload is gone, is being deleted, or wants no pods, or its
 //!   namespace is being deleted.
 //! - A pod that does not exist, or whose budget does not exist, passes: the server answers better.

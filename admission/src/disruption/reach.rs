@@ -1,14 +1,15 @@
 //! Which evictions an API server has to show us: those in namespaces that hold a budget or a WorkloadSpread, as a match
 //! condition in CEL.
 //!
-//! The object of an eviction is an Eviction, not the pod. A condition cannot read the pod's annotations from it, only the
-//! namespace.
+//! The object of an eviction is an Eviction, not the pod. A condition cannot read the pod's annotations from it,
+//! only the namespace.
 
 use std::collections::BTreeSet;
 
 use crate::namespaces::{IN_NAMESPACE, names_in, test_of};
 
-/// Longest expression, in bytes. A longer one becomes the condition of all evictions. API servers read 100,000 characters.
+/// Longest expression, in bytes. A longer one becomes the condition of all evictions. API servers read 100,000
+/// characters.
 const LENGTH: usize = 64 * 1024;
 
 /// The condition of all evictions.
@@ -33,8 +34,8 @@ impl Evictions {
         self.0.clone()
     }
 
-    /// Does a condition hold of all of them? Certain if true: a condition that is written in another way than here is taken
-    /// not to.
+    /// Does a condition hold of all of them? Certain if true: a condition that is written in another way than here
+    /// is taken not to.
     pub(crate) fn is_within(&self, condition: &str) -> bool {
         let mut alternatives = condition.split(" || ").map(bare);
         let is_known = |one: &str| one == EVERY || names(one).is_some();

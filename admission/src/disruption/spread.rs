@@ -1,4 +1,5 @@
-//! Deletions and evictions of pods that a WorkloadSpread has counted: the subset misses one more pod, unless it has too many.
+//! Deletions and evictions of pods that a WorkloadSpread has counted: the subset misses one more pod, unless it has
+//! too many.
 //!
 //! Nothing is refused here. What is not recorded now, the controller counts when the pod is gone.
 
@@ -103,8 +104,8 @@ fn recorded(request: &Request, options: Options, lookups: &Lookups) -> Result<Ou
     }))))
 }
 
-/// The replicas of the target, if the limit of the subset is a percentage of them: they say whether it has too many pods. If they are
-/// not known soon, the pod counts as one of those that fit, until the controller counts again.
+/// The replicas of the target, if the limit of the subset is a percentage of them: they say whether it has too many
+/// pods. If they are not known soon, the pod counts as one of those that fit, until the controller counts again.
 fn replicas(
     spread: &WorkloadSpread,
     matched: &Matched,

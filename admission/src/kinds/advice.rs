@@ -137,8 +137,8 @@ mod tests {
     use super::*;
     use crate::Options;
 
-    /// The warnings about a sample with these changes, which must be the same for both versions. They must not be repeated
-    /// for what is stored.
+    /// The warnings about a sample with these changes, which must be the same for both versions. They must not be
+    /// repeated for what is stored.
     #[track_caller]
     fn warned(kind: &str, changes: &[(&str, Value)]) -> Vec<String> {
         let mut all = Vec::new();

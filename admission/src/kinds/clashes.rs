@@ -1,7 +1,8 @@
 //! Containers of a pod template that have the name of a sidecar which its pods get.
 //!
-//! A sidecar takes the place of a container of its name, so pods would never run what the template says. That is refused
-//! where it is new. What is stored with such a container stays writable: its SidecarSet may have come later.
+//! A sidecar takes the place of a container of its name, so pods would never run what the template says. That is
+//! refused where it is new. What is stored with such a container stays writable: its SidecarSet may have come
+//! later.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! EphemeralJobs: containers that could be added to a pod that runs. What a container does not say of its image's pull and its
-//! message at the end, the server fills in when it is added, as for any pod; OpenKruise asks for it.
+//! EphemeralJobs: containers that could be added to a pod that runs. What a container does not say of its image's
+//! pull and its message at the end, the server fills in when it is added, as for any pod; OpenKruise asks for it.
 //!
 //! | Field of `ephemeralContainers[]` | Rule |
 //! |---|---|

@@ -1,13 +1,13 @@
 //! Pod templates, as the API server judges them.
 //!
-//! The table of [`workload::template`](crate::workload::template) is finite, and a template that passes it may still be one
-//! that no pod can have. A rollout would delete pods that it cannot replace. So the server is asked: by the creation of a
-//! `PodTemplate` as a dry run ([`Lookup::PodTemplate`](crate::lookup::Lookup::PodTemplate)), one request for a template that
-//! is new. What it finds wrong is refused at the place where the object has the template. If it says nothing, the table has
-//! decided.
+//! The table of [`workload::template`](crate::workload::template) is finite, and a template that passes it may
+//! still be one that no pod can have. A rollout would delete pods that it cannot replace. So the server is asked:
+//! by the creation of a `PodTemplate` as a dry run ([`Lookup::PodTemplate`](crate::lookup::Lookup::PodTemplate)),
+//! one request for a template that is new. What it finds wrong is refused at the place where the object has the
+//! template. If it says nothing, the table has decided.
 //!
-//! What is stored stays writable: on UPDATE only a template that changed is asked about. If it is refused, the stored one is
-//! asked about, too, and what is wrong with that is excused.
+//! What is stored stays writable: on UPDATE only a template that changed is asked about. If it is refused, the
+//! stored one is asked about, too, and what is wrong with that is excused.
 
 use go_compat::pod_template::canonical_pod_template;
 use kube_schema::validate::{self, Errors, FieldError, Kind};

@@ -4,12 +4,12 @@
 //! review of it: it finds out whether there is something to review, makes a minimal patch, and holds nothing against an
 //! UPDATE that the stored object breaks in the same way. So what is stored stays writable, whatever rules are added.
 //!
-//! Rules about other objects come last, once the object's own are kept: they [look objects up](crate::lookup). So does the
-//! server's own judgement of pod templates ([`judged`]).
+//! Rules about other objects come last, once the object's own are kept: they [look objects up](crate::lookup). So
+//! does the server's own judgement of pod templates ([`judged`]).
 //!
-//! Rules read the request's own version, so that errors name the field that the client wrote. Kinds whose versions differ
-//! in more than words set `newest`: an object of the older version is converted first, and what it cannot say is judged as
-//! it is kept.
+//! Rules read the request's own version, so that errors name the field that the client wrote. Kinds whose versions
+//! differ in more than words set `newest`: an object of the older version is converted first, and what it cannot
+//! say is judged as it is kept.
 
 pub mod advancedcronjob;
 mod advice;
@@ -70,8 +70,8 @@ pub const ALL: &[&KindWebhooks] = &[
     &workloadspread::WEBHOOKS,
 ];
 
-/// All values in an object that have another type than their field; none if its kind is none of these. Without a version it
-/// is read as one of the newest.
+/// All values in an object that have another type than their field; none if its kind is none of these. Without a
+/// version it is read as one of the newest.
 pub fn wrong_types(kinds: &[&'static KindWebhooks], object: &Value) -> Vec<TypeMismatch> {
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
     let Some(kind) = kinds.iter().find(|one| one.kind.kind == kind) else {

@@ -1,7 +1,8 @@
 //! Fields of the older version that a client names, although its request comes in the newer one.
 //!
-//! The API server drops them with a warning, and a canary by `partition` becomes a full rollout. What it drops, no webhook
-//! sees. But the managed fields of the object say who wrote such a field in the older version before, and who writes now.
+//! The API server drops them with a warning, and a canary by `partition` becomes a full rollout. What it drops, no
+//! webhook sees. But the managed fields of the object say who wrote such a field in the older version before, and
+//! who writes now.
 
 use std::collections::BTreeSet;
 

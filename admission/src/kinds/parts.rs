@@ -46,8 +46,8 @@ pub(super) fn mismatches(kind: &KindWebhooks, version: &str, object: &Value) -> 
     found
 }
 
-/// Whole numbers that are written with a point, as `1.0`. A server reads them as integers, and stores them so; a decoder of
-/// typed objects refuses them without saying where they are.
+/// Whole numbers that are written with a point, as `1.0`. A server reads them as integers, and stores them so; a
+/// decoder of typed objects refuses them without saying where they are.
 pub(super) fn whole_fractions(value: &Value, path: &str) -> Vec<String> {
     match value {
         Value::Number(number) if number.is_f64() => {
@@ -69,8 +69,8 @@ pub(super) fn whole_fractions(value: &Value, path: &str) -> Vec<String> {
     }
 }
 
-/// As [`mismatches`], without those that the stored object has, at whatever places of its lists: an update may insert items
-/// before one that is wrong.
+/// As [`mismatches`], without those that the stored object has, at whatever places of its lists: an update may
+/// insert items before one that is wrong.
 pub(super) fn new_mismatches(
     kind: &KindWebhooks,
     version: &str,

@@ -10,7 +10,8 @@
 //! | `….markerPolicy` | known states, each once, with labels or annotations that are well formed |
 //! | `….podConditionType`, `markerPolicy` | at least one of them |
 //!
-//! OpenKruise also demands the scheme of HTTP probes, although it is said to be HTTP by default. Here the controller fills it in.
+//! OpenKruise also demands the scheme of HTTP probes, although it is said to be HTTP by default. Here the
+//! controller fills it in.
 
 use std::collections::BTreeSet;
 
@@ -44,8 +45,8 @@ pub static WEBHOOKS: KindWebhooks = KindWebhooks {
     ..KindWebhooks::of(&kruise_api::podprobemarker::KIND)
 };
 
-/// Webhooks must be called for the pods that a new object selects, and for those that name their markers, where pods have their probes in
-/// annotations. The selector does not change.
+/// Webhooks must be called for the pods that a new object selects, and for those that name their markers, where
+/// pods have their probes in annotations. The selector does not change.
 fn widens(marker: &Value, scope: &Scope<'_>) -> Vec<Widening> {
     if scope.old.is_some() || !scope.options.serverless_probes {
         return Vec::new();

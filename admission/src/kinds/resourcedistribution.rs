@@ -1,5 +1,5 @@
-//! ResourceDistributions: what is copied, and to which namespaces. Without their feature gate no new one is taken; what is
-//! stored can be changed.
+//! ResourceDistributions: what is copied, and to which namespaces. Without their feature gate no new one is taken;
+//! what is stored can be changed.
 //!
 //! | Field | Rule |
 //! |---|---|

@@ -29,8 +29,8 @@ pub(super) fn group_kind(target: &Value) -> Option<(&str, &str)> {
     Some((group, kind))
 }
 
-/// Refuses an object whose kind says more about a workload than one may: another one in the namespace refers to the same
-/// group, kind and name. On UPDATE nothing is asked, for the reference stays.
+/// Refuses an object whose kind says more about a workload than one may: another one in the namespace refers to the
+/// same group, kind and name. On UPDATE nothing is asked, for the reference stays.
 pub(super) fn unique(
     errors: &mut Errors,
     kind: &Kind,

@@ -144,8 +144,8 @@ impl Case {
         Self { options, ..*self }
     }
 
-    /// Why a review is refused where exactly these objects are looked up: `null` does not exist. A path that begins with
-    /// no slash is the name of a setting, a number the status with which a dry run is refused.
+    /// Why a review is refused where exactly these objects are looked up: `null` does not exist. A path that begins
+    /// with no slash is the name of a setting, a number the status with which a dry run is refused.
     pub(crate) fn seeing(
         &self,
         seen: &[(&str, Value)],

@@ -39,8 +39,8 @@ fn samples() -> Vec<Value> {
     super::testing::samples().map(|(_, sample)| sample).collect()
 }
 
-/// What three versions of OpenKruise stored of our kinds, with the manifest it was made of. CloneSets and SidecarSets are
-/// compared member by member in their folders.
+/// What three versions of OpenKruise stored of our kinds, with the manifest it was made of. CloneSets and
+/// SidecarSets are compared member by member in their folders.
 fn stored() -> Vec<(Value, Value)> {
     let mut all = Vec::new();
     for version in ["1.8.4", "1.9.0", "main"] {

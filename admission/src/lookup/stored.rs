@@ -1,7 +1,7 @@
 //! Kinds whose objects reviews look up.
 //!
-//! A kind says how its objects are read ([`Stored`]). Lookups and results carry it without its type, so that a further kind
-//! changes nothing here and nothing where lookups are answered.
+//! A kind says how its objects are read ([`Stored`]). Lookups and results carry it without its type, so that a
+//! further kind changes nothing here and nothing where lookups are answered.
 
 use std::{any::Any, cmp::Ordering, fmt, sync::Arc};
 
@@ -15,8 +15,8 @@ pub trait Stored: Sized + Send + Sync + 'static {
     /// The kind.
     const KIND: &'static Kind;
 
-    /// What follows if all of a namespace cannot be listed, for the log; the review then goes on as if there were none. `None`:
-    /// it fails.
+    /// What follows if all of a namespace cannot be listed, for the log; the review then goes on as if there were
+    /// none. `None`: it fails.
     const OTHERWISE: Option<&'static str> = None;
 
     /// All objects of a namespace as reviews read them.

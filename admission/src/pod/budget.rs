@@ -1,7 +1,7 @@
 //! The link from a new pod to the budget that covers it: two annotations with its name.
 //!
-//! All enforcement goes by this link. A pod that cannot be linked now is admitted without, and its budget's controller links
-//! it later.
+//! All enforcement goes by this link. A pod that cannot be linked now is admitted without, and its budget's
+//! controller links it later.
 
 use std::sync::Arc;
 

@@ -42,8 +42,9 @@ pub fn review(request: &Request, options: Options, lookups: &Lookups) -> Outcome
     review_timed(request, options, lookups, &mut |_, _| {})
 }
 
-/// As [`review`]. `ended` is called after each step with its name and what came of it: `changed`, `unchanged`, `denied`,
-/// `without-subset` if a WorkloadSpread has no room for the pod, or `asked` for something that is to be looked up first.
+/// As [`review`]. `ended` is called after each step with its name and what came of it: `changed`, `unchanged`,
+/// `denied`, `without-subset` if a WorkloadSpread has no room for the pod, or `asked` for something that is to be
+/// looked up first.
 pub(crate) fn review_timed(
     request: &Request,
     options: Options,

@@ -1,9 +1,9 @@
-//! The node of a new pod is like that of the last one of its name: what a PersistentPodState has recorded of it goes into the
-//! node selector of the pod, where it is required, and into its node affinity, where it is preferred.
+//! The node of a new pod is like that of the last one of its name: what a PersistentPodState has recorded of it
+//! goes into the node selector of the pod, where it is required, and into its node affinity, where it is preferred.
 //!
-//! A pod that passes twice is changed once: labels are set again to the same values, and preferences that are there already
-//! are not added. Weights that the API server would refuse become the nearest one that it takes, and none below 1: stored
-//! objects may have any number, and the API server would refuse the pod.
+//! A pod that passes twice is changed once: labels are set again to the same values, and preferences that are there
+//! already are not added. Weights that the API server would refuse become the nearest one that it takes, and none
+//! below 1: stored objects may have any number, and the API server would refuse the pod.
 
 use std::sync::Arc;
 
@@ -38,8 +38,8 @@ impl Stored for PersistentPodState {
 /// Largest weight of a preference.
 const HEAVIEST: i32 = 100;
 
-/// The PersistentPodStates of the namespace. A pod without a controller or without a name has no record, and none are looked
-/// up for it.
+/// The PersistentPodStates of the namespace. A pod without a controller or without a name has no record, and none
+/// are looked up for it.
 pub(super) fn known<'a>(pod: &Value, context: &Context<'a>) -> Result<&'a [Arc<PersistentPodState>], Lookup> {
     let name = pod.get("metadata").map_or("", |metadata| text(metadata, "name"));
     if name.is_empty() || controller(pod).is_none() {

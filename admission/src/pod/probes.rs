@@ -1,9 +1,9 @@
-//! The probes of a new pod, for providers of serverless containers, which probe pods by themselves: two annotations, with the
-//! probes of the PodProbeMarkers that match and with the names of these markers.
+//! The probes of a new pod, for providers of serverless containers, which probe pods by themselves: two
+//! annotations, with the probes of the PodProbeMarkers that match and with the names of these markers.
 //!
-//! The annotations are read by programs of others. They have the probes whose results a condition of the pod shows: of two
-//! with the same condition, or with the same name for the same container, the first one. A pod that names its markers itself
-//! has the probes of those.
+//! The annotations are read by programs of others. They have the probes whose results a condition of the pod shows:
+//! of two with the same condition, or with the same name for the same container, the first one. A pod that names
+//! its markers itself has the probes of those.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -40,8 +40,8 @@ impl Charge {
 pub struct Count {
     /// The WorkloadSpread.
     pub spread: ObjectName,
-    /// The WorkloadSpread with the pod in its status. `None` if nothing is to be stored, but the WorkloadSpread is to be read
-    /// from the API server before the pod passes: what is known of it may be out of date.
+    /// The WorkloadSpread with the pod in its status. `None` if nothing is to be stored, but the WorkloadSpread is
+    /// to be read from the API server before the pod passes: what is known of it may be out of date.
     pub after: Option<Arc<WorkloadSpread>>,
     /// An eviction is to be tried again if it cannot be stored.
     pub is_eviction: bool,

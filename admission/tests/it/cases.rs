@@ -1,8 +1,9 @@
 //! Inputs from public reports of faults, in words of our own, and what admission says to each of them.
 //!
-//! A file has steps. Each is an object that is created, or an `old` one that is changed, and what its author is told: it is
-//! `refused`, `warned` of, or neither. `cluster` has what reviews look up: an object for a path, a text for a setting; what
-//! is not there does not exist. What admission cannot show is shown by the tests that docs/scenarios/reported.md names.
+//! A file has steps. Each is an object that is created, or an `old` one that is changed, and what its author is
+//! told: it is `refused`, `warned` of, or neither. `cluster` has what reviews look up: an object for a path, a text
+//! for a setting; what is not there does not exist. What admission cannot show is shown by the tests that
+//! docs/scenarios/reported.md names.
 
 use kruise_admission::lookup::StoredKind;
 use std::collections::BTreeMap;

@@ -1,20 +1,22 @@
 //! The images that the node is to have: a task for each tag, from its first attempt to the end of its round.
 //!
-//! A task checks whether the image is there (`IfNotPresent`), measures the disk, reads the secrets, and pulls. Listings and
-//! measurements serve all tasks that ask for one at the same time. No two calls pull the same tag, and no more are under way
-//! than the limit says; a call that was cancelled counts until the runtime has let go of it. A secret that cannot be read is
-//! read again for as long as an attempt may take; one that does not exist is done without.
+//! A task checks whether the image is there (`IfNotPresent`), measures the disk, reads the secrets, and pulls.
+//! Listings and measurements serve all tasks that ask for one at the same time. No two calls pull the same tag, and
+//! no more are under way than the limit says; a call that was cancelled counts until the runtime has let go of it.
+//! A secret that cannot be read is read again for as long as an attempt may take; one that does not exist is done
+//! without.
 //!
-//! Four things hold a task back without using up an attempt: the limit of pulls, a runtime that is away, a disk that is short of
-//! space, a secret that cannot be read. Held for as long as an attempt may take, the round fails with that reason, so that no job
-//! waits for ever.
+//! Four things hold a task back without using up an attempt: the limit of pulls, a runtime that is away, a disk
+//! that is short of space, a secret that cannot be read. Held for as long as an attempt may take, the round fails
+//! with that reason, so that no job waits for ever.
 //!
-//! A manager writes the status of a NodeImage, too. The agent sends merge patches of what changed, with the UID, so that they do not
-//! reach a successor, and without a version: the progress of a pull is right whatever else was written. A round that somebody else has
-//! ended is over.
+//! A manager writes the status of a NodeImage, too. The agent sends merge patches of what changed, with the UID, so
+//! that they do not reach a successor, and without a version: the progress of a pull is right whatever else was
+//! written. A round that somebody else has ended is over.
 //!
-//! Which images a node has is in this status, not in labels or conditions of the Node: an agent that may write Nodes lets whoever
-//! breaks into one node draw pods to it, and each write of a Node reaches everybody who watches Nodes.
+//! Which images a node has is in this status, not in labels or conditions of the Node: an agent that may write
+//! Nodes lets whoever breaks into one node draw pods to it, and each write of a Node reaches everybody who watches
+//! Nodes.
 
 mod attempt;
 mod disk;

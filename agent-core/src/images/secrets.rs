@@ -22,8 +22,8 @@ impl Secrets {
         self.reported.retain(|secret, _| named.contains(secret));
     }
 
-    /// Takes note of a secret, and logs once for each change that it is not there. Returns whether there is something new to
-    /// pull with.
+    /// Takes note of a secret, and logs once for each change that it is not there. Returns whether there is
+    /// something new to pull with.
     pub(super) fn note(&mut self, secret: &SecretRef, state: &SecretState, call: &mut Call<'_>) -> bool {
         let before = self.known.insert(secret.clone(), state.clone());
         if before.as_ref() == Some(state) {
@@ -71,8 +71,8 @@ pub(super) fn unreadable(states: &[(SecretRef, SecretState)]) -> Option<String> 
     problem(secret, state)
 }
 
-/// Returns whether a tag of these owners may be pulled with this secret. A copy that was made for some jobs is used for these
-/// jobs only. Other secrets, and tags without owners, come from an administrator and are not limited.
+/// Returns whether a tag of these owners may be pulled with this secret. A copy that was made for some jobs is used
+/// for these jobs only. Other secrets, and tags without owners, come from an administrator and are not limited.
 pub(super) fn is_allowed(state: &SecretState, owners: &[ObjectRef]) -> bool {
     let SecretState::Found { references, .. } = state else {
         return false;

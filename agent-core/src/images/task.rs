@@ -35,8 +35,8 @@ pub(super) struct Task {
     waits_for_runtime: bool,
 }
 
-/// What a task does. It has a slot of the limit from its first check to its end, unless it waits for the runtime, for space or
-/// for a secret.
+/// What a task does. It has a slot of the limit from its first check to its end, unless it waits for the runtime,
+/// for space or for a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// It waits for a slot, or for the runtime.
@@ -123,7 +123,8 @@ impl Task {
         Some(after(self.started?, limit))
     }
 
-    /// What is due next without an event, and when. A call to pull has a time limit of its own; after it, nothing can fail.
+    /// What is due next without an event, and when. A call to pull has a time limit of its own; after it, nothing
+    /// can fail.
     pub(super) fn timer(&self, spec: &TagSpec) -> Option<(Timestamp, Due)> {
         let limit = Duration::try_from(spec.timeout).unwrap_or_default();
         let held = self.held_since.filter(|_| self.is_held);
@@ -147,8 +148,8 @@ impl Task {
         self.release();
     }
 
-    /// Until when it waits for secrets that cannot be read: for as long as an attempt may take, together with what it was held
-    /// for before.
+    /// Until when it waits for secrets that cannot be read: for as long as an attempt may take, together with what
+    /// it was held for before.
     pub(super) fn patience(&self, spec: &TagSpec, now: Timestamp) -> Timestamp {
         let limit = Duration::try_from(spec.timeout).unwrap_or_default();
         after(self.held_since.unwrap_or(now), limit)

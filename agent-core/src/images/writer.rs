@@ -1,8 +1,9 @@
 //! Writes of the NodeImage's status.
 //!
-//! The agent and a manager both write this status. A patch names the members that change, and the tags of the images that
-//! change. It carries the UID, so that the status of a node that is gone does not reach its successor. It carries no version:
-//! the agent knows best how its pulls go, and what a manager has written meanwhile of another image stays.
+//! The agent and a manager both write this status. A patch names the members that change, and the tags of the
+//! images that change. It carries the UID, so that the status of a node that is gone does not reach its successor.
+//! It carries no version: the agent knows best how its pulls go, and what a manager has written meanwhile of
+//! another image stays.
 
 use serde_json::{Map, Value, json};
 

@@ -22,8 +22,8 @@ pub(super) struct Listing {
     /// When the containers started that run.
     starts: BTreeMap<ContainerId, Timestamp>,
     running: Option<Running>,
-    /// When the last one was answered that succeeded; none if something has changed since it began. A runtime may need longer than
-    /// a listing serves: by its beginning none would ever serve.
+    /// When the last one was answered that succeeded; none if something has changed since it began. A runtime may
+    /// need longer than a listing serves: by its beginning none would ever serve.
     answered: Option<Timestamp>,
     retry: Option<Timestamp>,
     failures: u32,

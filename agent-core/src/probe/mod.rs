@@ -1,12 +1,13 @@
 //! Probes of containers: the NodePodProbe of the node lists them, and its status reports their results.
 //!
-//! Each probe is a *worker* (`worker`): it runs once in its period, and its result changes when enough runs in a row say so.
-//! A result is that of one container. When a container begins anew, the result is `Unknown` until its successor was probed,
-//! and a run for its predecessor counts for nothing. Which containers run is listed once for all probes that are due
-//! (`listing`), and at most once a second.
+//! Each probe is a *worker* (`worker`): it runs once in its period, and its result changes when enough runs in a
+//! row say so. A result is that of one container. When a container begins anew, the result is `Unknown` until its
+//! successor was probed, and a run for its predecessor counts for nothing. Which containers run is listed once for
+//! all probes that are due (`listing`), and at most once a second.
 //!
-//! A probe that leaves the list is cancelled. No more run at a time than the limits say, and those that are due wait in the
-//! order of their times. The status is written by JSON patches of the pods whose results changed (`status`).
+//! A probe that leaves the list is cancelled. No more run at a time than the limits say, and those that are due
+//! wait in the order of their times. The status is written by JSON patches of the pods whose results changed
+//! (`status`).
 
 mod listing;
 mod status;

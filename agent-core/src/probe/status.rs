@@ -41,8 +41,8 @@ pub(super) fn wanted<'a>(
     statuses.collect()
 }
 
-/// The operations that make what is stored what is wanted; none if it is. Entries of pods are replaced where they are, and
-/// each operation on one follows a test of whose it is.
+/// The operations that make what is stored what is wanted; none if it is. Entries of pods are replaced where they
+/// are, and each operation on one follows a test of whose it is.
 pub(super) fn patch(
     uid: &str,
     stored: Option<&[PodProbeStatus]>,

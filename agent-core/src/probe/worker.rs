@@ -18,8 +18,8 @@ const NOT_RUN: &str = "the probe cannot be run: ";
 /// Runs one after the other that could not be made, before the result is unknown for that: a runtime may restart.
 const MOST_ERRORS: u32 = 3;
 
-/// Shortest time between two results that differ in nothing but what the probe printed. A probe that prints the time would otherwise
-/// be a write in each of its periods.
+/// Shortest time between two results that differ in nothing but what the probe printed. A probe that prints the
+/// time would otherwise be a write in each of its periods.
 const MESSAGE_KEPT: SignedDuration = SignedDuration::from_mins(1);
 
 /// A probe of a container.
@@ -193,7 +193,8 @@ impl Worker {
             found.life == Life::Running && (is_new || before.is_some_and(|seen| seen.since.is_none()));
         let mut has_changed = false;
         if is_new {
-            // What was stored when the agent started is a result of this container if it was reported after its creation.
+            // What was stored when the agent started is a result of this container if it was reported after its
+            // creation.
             let is_result_of_it = before.is_none() && self.probed_since(found.created);
             self.seen = Some(Seen {
                 container: found.container.clone(),
@@ -311,7 +312,8 @@ impl Worker {
             ProbeResult::NotRun(Failure::Failed(problem)) => {
                 self.errors = self.errors.saturating_add(1);
                 self.streak = None;
-                // What runtimes say differs from run to run, such as by the identity of the process. The first text stays.
+                // What runtimes say differs from run to run, such as by the identity of the process. The first text
+                // stays.
                 let is_known = self.errors > failure.max(MOST_ERRORS);
                 let message = format!("{NOT_RUN}{problem}");
                 return self.errors >= failure.max(MOST_ERRORS)

@@ -2,8 +2,8 @@
 //!
 //! Containers are stopped one after the other, in the order of the request: each once the one before it has been
 //! stopped, and with `orderedRecreate` once that is ready again. A container is stopped at most once for a request.
-//! Before it is stopped, its id is stored in the message of its state; afterwards `isKilled` is. So an agent that starts
-//! in between sees whether the container is gone.
+//! Before it is stopped, its id is stored in the message of its state; afterwards `isKilled` is. So an agent that
+//! starts in between sees whether the container is gone.
 
 use std::collections::BTreeMap;
 

@@ -1,11 +1,11 @@
 //! ContainerRecreateRequests: containers of a running pod are stopped, and the kubelet starts them anew.
 //!
-//! Requests for one pod run one after the other (`turn`). A request that runs waits until its pod is out of service, if it
-//! is to be; then its pod is read for the hooks, and its containers are looked at. What is to be reported and stopped then
-//! is decided by `decide`.
+//! Requests for one pod run one after the other (`turn`). A request that runs waits until its pod is out of
+//! service, if it is to be; then its pod is read for the hooks, and its containers are looked at. What is to be
+//! reported and stopped then is decided by `decide`.
 //!
-//! What is about to be stopped is stored first, under the version of the request that was decided about: a request that has
-//! been ended meanwhile stops nothing. The status is written by merge patches of what has changed.
+//! What is about to be stopped is stored first, under the version of the request that was decided about: a request
+//! that has been ended meanwhile stops nothing. The status is written by merge patches of what has changed.
 
 mod decide;
 mod request;

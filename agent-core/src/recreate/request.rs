@@ -497,7 +497,8 @@ impl Request {
             Ok(()) => None,
             Err(Failure::Failed(problem)) => Some(problem.clone()),
             Err(Failure::Unavailable(_)) => {
-                // The runtime may not have received it. As for an agent that starts anew, what is stored says what to do.
+                // The runtime may not have received it. As for an agent that starts anew, what is stored says what
+                // to do.
                 self.kills.remove(&name);
                 self.look = now;
                 return;

@@ -17,8 +17,8 @@ pub(super) fn current(container: &NodeContainerView, printed: &str) -> u64 {
     environment_hash(values.iter().map(|(name, value)| (*name, value.as_str())))
 }
 
-/// The value of a variable; empty if it is not there. Values may have several lines, which may look like variables. So the
-/// expected value is looked for first; what else there is ends where the next variable seems to begin.
+/// The value of a variable; empty if it is not there. Values may have several lines, which may look like variables.
+/// So the expected value is looked for first; what else there is ends where the next variable seems to begin.
 fn value(printed: &str, name: &str, expected: &str) -> String {
     let mut starts = starts(printed);
     if starts.clone().any(|line| {

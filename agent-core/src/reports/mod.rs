@@ -1,8 +1,8 @@
-//! Metadata of containers: what those of a pod run with is reported on the pod, and those whose environment is outdated are
-//! stopped while their pod is updated in place. The kubelet starts them anew.
+//! Metadata of containers: what those of a pod run with is reported on the pod, and those whose environment is
+//! outdated are stopped while their pod is updated in place. The kubelet starts them anew.
 //!
-//! A pod is looked at a second after it changed. Its containers are read, then the environments of those that have not been
-//! reported; then the report is written, if it differs.
+//! A pod is looked at a second after it changed. Its containers are read, then the environments of those that have
+//! not been reported; then the report is written, if it differs.
 
 mod environment;
 mod pod;

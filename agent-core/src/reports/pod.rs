@@ -28,8 +28,8 @@ pub(super) struct Pod {
     pub(super) env_failures: u32,
     /// Stops of containers while the pod is updated in place: how many, and when the next one may follow. By name.
     pub(super) stops: BTreeMap<Box<str>, (u32, Timestamp)>,
-    /// It was there before the agent, which has never reported on it, and is not being updated: nothing is done before it
-    /// changes.
+    /// It was there before the agent, which has never reported on it, and is not being updated: nothing is done
+    /// before it changes.
     pub(super) is_ignored: bool,
 }
 
@@ -101,8 +101,8 @@ impl Pod {
             || (env_from_metadata && meta.containers.iter().any(|entry| is_outdated(&self.view, entry)))
     }
 
-    /// The report that its containers lead to, as far as it is known without their environments. Entries of containers that
-    /// were reported already stay as they are.
+    /// The report that its containers lead to, as far as it is known without their environments. Entries of
+    /// containers that were reported already stay as they are.
     pub(super) fn draft(&self, runtime: &str, all: Vec<RuntimeContainer>, env_from_metadata: bool) -> Draft {
         let before = reported(&self.view);
         let mut newest: BTreeMap<Box<str>, RuntimeContainer> = BTreeMap::new();

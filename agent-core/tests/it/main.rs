@@ -1,5 +1,5 @@
-//! The agent in a small world: a runtime, an API server and a clock that are made up. Names of tests say which acceptance
-//! scenario they show.
+//! The agent in a small world: a runtime, an API server and a clock that are made up. Names of tests say which
+//! acceptance scenario they show.
 
 #![allow(
     clippy::unwrap_used,

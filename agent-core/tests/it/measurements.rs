@@ -1,5 +1,5 @@
-//! How much memory an agent takes for a full node. The only measurement here, because it measures the memory of the whole
-//! process.
+//! How much memory an agent takes for a full node. The only measurement here, because it measures the memory of the
+//! whole process.
 
 use std::sync::Arc;
 

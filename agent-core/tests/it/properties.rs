@@ -1,5 +1,5 @@
-//! What holds under any order of events, failures and restarts. The world itself checks at every call that no tag is pulled
-//! twice at a time, and that no more are pulled than the limit says.
+//! What holds under any order of events, failures and restarts. The world itself checks at every call that no tag
+//! is pulled twice at a time, and that no more are pulled than the limit says.
 
 use std::num::NonZeroU32;
 

@@ -25,7 +25,8 @@ pub(super) async fn of_pod(client: Client, uid: &str) -> Result<Vec<RuntimeConta
     Ok(all)
 }
 
-/// All containers of a pod, with the start of the newest one of each of these names if it runs, and its exit code if it has ended.
+/// All containers of a pod, with the start of the newest one of each of these names if it runs, and its exit code
+/// if it has ended.
 pub(super) async fn inspected(
     client: Client,
     uid: &str,

@@ -1,8 +1,9 @@
 //! How much room there is for images.
 //!
-//! The folder with the images is one of the node's. If the container of the agent does not see it, its own root file system
-//! mostly lies there, too: runtimes keep the writable layers of containers beside their images. The runtime says so by the same
-//! folder for both. Where it does not report the folder of containers, the table of mounts says in which folder the layer is.
+//! The folder with the images is one of the node's. If the container of the agent does not see it, its own root
+//! file system mostly lies there, too: runtimes keep the writable layers of containers beside their images. The
+//! runtime says so by the same folder for both. Where it does not report the folder of containers, the table of
+//! mounts says in which folder the layer is.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -19,8 +20,8 @@ const ROOT: &str = "/";
 /// Longest time in which a disk says how large and how full it is.
 const MEASUREMENT: Duration = Duration::from_secs(10);
 
-/// What the folder with the images of CRI-O ends with. What comes before is the driver, and the name of the folder with the
-/// layers.
+/// What the folder with the images of CRI-O ends with. What comes before is the driver, and the name of the folder
+/// with the layers.
 const IMAGES: &str = "-images";
 
 /// The folders that a runtime names.
@@ -81,7 +82,8 @@ impl Folders {
     }
 }
 
-/// The folder with the layers of images. It is the folder of the images, except for runtimes that keep only a list of images there.
+/// The folder with the layers of images. It is the folder of the images, except for runtimes that keep only a list
+/// of images there.
 fn layers(images: &Path) -> PathBuf {
     let name = images.file_name().and_then(OsStr::to_str);
     match name.and_then(|name| name.strip_suffix(IMAGES)) {

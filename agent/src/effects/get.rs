@@ -35,8 +35,8 @@ pub(super) struct Answer {
 }
 
 impl Target<'_> {
-    /// Sends a request; keeps so many bytes of the body, and does not wait for more. `agent` is how it calls itself, unless the
-    /// headers say.
+    /// Sends a request; keeps so many bytes of the body, and does not wait for more. `agent` is how it calls
+    /// itself, unless the headers say.
     ///
     /// # Errors
     /// In plain words, if no response came.

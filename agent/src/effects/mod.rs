@@ -187,7 +187,8 @@ impl Executor {
         }
     }
 
-    /// The next answer, or the news that a runtime has gone. Waits for ever if nothing is under way. What is under way goes on if this is dropped.
+    /// The next answer, or the news that a runtime has gone. Waits for ever if nothing is under way. What is under
+    /// way goes on if this is dropped.
     ///
     /// # Errors
     /// A task panicked.

@@ -92,7 +92,8 @@ impl Secrets {
     }
 }
 
-/// A secret that does not exist, or that the agent has no right to, is one to do without. After anything else it may exist.
+/// A secret that does not exist, or that the agent has no right to, is one to do without. After anything else it
+/// may exist.
 fn of_error(error: &ApiError) -> SecretState {
     let problem = || error.to_string().into();
     match error.status().map(|status| status.code) {

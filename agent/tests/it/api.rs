@@ -80,8 +80,8 @@ impl Api {
         self.merge(&path, &json!({"spec": spec}));
     }
 
-    /// Installs the definitions of NodeImages, NodePodProbes and ContainerRecreateRequests, these with their newest version
-    /// only: there is no webhook that converts.
+    /// Installs the definitions of NodeImages, NodePodProbes and ContainerRecreateRequests, these with their newest
+    /// version only: there is no webhook that converts.
     pub(crate) fn define(&self) {
         self.create(DEFINITIONS, &nodeimage::KIND.manifest("kruise-system"));
         self.define_one(&containerrecreaterequest::KIND, "v1beta1");

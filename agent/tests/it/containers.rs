@@ -64,8 +64,8 @@ async fn report(api: &Api, id: &str) -> Value {
     .await
 }
 
-/// A node with the pod, whose container `c1` is reported to have read `v1`. The pod then becomes one that reads `v2`, and is
-/// updated in place.
+/// A node with the pod, whose container `c1` is reported to have read `v1`. The pod then becomes one that reads
+/// `v2`, and is updated in place.
 async fn outdated(hook: &Value) -> (Node, String) {
     let node = Node::new().await;
     node.agent.says(200, "ok").await;

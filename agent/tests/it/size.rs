@@ -1,5 +1,5 @@
-//! How much memory the process takes on a full node, and how much of a processor when nothing happens there and when it probes all
-//! pods. The node's API server, its runtime and what is probed are in the process that measures.
+//! How much memory the process takes on a full node, and how much of a processor when nothing happens there and
+//! when it probes all pods. The node's API server, its runtime and what is probed are in the process that measures.
 
 use std::net::Ipv4Addr;
 use std::process::{Child, Command, Stdio};
@@ -44,7 +44,8 @@ const MEASURED: Duration = Duration::from_mins(1);
 /// Name of the variable with the agent's executable that is measured; without, it is that of this build.
 const EXECUTABLE: &str = "KRUISE_DAEMON";
 
-/// Memory of a process in kibibytes, by its name in the status: `VmRSS` is all of it, `RssAnon` that which is of no file.
+/// Memory of a process in kibibytes, by its name in the status: `VmRSS` is all of it, `RssAnon` that which is of no
+/// file.
 fn memory(child: &Child, name: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let prefix = format!("{name}:");
@@ -253,7 +254,8 @@ impl Drop for Killed {
     }
 }
 
-/// Fills the node of an agent that runs with images, and with pods, whose UIDs it returns; and waits until all is reported.
+/// Fills the node of an agent that runs with images, and with pods, whose UIDs it returns; and waits until all is
+/// reported.
 async fn fill(api: &Api, runtime: &Runtime) -> Vec<String> {
     pulled(api).await;
     let uids: Vec<String> = (0..PODS_OF_NODE).map(|number| create_pod(api, number)).collect();

@@ -1,4 +1,5 @@
-//! Messages of the container runtime interface, as a runtime reads and writes them. Field numbers are those of `runtime.v1`.
+//! Messages of the container runtime interface, as a runtime reads and writes them. Field numbers are those of
+//! `runtime.v1`.
 
 use std::collections::BTreeMap;
 

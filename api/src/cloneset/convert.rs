@@ -255,8 +255,8 @@ fn predownload_to_fields(object: &mut Value, kept: &mut Kept) {
     }
 }
 
-/// Writes the annotations. One whose text is no value of the field was never converted, and stays. Text that would be read
-/// back as a number is kept.
+/// Writes the annotations. One whose text is no value of the field was never converted, and stays. Text that would
+/// be read back as a number is kept.
 fn predownload_to_annotations(object: &mut Value, kept: &mut Kept) {
     for (field, annotation, takes_text) in PREDOWNLOAD {
         let [a, b, c, d] = IN_PLACE;

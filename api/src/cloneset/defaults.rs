@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::convert::V1ALPHA1;
 
-/// Fills in absent fields, in the version of the object. Fields that are set stay. The parameters of a rolling update are
-/// filled in only if the strategy is a rolling update.
+/// Fills in absent fields, in the version of the object. Fields that are set stay. The parameters of a rolling
+/// update are filled in only if the strategy is a rolling update.
 pub fn apply(object: &mut Value) {
     let older = object
         .get("apiVersion")

@@ -95,7 +95,8 @@ pub fn convert_as(kind: &Kind, object: &mut Value, wanted: &str) -> Result<(), C
 }
 
 /// A status, or a merge patch of one, of the newer version as `version` (such as `v1alpha1`) has it. What that version
-/// cannot express is left out. Nothing is kept for the conversion back, because the controller reports the status again.
+/// cannot express is left out. Nothing is kept for the conversion back, because the controller reports the status
+/// again.
 pub fn convert_status(kind: &Kind, status: Value, version: &str) -> Value {
     if version != OLDER {
         return status;
@@ -103,8 +104,8 @@ pub fn convert_status(kind: &Kind, status: Value, version: &str) -> Value {
     path::take(&mut older_form(kind, status), &["status"]).unwrap_or_default()
 }
 
-/// A merge patch of an object of the newest version as a server of `version` takes it: members that have another name there
-/// have that name. Lists of a merge patch are whole, and so are members in them.
+/// A merge patch of an object of the newest version as a server of `version` takes it: members that have another
+/// name there have that name. Lists of a merge patch are whole, and so are members in them.
 pub fn convert_patch(kind: &Kind, mut patch: Value, version: &str) -> Value {
     if let (OLDER, Conversion::Rules(rules)) = (version, &kind.conversion) {
         let renamed = rules.iter().rev();
@@ -114,8 +115,8 @@ pub fn convert_patch(kind: &Kind, mut patch: Value, version: &str) -> Value {
     patch
 }
 
-/// The annotations in which `version` has what it has no field of the status for; `None` if there are none. A patch of the
-/// status cannot set them: the API server takes nothing but the status from it.
+/// The annotations in which `version` has what it has no field of the status for; `None` if there are none. A patch
+/// of the status cannot set them: the API server takes nothing but the status from it.
 pub fn status_annotations(kind: &Kind, status: &Value, version: &str) -> Option<Value> {
     // A function of its own keeps for the conversion back what rules do not.
     if version != OLDER || !matches!(kind.conversion, Conversion::Rules(_)) {

@@ -41,8 +41,8 @@ const UNAVAILABLE: [&str; 4] = ["spec", "updateStrategy", "rollingUpdate", "maxU
 const PARTITIONED: [&str; 3] = ["spec", "scaleStrategy", "partitionedScaling"];
 const ANNOTATION: [&str; 3] = ["metadata", "annotations", PROGRESSIVE_CREATE_POD];
 
-/// `Surging` is `Standard` with a surge, of 1 unless it says otherwise. The annotation is the older form of the field, and
-/// stays.
+/// `Surging` is `Standard` with a surge, of 1 unless it says otherwise. The annotation is the older form of the
+/// field, and stays.
 fn from_older_words(object: &mut Value) {
     if get(object, &TYPE).is_some_and(|kind| kind == "Surging") {
         set(object, &TYPE, "Standard".into());

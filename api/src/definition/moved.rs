@@ -1,6 +1,7 @@
 //! Fields that the older version of a kind has, and the newer one has elsewhere or not at all.
 //!
-//! An API server drops a field that a version does not have, and only warns. Clients that name no version get the newest.
+//! An API server drops a field that a version does not have, and only warns. Clients that name no version get the
+//! newest.
 
 use serde_json::Value;
 
@@ -17,7 +18,8 @@ pub struct Moved {
 }
 
 impl Kind {
-    /// The fields of its specification that the newer version does not have at the same place. None if it has one version.
+    /// The fields of its specification that the newer version does not have at the same place. None if it has one
+    /// version.
     pub fn moved(&self) -> Vec<Moved> {
         let versions = (self.versions)();
         let spec = |name| versions.iter().find(|one| one.name == name).map(|one| &one.spec);

@@ -55,8 +55,8 @@ pub const IMMUTABLE_FIELD: &str = "UpdateImmutableField";
 pub const JOB_COMPLETE: &str = "Complete";
 /// BroadcastJob condition, and its reason: the job failed.
 pub const JOB_FAILED: &str = "Failed";
-/// BroadcastJob condition: the job creates no more pods. It is False after a user let a job continue whose failed pods are
-/// still there.
+/// BroadcastJob condition: the job creates no more pods. It is False after a user let a job continue whose failed
+/// pods are still there.
 pub const JOB_PAUSED: &str = "Paused";
 /// Reason of [`JOB_PAUSED`]: `spec.paused`.
 pub const PAUSED_BY_USER: &str = "Specified";
@@ -64,8 +64,8 @@ pub const PAUSED_BY_USER: &str = "Specified";
 pub const PAUSED_BY_FAILURE: &str = "FailedPods";
 /// Reason of [`JOB_PAUSED`] that is False.
 pub const RESUMED: &str = "Resumed";
-/// BroadcastJob condition: no pod of a job that has ended runs. While it is False, those that run are deleted. A job that
-/// OpenKruise ended has no such condition, and its pods are left alone.
+/// BroadcastJob condition: no pod of a job that has ended runs. While it is False, those that run are deleted. A
+/// job that OpenKruise ended has no such condition, and its pods are left alone.
 pub const JOB_STOPPED: &str = "PodsStopped";
 /// Reason of [`JOB_STOPPED`] that is False.
 pub const PODS_RUN: &str = "PodsRun";

@@ -49,8 +49,8 @@ impl PartialEq<str> for Reason {
     }
 }
 
-/// A static of type [`Reason`] for each line, and `ALL` of them: name, type, kinds of object where these are not that of the
-/// controller, and when it is written.
+/// A static of type [`Reason`] for each line, and `ALL` of them: name, type, kinds of object where these are not
+/// that of the controller, and when it is written.
 #[macro_export]
 macro_rules! reasons {
     ($($constant:ident = $name:literal, $kind:ident, $([$($on:literal),+],)? $when:literal;)+) => {

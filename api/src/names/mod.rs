@@ -1,8 +1,9 @@
 //! Keys of stored objects. They are wire format: with a typo here, workloads no longer find their pods.
 //!
-//! This is the one place where they are spelled; `cargo xtask tidy` checks that. Keys of one kind are in the file of that
-//! kind, types and reasons of conditions in [`conditions`], reasons of events in [`events`]. Keys of kinds without a
-//! controller are here too, because objects in clusters have them. Only reasons of events that are written are listed.
+//! This is the one place where they are spelled; `cargo xtask tidy` checks that. Keys of one kind are in the file
+//! of that kind, types and reasons of conditions in [`conditions`], reasons of events in [`events`]. Keys of kinds
+//! without a controller are here too, because objects in clusters have them. Only reasons of events that are
+//! written are listed.
 
 pub mod advancedcronjob;
 pub mod agent;
@@ -37,7 +38,8 @@ pub const AGENT_NAMESPACE: &str = "kruise-daemon-config";
 
 /// Key of the configuration: kinds of workload of others whose replicas are in their specification.
 pub const CUSTOM_WORKLOADS: &str = persistentpodstate::WORKLOADS;
-/// Annotation of the Secret of the certificates: a release of our chart created it, so that its data is not in the release.
+/// Annotation of the Secret of the certificates: a release of our chart created it, so that its data is not in the
+/// release.
 pub const DATA_OF_THE_MANAGER: &str = "kruise.io/data-of-the-manager";
 
 /// Pod and PVC label: the instance id, five characters, that also ends the names of both.
@@ -50,8 +52,8 @@ pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
 pub const CONTROLLER_HASH: &str = "controller.kubernetes.io/hash";
 /// `ControllerRevision` annotation: hash of the volume claim templates, `""` when there are none.
 pub const CLAIM_TEMPLATES_HASH: &str = "kruise.io/cloneset-volumeclaimtemplate-hash";
-/// `ControllerRevision` annotation: hash of the template that the revision is for, as the workload has it. OpenKruise drops
-/// fields that its types do not know from the revision.
+/// `ControllerRevision` annotation: hash of the template that the revision is for, as the workload has it.
+/// OpenKruise drops fields that its types do not know from the revision.
 pub const TEMPLATE_HASH: &str = "kruise.io/template-hash";
 /// Annotation of kubectl, not copied to revisions.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -63,7 +65,8 @@ pub const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 pub const EXCLUDE_PREPARING_DELETE: &str = "apps.kruise.io/cloneset-scaling-exclude-preparing-delete";
 /// Label: `Always` or `Cascading` protects the object from deletion.
 pub const DELETE_PROTECTION: &str = "policy.kruise.io/delete-protection";
-/// Annotation: fields that the stored version of the object cannot hold, JSON. Conversion between versions restores them.
+/// Annotation: fields that the stored version of the object cannot hold, JSON. Conversion between versions restores
+/// them.
 pub const CONVERSION_DATA: &str = "kruise.io/conversion-data";
 /// Annotation of the leader lease: the settings of the leader that decisions depend on, JSON.
 pub const LEADER_SETTINGS: &str = "kruise.io/leader-settings";
@@ -113,8 +116,8 @@ pub const LAUNCH_PRIORITY: &str = "apps.kruise.io/container-launch-priority";
 pub const LAUNCH_COMPLETED: &str = "apps.kruise.io/container-launch-priority-completed";
 /// Environment variable: an integer; containers with higher numbers start first.
 pub const LAUNCH_PRIORITY_VARIABLE: &str = "KRUISE_CONTAINER_PRIORITY";
-/// Environment variable that refers to key `p_<n>` of the pod's barrier ConfigMap. The kubelet does not start the container
-/// until the key exists.
+/// Environment variable that refers to key `p_<n>` of the pod's barrier ConfigMap. The kubelet does not start the
+/// container until the key exists.
 pub const LAUNCH_BARRIER_VARIABLE: &str = "KRUISE_CONTAINER_BARRIER";
 /// Label of barrier ConfigMaps.
 pub const LAUNCH_BARRIER_LABEL: &str = "apps.kruise.io/container-launch-barrier";

@@ -4,8 +4,8 @@
 pub const COPY_HASH: &str = "kruise.io/resourcedistribution.resource.hashcode";
 /// Annotation of a copy: name of its ResourceDistribution.
 pub const COPY_FROM: &str = "kruise.io/resourcedistribution.resource.from";
-/// Annotation of a ResourceDistribution: `"true"` lets it reach the namespaces in [`SYSTEM_NAMESPACES`], as OpenKruise did up
-/// to version 1.9.
+/// Annotation of a ResourceDistribution: `"true"` lets it reach the namespaces in [`SYSTEM_NAMESPACES`], as
+/// OpenKruise did up to version 1.9.
 pub const REACHES_SYSTEM_NAMESPACES: &str = "apps.kruise.io/resourcedistribution-system-namespaces";
 
 /// Namespaces that get no copy, whatever selects them.

@@ -4,7 +4,8 @@
 pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 /// SidecarSet label in `v1alpha1`, and label of its revisions: `spec.customVersion`.
 pub const CUSTOM_VERSION: &str = "apps.kruise.io/sidecarset-custom-version";
-/// SidecarSet annotation, `true`: pods that were created without the sidecars of the SidecarSet are recreated. OpenKruise does not have it.
+/// SidecarSet annotation, `true`: pods that were created without the sidecars of the SidecarSet are recreated.
+/// OpenKruise does not have it.
 pub const RECREATE_UNINJECTED: &str = "apps.kruise.io/sidecarset-recreate-uninjected";
 /// Annotation of a SidecarSet and of its revisions: hash of the containers. Of a pod: JSON, the hash and time of each
 /// injected SidecarSet.
@@ -19,7 +20,8 @@ pub const INPLACE_STATE: &str = "kruise.io/sidecarset-inplace-update-state";
 pub const WORKING: &str = "kruise.io/sidecarset-working-hotupgrade-container";
 /// Prefix of a pod annotation that ends in the name of a container: its version.
 pub const VERSION_PREFIX: &str = "version.sidecarset.kruise.io/";
-/// Prefix of a pod annotation that ends in the name of a container: the version of the other container of a hot-upgraded sidecar.
+/// Prefix of a pod annotation that ends in the name of a container: the version of the other container of a
+/// hot-upgraded sidecar.
 pub const VERSION_ALT_PREFIX: &str = "versionalt.sidecarset.kruise.io/";
 /// Label of a revision: name of its SidecarSet.
 pub const SET_NAME: &str = "kruise.io/sidecarset-name";

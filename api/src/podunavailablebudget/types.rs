@@ -169,8 +169,8 @@ impl PodUnavailableBudget {
             .collect()
     }
 
-    /// The expected number of pods where it does not follow from workloads: that of the field, or of the annotation where
-    /// the field has none.
+    /// The expected number of pods where it does not follow from workloads: that of the field, or of the annotation
+    /// where the field has none.
     pub fn protected_total(&self) -> Option<i32> {
         let annotated = || {
             self.metadata

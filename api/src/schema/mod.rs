@@ -1,7 +1,7 @@
 //! Builders for structural schemas, so that a CRD reads like a list of fields.
 //!
-//! Each function returns one schema. [`Object`] collects members, one line each. [`shared`] has schemas that several kinds
-//! use.
+//! Each function returns one schema. [`Object`] collects members, one line each. [`shared`] has schemas that
+//! several kinds use.
 
 mod members;
 pub mod shared;

@@ -261,7 +261,8 @@ impl Child {
     }
 }
 
-/// The template of a workload in the member `template` of a specification, and its kind; the first, if there are several.
+/// The template of a workload in the member `template` of a specification, and its kind; the first, if there are
+/// several.
 pub fn workload_template(template: &Value) -> Option<(Child, &Value)> {
     Child::ALL.into_iter().find_map(|child| {
         let found = template.get(child.member()).filter(|found| found.is_object())?;

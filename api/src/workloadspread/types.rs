@@ -135,7 +135,8 @@ pub struct SubsetStatus {
     /// Pods that it still wants; -1 without a limit.
     #[serde(deserialize_with = "null_as_default")]
     pub missing_replicas: i32,
-    /// Pods that were admitted and not seen yet, and since when. The key is the pod's name, or the uid in its annotation.
+    /// Pods that were admitted and not seen yet, and since when. The key is the pod's name, or the uid in its
+    /// annotation.
     #[serde(
         deserialize_with = "null_as_default",
         skip_serializing_if = "Entries::is_empty"

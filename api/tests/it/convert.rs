@@ -9,7 +9,8 @@ use kruise_api::{kinds, names};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// Its conversion writes out defaults of a version, so a round trip adds fields. The unit tests of its conversion check them.
+/// Its conversion writes out defaults of a version, so a round trip adds fields. The unit tests of its conversion
+/// check them.
 const CLONE_SET: &str = "CloneSet";
 
 /// The version that an object does not have.
@@ -71,7 +72,8 @@ fn objects_stored_by_openkruise_survive_a_round_trip() {
     }
 }
 
-/// The part of a converted object that must equal the original: all of it; of a CloneSet the fields that the original has.
+/// The part of a converted object that must equal the original: all of it; of a CloneSet the fields that the
+/// original has.
 fn to_compare(mut back: Value, said: &Value) -> Value {
     if said["kind"] == CLONE_SET {
         remove_added_fields(&mut back, said);
@@ -345,8 +347,8 @@ proptest! {
         prop_assert_eq!(&there["newerThanUs"], &object["newerThanUs"]);
     }
 
-    /// A server prunes fields that the schema of the version does not list. A field that survives is listed, or kept in the
-    /// annotation.
+    /// A server prunes fields that the schema of the version does not list. A field that survives is listed, or
+    /// kept in the annotation.
     #[test]
     fn fields_of_one_version_never_stay_in_the_other(object in any_object()) {
         let there = converted(&object, &other(&object));

@@ -101,8 +101,8 @@ fn workload(object: &Value, of_ours: &str) -> Value {
     kept
 }
 
-/// The webhooks of a configuration that call the manager: all of one with our name, which may call it by a URL, and those
-/// of another one that call its service. `None` if there are none.
+/// The webhooks of a configuration that call the manager: all of one with our name, which may call it by a URL, and
+/// those of another one that call its service. `None` if there are none.
 fn configuration(object: &Value, namespace: &str) -> Option<Value> {
     const FIELDS: [&str; 10] = [
         "name",

@@ -3,8 +3,8 @@
 //!
 //! # What it promises
 //! - Nothing is written to the cluster.
-//! - No text leaves the cluster whose field is not known to be harmless; see `redact`. Secrets are not read. Of ConfigMaps only that of
-//!   the settings is.
+//! - No text leaves the cluster whose field is not known to be harmless; see `redact`. Secrets are not read. Of
+//!   ConfigMaps only that of the settings is.
 //! - What cannot be read is listed in `errors.txt`, and the rest is collected.
 //! - Limits: objects of each kind, pages of a list, bytes of a log, explanations.
 

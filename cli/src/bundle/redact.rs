@@ -1,13 +1,13 @@
 //! What of an object may leave the cluster.
 //!
-//! A text is kept only if its field is in [`KEPT`]: names, kinds, times, reasons, images, selectors. Every other text becomes
-//! [`REDACTED`], also that of fields that this build does not know: values of environment variables, commands, arguments,
-//! certificates. Numbers and booleans are kept. What users can put anything into (`data`, `patch`, handlers of probes and hooks,
-//! attributes of volumes) is replaced as a whole, see [`OPAQUE`]. Of annotations the keys are kept, and the values of those that
-//! are ours, see [`ANNOTATIONS`]. Labels are kept.
+//! A text is kept only if its field is in [`KEPT`]: names, kinds, times, reasons, images, selectors. Every other
+//! text becomes [`REDACTED`], also that of fields that this build does not know: values of environment variables,
+//! commands, arguments, certificates. Numbers and booleans are kept. What users can put anything into (`data`,
+//! `patch`, handlers of probes and hooks, attributes of volumes) is replaced as a whole, see [`OPAQUE`]. Of
+//! annotations the keys are kept, and the values of those that are ours, see [`ANNOTATIONS`]. Labels are kept.
 //!
-//! Messages are kept if Kubernetes or this program writes them. Those that quote a program (how a container ended, why it cannot be
-//! created, what a probe printed) are not.
+//! Messages are kept if Kubernetes or this program writes them. Those that quote a program (how a container ended,
+//! why it cannot be created, what a probe printed) are not.
 
 use kruise_api::names::{
     CLAIM_TEMPLATES_HASH, DELETION_COST, INPLACE_STATE, INSTANCE_ID, KRUISE_POD_READY, LEADER_SETTINGS,
@@ -241,7 +241,8 @@ const ANNOTATIONS: &[&str] = &[
     workloadspread::MATCHED,
 ];
 
-/// Conditions of pods whose messages do not quote a program. The results of probes are conditions with names that users choose.
+/// Conditions of pods whose messages do not quote a program. The results of probes are conditions with names that
+/// users choose.
 const POD_CONDITIONS: &[&str] = &[
     conditions::READY,
     conditions::INITIALIZED,
@@ -344,8 +345,8 @@ pub(super) fn pod(pod: &Value) -> Value {
     }))
 }
 
-/// An event: about what, why, when and how often. A message is left out if it quotes a program, or is of a reporter that is not
-/// known.
+/// An event: about what, why, when and how often. A message is left out if it quotes a program, or is of a reporter
+/// that is not known.
 pub(super) fn event(event: &Value) -> Value {
     let text = |pointer| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let reporter = [text("/reportingComponent"), text("/source/component")]

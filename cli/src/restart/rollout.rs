@@ -1,8 +1,8 @@
 //! Which pods get their request now: a pure function of what the cluster shows.
 //!
-//! Never more pods of the workload are out of service than it allows, unless others take them out. A pod that is out of service
-//! already costs nothing, and comes first. A pod with an open request counts as out of service, whoever created the request, and
-//! gets another one after that has ended.
+//! Never more pods of the workload are out of service than it allows, unless others take them out. A pod that is
+//! out of service already costs nothing, and comes first. A pod with an open request counts as out of service,
+//! whoever created the request, and gets another one after that has ended.
 
 use std::collections::BTreeMap;
 
@@ -55,9 +55,9 @@ pub(super) struct Rollout {
 }
 
 impl Rollout {
-    /// Decides by what the workload allows, by its pods, and by the requests, by name of their pods. Pods that are gone are done
-    /// with, however their requests ended. The pods must have been read after the requests: a pod whose request has ended was
-    /// restarted when they were.
+    /// Decides by what the workload allows, by its pods, and by the requests, by name of their pods. Pods that are
+    /// gone are done with, however their requests ended. The pods must have been read after the requests: a pod
+    /// whose request has ended was restarted when they were.
     pub(super) fn next(&self, limits: Limits, pods: &[Pod], requests: &States) -> Next {
         if let Some(why) = self.failure(pods, requests) {
             return Next::Failed(why);

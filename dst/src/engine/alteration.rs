@@ -1,8 +1,9 @@
 //! Altered traces: what managers send is altered on its way, so that oracles see what must not happen.
 //!
-//! An oracle that no injected bug makes fail may be one that cannot fail. Here the requests of managers, agents and commands
-//! are altered by a seed, and others are added in their name; the API server takes them as it takes any, and what the oracles
-//! see follows from that. All violations are collected, not only the first. See also [`super::forgery`].
+//! An oracle that no injected bug makes fail may be one that cannot fail. Here the requests of managers, agents and
+//! commands are altered by a seed, and others are added in their name; the API server takes them as it takes any,
+//! and what the oracles see follows from that. All violations are collected, not only the first. See also
+//! [`super::forgery`].
 
 use std::time::Duration;
 

@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 
 use super::random::{Purpose, Random};
 
-/// The container of a pod crashes once, or fails its readiness, or comes to its end, as an annotation says. Of a pod that
-/// comes to its end by itself, or by another image, readiness is not simulated: a pod enters one stage at a time.
+/// The container of a pod crashes once, or fails its readiness, or comes to its end, as an annotation says. Of a
+/// pod that comes to its end by itself, or by another image, readiness is not simulated: a pod enters one stage at
+/// a time.
 const STAGES: &str = r#"
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
@@ -111,8 +112,8 @@ pub fn origin() -> Timestamp {
     Timestamp::from_second(1_767_225_600).unwrap_or_default()
 }
 
-/// A node. Kubelets of three versions are in every cluster: one that reports no generations and hashes whole containers, one
-/// without faults, and one that reports the readiness of the container before.
+/// A node. Kubelets of three versions are in every cluster: one that reports no generations and hashes whole
+/// containers, one without faults, and one that reports the readiness of the container before.
 pub fn node(name: &str) -> Value {
     let version = match name {
         "n1" => "v1.30.14",
@@ -123,8 +124,9 @@ pub fn node(name: &str) -> Value {
         "status": {"nodeInfo": {"kubeletVersion": version}}})
 }
 
-/// A cluster that is up, with these definitions. It booted once for all scenarios that have the same; what differs by seed
-/// comes after that. Uids from before follow from no seed of a scenario, so no object gets one of them again.
+/// A cluster that is up, with these definitions. It booted once for all scenarios that have the same; what differs
+/// by seed comes after that. Uids from before follow from no seed of a scenario, so no object gets one of them
+/// again.
 pub fn world(seed: u64, definitions: &[Value]) -> anyhow::Result<World> {
     static BOOTED: Mutex<BTreeMap<Vec<String>, World>> = Mutex::new(BTreeMap::new());
     let name = |one: &Value| one["metadata"]["name"].as_str().unwrap_or_default().to_owned();

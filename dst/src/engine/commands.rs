@@ -1,7 +1,7 @@
 //! Commands that users run: the code of the executable, over the same faulty network as managers, by the virtual clock.
 //!
-//! A command is a process. It ends by itself, or it is interrupted at any moment: then it is off the network, and its future is
-//! dropped.
+//! A command is a process. It ends by itself, or it is interrupted at any moment: then it is off the network, and
+//! its future is dropped.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! What managers and agents request while nothing changes.
 //!
-//! Nothing that they can read changes by itself. So a component may send a few requests for an object at once, and whatever
-//! keeps failing it may repeat, less and less often. A loop that repeats a request at the same short interval breaks that,
-//! and so does one that has no interval at all.
+//! Nothing that they can read changes by itself. So a component may send a few requests for an object at once, and
+//! whatever keeps failing it may repeat, less and less often. A loop that repeats a request at the same short
+//! interval breaks that, and so does one that has no interval at all.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -15,8 +15,8 @@ use super::{
     verdict::Violation,
 };
 
-/// Requests of a component for one object since the last change, beside those that its time allows, once users and faults
-/// have ended.
+/// Requests of a component for one object since the last change, beside those that its time allows, once users and
+/// faults have ended.
 const CALM: u32 = 12;
 /// And before that: what fails because of a fault is read and tried again.
 const BUSY: u32 = 40;

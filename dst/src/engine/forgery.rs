@@ -1,8 +1,8 @@
 //! Forged traces: what an oracle forbids is done by hand, at the moment at which it is forbidden.
 //!
-//! Where requests that a seed alters ([`super::alteration`]) do not lead to what an oracle forbids, a request is written that does. It
-//! is sent in the name of a controller of the manager that leads, as soon as the objects that are there allow it, and the API
-//! server takes it as it takes any. Or what webhooks answer is changed on its way.
+//! Where requests that a seed alters ([`super::alteration`]) do not lead to what an oracle forbids, a request is
+//! written that does. It is sent in the name of a controller of the manager that leads, as soon as the objects that
+//! are there allow it, and the API server takes it as it takes any. Or what webhooks answer is changed on its way.
 
 use kruise_sim::{Request, WebhookReply};
 use serde_json::Value;
@@ -19,7 +19,8 @@ const MOST: u32 = 25;
 /// What is forged.
 #[derive(Clone, Copy, Debug)]
 pub enum Forgery {
-    /// A request in the name of a controller: the last part of its user agent, and the request, if the objects allow it.
+    /// A request in the name of a controller: the last part of its user agent, and the request, if the objects
+    /// allow it.
     Request(&'static str, fn(&Mirror) -> Option<Request>),
     /// An answer of a webhook: the path of the webhook, and the review with its answer.
     Answer(fn(&str, &mut Value)),

@@ -1,9 +1,9 @@
 //! Work goes on although some requests fail.
 //!
-//! Each scenario is played without faults, and again with a constant small rate of failed requests. What users do is the
-//! same, close together, so that managers have work left at the end. The second play may take four times as long as the
-//! first ([`SLOWER`]), and managers may not write nothing for ten seconds more than in the first ([`PAUSE`]), unless they wait for
-//! users.
+//! Each scenario is played without faults, and again with a constant small rate of failed requests. What users do
+//! is the same, close together, so that managers have work left at the end. The second play may take four times as
+//! long as the first ([`SLOWER`]), and managers may not write nothing for ten seconds more than in the first
+//! ([`PAUSE`]), unless they wait for users.
 
 use std::{
     fmt,
@@ -22,7 +22,8 @@ use super::{
 
 /// So many times as long may a scenario take.
 const SLOWER: u32 = 4;
-/// And no shorter scenario than this is compared: one failed request at the end takes its time, however little there is to do.
+/// And no shorter scenario than this is compared: one failed request at the end takes its time, however little
+/// there is to do.
 const SHORTEST: Duration = Duration::from_secs(10);
 /// So much longer may managers write nothing.
 const PAUSE: Duration = Duration::from_secs(10);

@@ -16,15 +16,16 @@ use super::{
     subject::UsersOfPlay,
 };
 
-/// Flags of managers, where it is not measured how long things take. The lease is longer than by default only to save requests that show nothing; its deadline is
-/// [`super::leader::RENEW_DEADLINE`].
+/// Flags of managers, where it is not measured how long things take. The lease is longer than by default only to
+/// save requests that show nothing; its deadline is [`super::leader::RENEW_DEADLINE`].
 const LINE: &[&str] = &[
     "--leader-election-lease-duration=25s",
     "--leader-election-renew-deadline=20s",
     "--leader-election-retry-period=10s",
 ];
 
-/// No directory can be there, so no process writes a protection log: what managers do has no effect outside of the play.
+/// No directory can be there, so no process writes a protection log: what managers do has no effect outside of the
+/// play.
 const NO_FILE: &str = "--protection-log-path=/dev/null";
 
 /// Starts a manager in a slot again and again, for ever.
@@ -42,8 +43,8 @@ pub async fn supervise(cluster: Arc<Cluster>, users: UsersOfPlay, config: Arc<Co
     }
 }
 
-/// Flags as they are on a command line, with these feature gates on. `measured`: with no others that matter, as users have
-/// them.
+/// Flags as they are on a command line, with these feature gates on. `measured`: with no others that matter, as
+/// users have them.
 pub fn config(gates: &[&str], measured: bool) -> anyhow::Result<Arc<Config>> {
     let on: Vec<String> = gates.iter().map(|gate| format!("{gate}=true")).collect();
     let gates = format!("--feature-gates={}", on.join(","));

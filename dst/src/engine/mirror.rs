@@ -281,8 +281,8 @@ impl Log {
         versions.map(Vec::as_slice)
     }
 
-    /// What a watch that shows selected objects only sends of a change. An object that is not selected any more is deleted, as
-    /// far as the watch is concerned; one that is from now on was added.
+    /// What a watch that shows selected objects only sends of a change. An object that is not selected any more is
+    /// deleted, as far as the watch is concerned; one that is from now on was added.
     pub fn line(&self, change: &Change, selector: &Selector) -> Option<Bytes> {
         let versions = self.objects.get(&change.uid)?;
         let at = versions.partition_point(|one| one.version < change.version);

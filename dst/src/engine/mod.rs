@@ -1,9 +1,9 @@
 //! Plays scenarios. Knows no kind: the subjects are handed in as a list.
 //!
-//! A scenario says what users do and which faults happen ([`scenario`]). While it is played ([`play`]), oracles judge every
-//! write that the API accepts ([`oracles`]). At its end every object must be as its specification says, and then nobody
-//! may write any more. A campaign plays each scenario twice, and both plays must be equal to the last byte of every
-//! request and answer ([`campaign`]).
+//! A scenario says what users do and which faults happen ([`scenario`]). While it is played ([`play`]), oracles
+//! judge every write that the API accepts ([`oracles`]). At its end every object must be as its specification says,
+//! and then nobody may write any more. A campaign plays each scenario twice, and both plays must be equal to the
+//! last byte of every request and answer ([`campaign`]).
 //!
 //! The agents of nodes are those that are shipped, on simulated container runtimes ([`agents`]).
 //!

@@ -162,22 +162,22 @@ impl Object {
             && matches!(self.state("InPlaceUpdateReady"), "" | "True")
     }
 
-    /// A pod that may take its share of the work: ready for long enough, in no phase of its lifecycle, and its containers
-    /// have really started.
+    /// A pod that may take its share of the work: ready for long enough, in no phase of its lifecycle, and its
+    /// containers have really started.
     pub fn is_available(&self, min_ready_seconds: i64, now: Timestamp) -> bool {
         self.seems_available(min_ready_seconds, now) && self.have_started(now)
     }
 
-    /// Have its containers really started that are said to be ready? Until the startup probe runs, that may be said of the
-    /// container before.
+    /// Have its containers really started that are said to be ready? Until the startup probe runs, that may be said
+    /// of the container before.
     pub fn have_started(&self, now: Timestamp) -> bool {
         let started =
             |probe: &Value| seconds(probe, "periodSeconds", 10).min(seconds(probe, "initialDelaySeconds", 0));
         self.have_run(started, now)
     }
 
-    /// A pod of which nobody may believe that it is not available. Whoever doubts the report on a container that has begun
-    /// anew waits for its startup probe, and three seconds for the report.
+    /// A pod of which nobody may believe that it is not available. Whoever doubts the report on a container that
+    /// has begun anew waits for its startup probe, and three seconds for the report.
     pub fn is_certainly_available(&self, min_ready_seconds: i64, now: Timestamp) -> bool {
         let reported = |probe: &Value| seconds(probe, "periodSeconds", 10) + 4;
         self.seems_available(min_ready_seconds, now) && self.have_run(reported, now)

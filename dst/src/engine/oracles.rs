@@ -1,8 +1,9 @@
 //! Oracles: what judges managers while a scenario is played.
 //!
-//! Each oracle is written from the documentation of a kind, and knows nothing of how a manager decides. A write is judged
-//! by what its sender could know: of every object, the version that it must know ([`super::process::Sent::floors`]) or any
-//! later one. A write is a violation only if it would be one under each of them.
+//! Each oracle is written from the documentation of a kind, and knows nothing of how a manager decides. A write is
+//! judged by what its sender could know: of every object, the version that it must know
+//! ([`super::process::Sent::floors`]) or any later one. A write is a violation only if it would be one under each
+//! of them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Plays a scenario: builds the cluster, starts the managers, lets everything happen at its time, and waits for the end.
+//! Plays a scenario: builds the cluster, starts the managers, lets everything happen at its time, and waits for the
+//! end.
 
 use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -116,8 +117,8 @@ pub fn replay(subjects: Subjects, scenario: &Scenario, keep: Keep, judged: Judge
     Ok(played)
 }
 
-/// Plays a scenario that is altered; the oracles that fail, each with the requests that were sent until then. The play ends once all
-/// `wanted` have failed, if there are any.
+/// Plays a scenario that is altered; the oracles that fail, each with the requests that were sent until then. The
+/// play ends once all `wanted` have failed, if there are any.
 pub fn altered(
     subjects: Subjects,
     scenario: &Scenario,

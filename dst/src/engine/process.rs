@@ -264,8 +264,8 @@ impl Process {
     }
 }
 
-/// Events, and the status of a controller's own objects, are written by tasks of their own, later than decided. The status of
-/// other objects, such as a charge, is part of the decision. Dry runs come before it.
+/// Events, and the status of a controller's own objects, are written by tasks of their own, later than decided. The
+/// status of other objects, such as a charge, is part of the decision. Dry runs come before it.
 fn is_of_a_plan(agent: &str, request: &Request) -> bool {
     let own = component(agent).strip_suffix("-controller");
     let is_own = own.is_none_or(|kind| request.path.contains(&format!("/{kind}s/")));

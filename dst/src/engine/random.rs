@@ -1,7 +1,8 @@
 //! Randomness from a seed.
 
 /// What a sequence of numbers is for. The number is part of what a seed means, so it never changes, and no two purposes
-/// have the same. The engine and the first subjects have those below 100; each further subject takes a hundred of its own.
+/// have the same. The engine and the first subjects have those below 100; each further subject takes a hundred of
+/// its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Purpose(pub u64);
 

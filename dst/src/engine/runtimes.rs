@@ -1,5 +1,5 @@
-//! The agents of nodes, as the cluster knows them: which process each node has, and which calls of container runtimes wait
-//! for an answer.
+//! The agents of nodes, as the cluster knows them: which process each node has, and which calls of container
+//! runtimes wait for an answer.
 
 use std::collections::BTreeMap;
 

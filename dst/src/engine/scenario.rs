@@ -86,8 +86,8 @@ pub enum PodAction {
     Annotate(u8),
     /// A user takes it out of the selector.
     Relabel(u8),
-    /// For so many milliseconds, a program that writes whole pods leaves out the annotations of updates in place whose grace
-    /// period runs.
+    /// For so many milliseconds, a program that writes whole pods leaves out the annotations of updates in place
+    /// whose grace period runs.
     Strip(u64),
 }
 
@@ -158,8 +158,8 @@ impl PodAction {
 }
 
 impl Scenario {
-    /// A scenario in which nothing fails, with one manager: names of subjects with what they start with, and what happens, in
-    /// milliseconds.
+    /// A scenario in which nothing fails, with one manager: names of subjects with what they start with, and what
+    /// happens, in milliseconds.
     pub fn clean<const N: usize>(
         subjects: [(&str, Value); N],
         steps: impl IntoIterator<Item = (u64, Action)>,

@@ -26,11 +26,12 @@ use super::{
 /// A kind whose controller is simulated: how its scenarios are drawn, what users do, and what judges the controller.
 ///
 /// To add one, make a folder beside `subjects/cloneset` and name it in `subjects::ALL`. It needs:
-/// - **A start and edits.** Two types of its own with `Serialize` and `Deserialize`: what users create, and how they change
-///   it. Case files hold them as text, so a variant keeps its name. Its `scenario` draws both, and
-///   [`super::generate`] adds faults: name the resources whose watches matter. Each subject draws a scenario of each seed,
-///   from [`super::random::Purpose`]s of its own.
-/// - **Users** ([`Users`]): create and edit the objects, and play outside systems that the kind waits for, such as hooks.
+/// - **A start and edits.** Two types of its own with `Serialize` and `Deserialize`: what users create, and how
+///   they change it. Case files hold them as text, so a variant keeps its name. Its `scenario` draws both, and
+///   [`super::generate`] adds faults: name the resources whose watches matter. Each subject draws a scenario of
+///   each seed, from [`super::random::Purpose`]s of its own.
+/// - **Users** ([`Users`]): create and edit the objects, and play outside systems that the kind waits for, such as
+///   hooks.
 /// - **Oracles** ([`Oracles`]): [`Oracles::judge`] sees each accepted write, with what its sender knew. For a workload,
 ///   `rules::belief` gives the specifications and pods that the sender may have believed, and `rules::pod_writes`
 ///   judges what every workload promises of its pods.
@@ -38,8 +39,8 @@ use super::{
 ///   first difference. A write after that is a violation by itself.
 /// - **Does it count?** ([`Subject::least`]): a scenario in which too little happened is played on, or not counted.
 ///
-/// Then inject a bug (`kruise_plan_kit::injected`) for each oracle, name it in [`Subject::bugs`], see it found, and give the subject a quota in
-/// `tests/it/scenarios.rs`.
+/// Then inject a bug (`kruise_plan_kit::injected`) for each oracle, name it in [`Subject::bugs`], see it found, and
+/// give the subject a quota in `tests/it/scenarios.rs`.
 pub struct Subject {
     /// Its name in case files and on the command line.
     pub name: &'static str,
@@ -47,15 +48,18 @@ pub struct Subject {
     pub component: Option<&'static str>,
     /// Kinds whose definitions the cluster has for its sake.
     pub definitions: &'static [&'static Kind],
-    /// What its controller watches, and what its oracles read. Watches are woken in this order, and opening each takes a
-    /// request, from which uids follow: another resource changes the fingerprints of all seeds that have the subject.
+    /// What its controller watches, and what its oracles read. Watches are woken in this order, and opening each
+    /// takes a request, from which uids follow: another resource changes the fingerprints of all seeds that have
+    /// the subject.
     pub resources: &'static [Resource],
-    /// Are its resources watched in scenarios without it, too? That was so for the first subjects, and their seeds keep it.
+    /// Are its resources watched in scenarios without it, too? That was so for the first subjects, and their seeds
+    /// keep it.
     pub is_always_watched: bool,
     /// Do webhooks of all managers answer in turns? Otherwise those of the oldest one answer, as they did for the first
     /// subjects.
     pub uses_all_webhooks: bool,
-    /// Do managers wait for users whose requests fail, too? Then the time in which managers write nothing says nothing about them.
+    /// Do managers wait for users whose requests fail, too? Then the time in which managers write nothing says
+    /// nothing about them.
     pub is_paced_by_users: bool,
     /// Labels by which its controller selects objects in lists and watches.
     pub selectors: &'static [&'static str],

@@ -47,7 +47,8 @@ const CREATION_PAUSE: Duration = Duration::from_secs(1);
 /// How often pods are looked at for annotations to leave out.
 const STRIP_PAUSE: Duration = Duration::from_millis(400);
 
-/// Creates an object. One of its name may be there for a while: it ends slowly, or has a finalizer that a manager removes.
+/// Creates an object. One of its name may be there for a while: it ends slowly, or has a finalizer that a manager
+/// removes.
 pub async fn create_once_free(cluster: &Arc<Cluster>, path: &str, object: &Value) -> bool {
     for _ in 0..CREATIONS {
         if create(cluster, path, object).await {

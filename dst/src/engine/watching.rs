@@ -7,8 +7,8 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// Open watches of a resource, in the order in which they were opened. (The channels of the async runtime wake their receivers
-/// in an order that no seed decides.)
+/// Open watches of a resource, in the order in which they were opened. (The channels of the async runtime wake
+/// their receivers in an order that no seed decides.)
 #[derive(Debug, Default)]
 pub struct Watching {
     /// Of more than one name.

@@ -1,8 +1,8 @@
 //! Calls of webhooks, answered by the handlers of a manager that is up.
 //!
 //! What is left out is the socket, and the text that is sent over it: the same review is passed in and out. An answer
-//! takes as long as its handler needs for lookups in the API server, and longer if a fault says so; a caller waits no longer
-//! than its timeout.
+//! takes as long as its handler needs for lookups in the API server, and longer if a fault says so; a caller waits
+//! no longer than its timeout.
 
 use std::{future::Future, pin::Pin, time::Duration};
 

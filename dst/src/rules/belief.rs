@@ -169,7 +169,8 @@ pub fn broken<S>(specs: &[S], rules: &[Rule<'_, S>]) -> Option<&'static str> {
     None
 }
 
-/// What versions of a workload demand, each of which the sender may have taken for the newest; what is repeated is left out.
+/// What versions of a workload demand, each of which the sender may have taken for the newest; what is repeated is
+/// left out.
 pub fn specs<'a, S: PartialEq>(
     versions: impl IntoIterator<Item = &'a Arc<Object>>,
     read: impl Fn(&'a Object) -> S,

@@ -1,5 +1,5 @@
-//! *"No pod is deleted, and none becomes available, before its hook allows it."* A pod that a hook holds before its deletion is
-//! unavailable if that hook marks pods, and returns only where its workload lets it.
+//! *"No pod is deleted, and none becomes available, before its hook allows it."* A pod that a hook holds before its
+//! deletion is unavailable if that hook marks pods, and returns only where its workload lets it.
 
 use super::belief::Seen;
 use crate::rules::prelude::*;
@@ -8,8 +8,8 @@ use crate::subjects::hooks::{has_all, has_any};
 /// The phase of a pod that a hook holds before its deletion.
 pub const HELD: &str = "PreparingDelete";
 
-/// Judges the deletion of a pod, or a change of its phase. `seen` is the pod as the sender may have seen it; `may_return`:
-/// may one that is held come back?
+/// Judges the deletion of a pod, or a change of its phase. `seen` is the pod as the sender may have seen it;
+/// `may_return`: may one that is held come back?
 pub fn judge(
     write: &Write<'_>,
     [before, after]: [&Object; 2],

@@ -95,8 +95,8 @@ macro_rules! breaks {
     };
 }
 
-/// The first of some oracles that no specification keeps together with those before it: what may be believed, a name for a
-/// specification, and what each oracle demands.
+/// The first of some oracles that no specification keeps together with those before it: what may be believed, a
+/// name for a specification, and what each oracle demands.
 macro_rules! kept_by {
     ($specs:expr, |$spec:pat_param| $($oracle:literal: $rule:expr;)+) => {
         $crate::rules::belief::broken($specs, &[$(($oracle, &|$spec| $rule)),+])

@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::json::number;
 use crate::engine::oracles::{Mirror, Object, PODS};
 
-/// Two counts of one status that do not fit together: of each pair, the first counts some of those that the second counts.
+/// Two counts of one status that do not fit together: of each pair, the first counts some of those that the second
+/// counts.
 pub fn misfit(status: &Value, parts: &[(&str, &str)]) -> Option<String> {
     parts.iter().find_map(|(part, whole)| {
         let (few, many) = (number(&status[*part]), number(&status[*whole]));

@@ -104,8 +104,9 @@ pub fn replicas(set: &Object, all: i64, updated: i64) -> Result<(), String> {
         "updatedReplicas": updated, "updatedReadyReplicas": updated, "updatedAvailableReplicas": updated)
 }
 
-/// Writes, about, until the rollout of the only workload of a resource has ended: each pod takes so many, with its share of those
-/// of the status, and the rollout a few once. `read`: how many pods are to be updated, and which of them are.
+/// Writes, about, until the rollout of the only workload of a resource has ended: each pod takes so many, with its
+/// share of those of the status, and the rollout a few once. `read`: how many pods are to be updated, and which of
+/// them are.
 pub fn rollout<'m, F: Fn(&Object) -> bool>(
     mirror: &'m Mirror,
     workloads: Resource,

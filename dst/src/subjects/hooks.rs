@@ -1,8 +1,8 @@
 //! The outside system that hooks wait for: a load balancer, for example, that a pod must leave before it is changed or
 //! deleted, and that must know it before it counts.
 //!
-//! It releases a held pod by removing the hook's mark, and puts the mark back when the pod was changed or is no longer held.
-//! It polls, after random pauses.
+//! It releases a held pod by removing the hook's mark, and puts the mark back when the pod was changed or is no
+//! longer held. It polls, after random pauses.
 
 use crate::rules::labels::UPDATE_HOOK;
 use crate::rules::prelude::*;

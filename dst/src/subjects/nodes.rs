@@ -197,7 +197,8 @@ impl OnNodes {
     }
 
     /// Judges the creation of a pod: it has another name than the one before it on its node. A manager that was
-    /// restarted does not know pods that are gone. None knows a pod that was deleted before its creation was answered or watched.
+    /// restarted does not know pods that are gone. None knows a pod that was deleted before its creation was
+    /// answered or watched.
     pub fn judge(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         let new = write.created(mirror, PODS)?;
         let key = (new.owner().to_owned(), pinned(new.spec())?.to_owned());

@@ -1,4 +1,5 @@
-//! What images cost in writes where every node has its agent: jobs above many nodes, on a clean network, with one manager.
+//! What images cost in writes where every node has its agent: jobs above many nodes, on a clean network, with one
+//! manager.
 
 #![allow(
     clippy::indexing_slicing,

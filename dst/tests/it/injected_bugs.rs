@@ -8,7 +8,8 @@ use std::{
 
 use kruise_dst::{engine::injected::hunt, subjects::ALL};
 
-/// Names of bugs in the sources below a folder: what [`is_injected`](kruise_plan_kit::injected::is_injected) is asked for.
+/// Names of bugs in the sources below a folder: what [`is_injected`](kruise_plan_kit::injected::is_injected) is
+/// asked for.
 fn injected(folder: &Path, names: &mut BTreeSet<String>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -38,7 +39,8 @@ fn every_bug_that_is_injected_is_in_the_list_of_one_subject() {
     assert_eq!(names, once);
 }
 
-/// `KRUISE_DST_BUG=RequestKeyLeft` looks for that one alone. `kruise-dst injected-bugs` begins at the first seed for all.
+/// `KRUISE_DST_BUG=RequestKeyLeft` looks for that one alone. `kruise-dst injected-bugs` begins at the first seed
+/// for all.
 #[test]
 #[ignore = "minutes"]
 fn every_injected_bug_is_found_within_a_thousand_scenarios() {

@@ -41,7 +41,8 @@ pub fn narrow(
     Ok(own)
 }
 
-/// Leaves in the plan what is about these pods, and about the node or pod of this name. What is ahead of all pods is not.
+/// Leaves in the plan what is about these pods, and about the node or pod of this name. What is ahead of all pods
+/// is not.
 fn keep(plan: &mut Plan, wanted: &str, pods: &[&str]) {
     let is_new = |write: &Write| match write {
         Write::Create { body, .. } => body.set.iter().any(|(_, value)| names(value, wanted)),

@@ -187,8 +187,8 @@ pub fn is_controlled_by(object: &impl Owned, uid: &str) -> bool {
     object.controller().is_some_and(|owner| *owner.uid == *uid)
 }
 
-/// Memory with the errors that the manager remembers, restored from the conditions that report them. Each condition is given
-/// as its type and what precedes the error in its message.
+/// Memory with the errors that the manager remembers, restored from the conditions that report them. Each condition
+/// is given as its type and what precedes the error in its message.
 pub fn memory_of(
     conditions: &[Condition],
     (scale, before_scale): (&str, &str),

@@ -128,7 +128,8 @@ fn server() -> (Client, Arc<Mutex<Vec<String>>>) {
     (Client::new(client, settings), requested)
 }
 
-/// The controllers and caches that are built from the registration with this flag, on a cluster that serves these versions.
+/// The controllers and caches that are built from the registration with this flag, on a cluster that serves these
+/// versions.
 fn built(flag: &str, served: Served, client: &Client) -> (Built, Caches) {
     let values = FlagSet::new(&FLAGS).parse([flag]).unwrap();
     let config = Config::new(&values, TOY.limits, &[], &|_| None).unwrap();

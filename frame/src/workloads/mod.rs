@@ -5,21 +5,23 @@
 //! # How to use it
 //! - **A controller** takes [`Workloads`] from `setup.parts.workloads`, and passes [`Workloads::source`] to
 //!   `plan_kit::workloads::{chain, of_target, of_selector}`. Some kinds are in caches ([`WorkloadKind`]), which are
-//!   followed if a controller that is on needs them ([`Workloads::new`]); map their changes to keys with `wiring.maps`. A workload of any other kind is unknown when first asked for. It is then read, and
-//!   read again every few seconds while it is asked for, by the task [`Workloads::run`] of the leader. Changes are passed to the
-//!   handlers of [`Workloads::on_change`].
+//!   followed if a controller that is on needs them ([`Workloads::new`]); map their changes to keys with
+//!   `wiring.maps`. A workload of any other kind is unknown when first asked for. It is then read, and read again
+//!   every few seconds while it is asked for, by the task [`Workloads::run`] of the leader. Changes are passed to
+//!   the handlers of [`Workloads::on_change`].
 //! - **A review** of a new pod takes the chain of its owners from [`Workloads::cached_owners`], or else from
-//!   [`Workloads::owners`], which reads what the caches do not have within [`LIMIT`]. What cannot be read in time ends the
-//!   chain, and never fails the review.
+//!   [`Workloads::owners`], which reads what the caches do not have within [`LIMIT`]. What cannot be read in time
+//!   ends the chain, and never fails the review.
 //! - **A review** of a pod that a budget would keep takes whether anybody wants it from [`Workloads::cached_wanted`],
 //!   or else from [`Reader::wanted`], which reads its owners.
 //! - **A command** such as `kruise explain` has no caches, and reads everything with a [`Reader`].
 //!
 //! # How a workload of a kind without a cache is read
-//! The kind is looked up in the discovery documents of its group, in any served version. The object itself says who controls
-//! it, and whether it is being deleted. Its scale subresource says how many pods it wants and which labels they have; for a
-//! kind that administrators name in the manager's configuration (`PPS_Watch_Custom_Workload_WhiteList`), `spec.replicas` does.
-//! Where the manager may not read the object, the scale alone is used. If there is neither, it cannot be read.
+//! The kind is looked up in the discovery documents of its group, in any served version. The object itself says who
+//! controls it, and whether it is being deleted. Its scale subresource says how many pods it wants and which labels
+//! they have; for a kind that administrators name in the manager's configuration
+//! (`PPS_Watch_Custom_Workload_WhiteList`), `spec.replicas` does. Where the manager may not read the object, the
+//! scale alone is used. If there is neither, it cannot be read.
 
 mod kinds;
 mod polled;
@@ -108,8 +110,8 @@ pub struct Workloads {
 }
 
 impl Workloads {
-    /// The finder of a process. The caches of these kinds are followed if something in it `is_wanted` that asks for workloads.
-    /// `namespace` is that of the manager's configuration.
+    /// The finder of a process. The caches of these kinds are followed if something in it `is_wanted` that asks for
+    /// workloads. `namespace` is that of the manager's configuration.
     pub fn new(
         kinds: Vec<WorkloadKind>,
         caches: &mut Caches,
@@ -176,8 +178,8 @@ impl Workloads {
         }
     }
 
-    /// The workloads that the pods of this controller belong to, from it upwards, as far as the caches have them; `None` if they
-    /// do not have all.
+    /// The workloads that the pods of this controller belong to, from it upwards, as far as the caches have them;
+    /// `None` if they do not have all.
     pub fn cached_owners(&self, namespace: &str, controller: &Workload) -> Option<Vec<Workload>> {
         let known = |workload: &Workload, _: Aspect| match self.cached(namespace, workload) {
             Some(Known::Found(found)) => Known::Found(found),
@@ -188,8 +190,8 @@ impl Workloads {
         found.missing.is_none().then_some(found.workloads)
     }
 
-    /// The workloads that the pods of this controller belong to, from it upwards. What the caches do not have is read within
-    /// [`LIMIT`].
+    /// The workloads that the pods of this controller belong to, from it upwards. What the caches do not have is
+    /// read within [`LIMIT`].
     pub async fn owners(&self, namespace: &str, controller: &Workload) -> Vec<Workload> {
         let cached = |workload: &Workload| {
             let found = self.cached(namespace, workload);
@@ -223,8 +225,8 @@ impl Workloads {
         self.reader.listed(key, parse).await.map(Arc::new)
     }
 
-    /// What is known of a workload as it is stored, with all of its numbers, whether its kind has a cache or not. It is unknown
-    /// at first.
+    /// What is known of a workload as it is stored, with all of its numbers, whether its kind has a cache or not.
+    /// It is unknown at first.
     pub fn stored(&self, namespace: &str, workload: &Workload) -> Known {
         self.polled.known(namespace, workload, Aspect::Scale)
     }
@@ -236,8 +238,8 @@ impl Workloads {
 }
 
 impl Reader {
-    /// The workloads that the pods of this controller belong to, from it upwards. What `cached` does not have is read within
-    /// [`LIMIT`]; the chain ends at what cannot be read.
+    /// The workloads that the pods of this controller belong to, from it upwards. What `cached` does not have is
+    /// read within [`LIMIT`]; the chain ends at what cannot be read.
     pub async fn owners(
         &self,
         namespace: &str,

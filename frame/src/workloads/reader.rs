@@ -82,8 +82,8 @@ impl Reader {
         }
     }
 
-    /// What is known of a workload now; never [`Known::NotYet`]. As an owner, it does not say how many pods it wants where
-    /// that would cost further requests.
+    /// What is known of a workload now; never [`Known::NotYet`]. As an owner, it does not say how many pods it
+    /// wants where that would cost further requests.
     ///
     /// # Errors
     /// If the server does not answer, or answers that it failed.
@@ -207,8 +207,8 @@ impl Reader {
         Ok(kinds.iter().any(|one| one.group == group && one.kind == kind))
     }
 
-    /// The kinds that administrators name, as they were at most [`KEPT`] ago. Without the right to read the configuration
-    /// there are none.
+    /// The kinds that administrators name, as they were at most [`KEPT`] ago. Without the right to read the
+    /// configuration there are none.
     ///
     /// # Errors
     /// If the server does not answer, or answers that it failed.

@@ -65,7 +65,8 @@ impl Answers {
     }
 }
 
-/// A server with the kind Game of `example.com`, which has a scale and is served in `v2` only, and the kind Pool without one.
+/// A server with the kind Game of `example.com`, which has a scale and is served in `v2` only, and the kind Pool
+/// without one.
 pub fn games() -> Answers {
     let answers = Answers::default();
     let versions =

@@ -1,7 +1,7 @@
 //! The node agent in the chart: its DaemonSet, its account and its rights, as `kruise manifests --agent` prints them.
 //!
-//! It exists with the feature gate `KruiseDaemon`, if managers watch all namespaces and one of its kinds is wanted. It has the
-//! names of OpenKruise's node daemon, and replaces it when a release of OpenKruise's chart is upgraded.
+//! It exists with the feature gate `KruiseDaemon`, if managers watch all namespaces and one of its kinds is wanted.
+//! It has the names of OpenKruise's node daemon, and replaces it when a release of OpenKruise's chart is upgraded.
 
 use kruise_api::names::AGENT_NAMESPACE;
 use kruise_api::{containerrecreaterequest, nodeimage, nodepodprobe};
@@ -146,8 +146,9 @@ fn folder(volume: &str, path: &str) -> Value {
     json!({"name": volume, "hostPath": {"path": value(path)}})
 }
 
-/// The template of the namespace of the copies of pull secrets. It exists if copies are made or read. Helm never deletes it,
-/// because Secrets of others may be in it. If it exists and is of no release or of another one, it is not part of this one.
+/// The template of the namespace of the copies of pull secrets. It exists if copies are made or read. Helm never
+/// deletes it, because Secrets of others may be in it. If it exists and is of no release or of another one, it is
+/// not part of this one.
 pub(super) fn namespace_of_secrets() -> String {
     NAMESPACE_OF_SECRETS
         .replace("@AGENTS", AGENT_NAMESPACE)

@@ -54,8 +54,8 @@ pub(super) fn of_webhook(name: &str) -> Option<&'static Kind> {
 /// One verb on one resource, or on an object of it, under conditions.
 type Right = (Conditions, String, String, String, String);
 
-/// Which kinds need which rights of a role. A right on a resource of ours is needed only if its kind is wanted, too, so that
-/// it is looked for in profiles of two kinds.
+/// Which kinds need which rights of a role. A right on a resource of ours is needed only if its kind is wanted,
+/// too, so that it is looked for in profiles of two kinds.
 #[derive(Default)]
 pub(super) struct Needs(BTreeMap<(Option<&'static str>, Right), Kinds>);
 
@@ -100,8 +100,8 @@ impl Needs {
             .collect()
     }
 
-    /// The rule as rules that each have one set of expressions under which they are needed. In a rule about objects with
-    /// names, each name has its own condition.
+    /// The rule as rules that each have one set of expressions under which they are needed. In a rule about objects
+    /// with names, each name has its own condition.
     pub(super) fn split(&self, conditions: &Conditions, rule: &Value) -> Vec<(BTreeSet<String>, Value)> {
         let (groups, resources) = (texts(rule, "apiGroups"), texts(rule, "resources"));
         let (verbs, names) = (texts(rule, "verbs"), texts(rule, "resourceNames"));

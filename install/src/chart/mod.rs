@@ -212,8 +212,8 @@ const CHECKS: &str = "\
 {{- end }}
 ";
 
-/// The data of a Secret that a release of this chart created is never in a template. A Secret of OpenKruise's chart has its
-/// data in the release, and would lose it with the next one if it were not repeated.
+/// The data of a Secret that a release of this chart created is never in a template. A Secret of OpenKruise's chart
+/// has its data in the release, and would lose it with the next one if it were not repeated.
 const SECRET: &str = "\
 {{- if not (index $gates `EnableExternalCerts`) }}
 {{- $live := lookup \"v1\" \"Secret\" .Values.installation.namespace \"kruise-webhook-certs\" }}

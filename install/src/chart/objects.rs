@@ -121,7 +121,8 @@ fn class() -> String {
     format!("default `{DEPLOYMENT}` .Values.manager.priorityClassName")
 }
 
-/// The expression that holds if a policy is wanted: as a value says, or if it is null, from this version of the server on.
+/// The expression that holds if a policy is wanted: as a value says, or if it is null, from this version of the
+/// server on.
 pub(super) fn wanted_policy(value: &str, since: KubeVersion) -> String {
     format!(
         "(ternary (semverCompare `>={since}.0-0` .Capabilities.KubeVersion.Version) .Values.{value} (kindIs `invalid` .Values.{value}))"

@@ -1,4 +1,5 @@
-//! What watches and shields the managers: a service for metrics, a monitor, alerts, a network policy. All are off by default.
+//! What watches and shields the managers: a service for metrics, a monitor, alerts, a network policy. All are off
+//! by default.
 
 use serde_json::{Value, json};
 
@@ -105,8 +106,8 @@ fn alerts() -> Value {
     })
 }
 
-/// Each port is open to everybody, unless a value says by whom it may be reached. The API server has no labels by which it could be
-/// selected, so that only its addresses can say who calls the webhooks. Probes come from nodes.
+/// Each port is open to everybody, unless a value says by whom it may be reached. The API server has no labels by
+/// which it could be selected, so that only its addresses can say who calls the webhooks. Probes come from nodes.
 fn policy() -> Value {
     let port = |name: &str| json!({"protocol": "TCP", "port": name});
     let mut ingress = vec![json!({"ports": [port("health")]})];

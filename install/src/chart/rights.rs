@@ -1,5 +1,5 @@
-//! The rights of the managers, with the conditions under which each is needed: feature gates, wanted kinds, and whether one
-//! namespace is watched.
+//! The rights of the managers, with the conditions under which each is needed: feature gates, wanted kinds, and
+//! whether one namespace is watched.
 
 use kruise_frame::profile::Profile;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Objects as text of a Helm template: YAML with actions.
 //!
-//! A text that contains an action is written in quotes with the action as it is. So an action within a text has no quotes;
-//! strings in it are in backquotes. [`action`], [`when`] and [`optional`] make what is more than a text.
+//! A text that contains an action is written in quotes with the action as it is. So an action within a text has no
+//! quotes; strings in it are in backquotes. [`action`], [`when`] and [`optional`] make what is more than a text.
 
 use std::fmt::Write as _;
 
@@ -117,8 +117,8 @@ fn list(text: &mut String, depth: usize, items: &[Value]) {
     }
 }
 
-/// Puts the dash of a list before the first line of a block. A block that begins with a condition has it in a line above,
-/// which is an empty field to nobody: the block is put below the dash.
+/// Puts the dash of a list before the first line of a block. A block that begins with a condition has it in a line
+/// above, which is an empty field to nobody: the block is put below the dash.
 fn indent_first(text: &mut String, depth: usize, block: &str) {
     let blanks = " ".repeat(2 * (depth + 1));
     match block.strip_prefix(&blanks) {

@@ -78,8 +78,8 @@ pub fn resources() -> Value {
     json!({"limits": {"cpu": "50m", "memory": "128Mi"}, "requests": {"cpu": "0", "memory": "0"}})
 }
 
-/// Everything that agents need with these feature gates, which are also given as text; `image` is that of the manager. An
-/// empty text leaves the defaults.
+/// Everything that agents need with these feature gates, which are also given as text; `image` is that of the
+/// manager. An empty text leaves the defaults.
 pub fn objects(namespace: &str, image: &str, feature_gates: &str, gates: &Gates) -> Vec<Value> {
     let mut objects = vec![rbac::account(NAME, namespace)];
     for role in roles() {
@@ -93,8 +93,8 @@ pub fn objects(namespace: &str, image: &str, feature_gates: &str, gates: &Gates)
     objects
 }
 
-/// The rights of agents: to follow what concerns their nodes and to report about it. Pull secrets are read in the namespace of
-/// their copies only, and only where copies are made.
+/// The rights of agents: to follow what concerns their nodes and to report about it. Pull secrets are read in the
+/// namespace of their copies only, and only where copies are made.
 pub fn roles() -> [Role<'static>; 2] {
     let group = kruise_api::nodeimage::KIND.group;
     let follow = &["list", "watch"];
@@ -132,8 +132,8 @@ pub fn roles() -> [Role<'static>; 2] {
     ]
 }
 
-/// The DaemonSet. An agent is root, because only root may use the socket of a container runtime; it has no other right on its
-/// node.
+/// The DaemonSet. An agent is root, because only root may use the socket of a container runtime; it has no other
+/// right on its node.
 pub fn daemon_set(agent: &Agent<'_>) -> Value {
     let [key, value] = LABEL;
     let labels = json!({key: value});

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::rbac::rule;
 
-/// Kinds that only administrators of a namespace may change: they write to other namespaces, or run containers in pods that
-/// exist.
+/// Kinds that only administrators of a namespace may change: they write to other namespaces, or run containers in
+/// pods that exist.
 const OF_ADMINISTRATORS: [&str; 2] = ["ephemeraljobs", "resourcedistributions"];
 
 const READ: &[&str] = &["get", "list", "watch"];

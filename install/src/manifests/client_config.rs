@@ -1,8 +1,8 @@
 //! How the API server reaches the manager: through its Service or, outside the cluster, by URL.
 //!
-//! A client configuration has exactly one of both, and a manager with `WEBHOOK_HOST` puts the URL where the Service was.
-//! `kubectl apply` removes only what it applied itself, so applying the Service again would leave both and be refused.
-//! Hence the other one is written as null, which removes it even if the manager wrote it.
+//! A client configuration has exactly one of both, and a manager with `WEBHOOK_HOST` puts the URL where the Service
+//! was. `kubectl apply` removes only what it applied itself, so applying the Service again would leave both and be
+//! refused. Hence the other one is written as null, which removes it even if the manager wrote it.
 
 use serde_json::{Value, json};
 

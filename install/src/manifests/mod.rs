@@ -42,8 +42,8 @@ pub struct Options {
     /// Feature gates of the manager, as `Name=true,Other=false`.
     #[arg(long, default_value = "")]
     feature_gates: String,
-    /// Only these kinds, by their plural names, separated by commas: their definitions, rights and webhooks, for a manager
-    /// that acts on nothing else.
+    /// Only these kinds, by their plural names, separated by commas: their definitions, rights and webhooks, for a
+    /// manager that acts on nothing else.
     #[arg(long, value_name = "KINDS", default_value = "", value_parser = kruise_kinds::profile)]
     only: Profile,
     /// Watch this namespace only: rights and webhooks for what is in it, and for what is in no namespace.
@@ -58,14 +58,16 @@ pub struct Options {
     /// Print the node agent, too: its DaemonSet and its rights. It replaces that of OpenKruise.
     #[arg(long, conflicts_with = "watch_namespace")]
     agent: bool,
-    /// Serve metrics over TLS, to callers whose token may get the URL /metrics: bind them to the ClusterRole kruise-metrics-reader.
+    /// Serve metrics over TLS, to callers whose token may get the URL /metrics: bind them to the ClusterRole
+    /// kruise-metrics-reader.
     #[arg(long)]
     metrics_secure: bool,
-    /// Kubernetes version of the cluster, such as 1.30, for one that is older than 1.32: policies that need a newer one are left
-    /// out.
+    /// Kubernetes version of the cluster, such as 1.30, for one that is older than 1.32: policies that need a newer
+    /// one are left out.
     #[arg(long, value_name = "VERSION")]
     kube_version: Option<KubeVersion>,
-    /// Register webhooks by this URL instead of the Service: `https://HOST:PORT` as in `WEBHOOK_HOST` and `WEBHOOK_PORT`.
+    /// Register webhooks by this URL instead of the Service: `https://HOST:PORT` as in `WEBHOOK_HOST` and
+    /// `WEBHOOK_PORT`.
     #[arg(long, value_name = "URL", value_parser = client_config::base_url)]
     webhook_url: Option<String>,
 }

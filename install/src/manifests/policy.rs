@@ -1,10 +1,11 @@
-//! Policies that the API server holds requests against: what an agent may write, and who may use the managers' priority.
+//! Policies that the API server holds requests against: what an agent may write, and who may use the managers'
+//! priority.
 //!
-//! Rights end at kinds and namespaces. These rules look at the objects: an agent of one node has the rights of all agents,
-//! and a PriorityClass is for pods of all namespaces.
+//! Rights end at kinds and namespaces. These rules look at the objects: an agent of one node has the rights of all
+//! agents, and a PriorityClass is for pods of all namespaces.
 //!
-//! The expressions stay within the part of the language that the embedded API knows, so that a test can hold every write
-//! of an agent against them without a cluster.
+//! The expressions stay within the part of the language that the embedded API knows, so that a test can hold every
+//! write of an agent against them without a cluster.
 
 use std::str::FromStr;
 
@@ -58,8 +59,8 @@ impl std::fmt::Display for KubeVersion {
 /// The policy of agents in this namespace, and its binding.
 ///
 /// An agent writes the statuses of its own NodeImage and NodePodProbe, of the ContainerRecreateRequests for pods on its
-/// node, and events of its own. Of a pod on its node it writes one annotation, by way of the status: metadata and status of
-/// the pod stay as they are otherwise. A token that names no node writes nothing.
+/// node, and events of its own. Of a pod on its node it writes one annotation, by way of the status: metadata and
+/// status of the pod stay as they are otherwise. A token that names no node writes nothing.
 pub fn of_agents(namespace: &str) -> Vec<Value> {
     let rule = |group: &str, resources: &[&str], operations: &[&str]| json!({"apiGroups": [group], "apiVersions": ["*"], "resources": resources, "operations": operations});
     let statuses = [

@@ -226,8 +226,8 @@ pub fn role_objects(role: &Role<'_>, account: &str, namespace: &str, rules: Valu
     ]
 }
 
-/// What secure metrics need: managers ask the API server who calls and what the caller may, and whoever reads metrics is bound to
-/// the role `kruise-metrics-reader`.
+/// What secure metrics need: managers ask the API server who calls and what the caller may, and whoever reads
+/// metrics is bound to the role `kruise-metrics-reader`.
 pub fn of_secure_metrics(namespace: &str) -> Vec<Value> {
     let role = Role {
         name: "kruise-metrics-auth-role",
@@ -255,8 +255,8 @@ fn lease_rules() -> Vec<NeededRule> {
     vec![leases.into(), events.into()]
 }
 
-/// The Secret of the certificates and no other one (a watch of one name is granted like a read of it), and the ConfigMap
-/// with the settings of administrators. RBAC cannot limit a creation to a name.
+/// The Secret of the certificates and no other one (a watch of one name is granted like a read of it), and the
+/// ConfigMap with the settings of administrators. RBAC cannot limit a creation to a name.
 fn webhook_rules() -> Vec<NeededRule> {
     let secret = |verbs| named(rule("", &["secrets"], verbs), &["kruise-webhook-certs"]);
     let is_ours = Gate::Off(EXTERNAL_CERTIFICATES);

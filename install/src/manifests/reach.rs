@@ -2,10 +2,10 @@
 //!
 //! What is in namespaces is granted by a Role in the watched one. What is in none, such as nodes, definitions and
 //! SidecarSets, is granted by the ClusterRole as in every installation. Webhooks are called for objects of the watched
-//! namespace. They are called for objects that are in no namespace, too: a selector of namespaces does not exclude those.
-//! What the manager keeps in its own namespace, such as its lease and the revisions of SidecarSets, is granted there in every
-//! installation. Copies of pull secrets are for all nodes, and such a manager makes none: it has no right in the namespace of
-//! node agents, and reads secrets in the watched one.
+//! namespace. They are called for objects that are in no namespace, too: a selector of namespaces does not exclude
+//! those. What the manager keeps in its own namespace, such as its lease and the revisions of SidecarSets, is
+//! granted there in every installation. Copies of pull secrets are for all nodes, and such a manager makes none: it
+//! has no right in the namespace of node agents, and reads secrets in the watched one.
 
 use kruise_api::definition::Scope;
 use kruise_plan_kit::ResourceId;

@@ -1,4 +1,5 @@
-//! The manager's namespace, webhook service and secret, and deployment. The deployment passes Pod Security "restricted".
+//! The manager's namespace, webhook service and secret, and deployment. The deployment passes Pod Security
+//! "restricted".
 
 use kruise_frame::profile::{FLAG, Profile};
 use serde_json::{Value, json};
@@ -51,8 +52,8 @@ pub struct Workload<'a> {
 }
 
 impl<'a> Workload<'a> {
-    /// With the default of everything else, for a manager of these kinds that may watch one namespace only. Empty feature
-    /// gates leave the defaults.
+    /// With the default of everything else, for a manager of these kinds that may watch one namespace only. Empty
+    /// feature gates leave the defaults.
     pub fn new(
         namespace: &'a str,
         image: &'a str,
@@ -113,7 +114,8 @@ pub fn deployment(workload: &Workload<'_>) -> Vec<Value> {
     let labels = labels();
     let priority = json!({
         "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": DEPLOYMENT},
-        // The highest value of a class that is not part of Kubernetes. Those that are cannot be used in every namespace.
+        // The highest value of a class that is not part of Kubernetes. Those that are cannot be used in every
+        // namespace.
         "value": 1_000_000_000,
         "description": "Managers of Kruise: while none runs, workloads stand still and webhooks fail.",
     });

@@ -1,7 +1,7 @@
 //! AdvancedCronJob: the registration of its controller, the caches that it watches, and the reconciler.
 //!
-//! The input of a plan is [`Inputs`]. A schedule is looked at when it or one of its jobs changes, at its next activation, and
-//! once a minute, because a timer does not notice that the clock was set.
+//! The input of a plan is [`Inputs`]. A schedule is looked at when it or one of its jobs changes, at its next
+//! activation, and once a minute, because a timer does not notice that the clock was set.
 
 mod cached;
 mod explain;

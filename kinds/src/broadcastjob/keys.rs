@@ -9,8 +9,8 @@ use kube_cache::{Delta, ObjectKey};
 use crate::{fits::Verdicts, placing::Placing};
 use kruise_runtime::parsed::Parsed;
 
-/// The BroadcastJobs that may run on the node, or may not any more, since the change, and those with a pod there, which is
-/// judged by its own specification. An ended job creates nothing, whatever nodes join.
+/// The BroadcastJobs that may run on the node, or may not any more, since the change, and those with a pod there,
+/// which is judged by its own specification. An ended job creates nothing, whatever nodes join.
 pub(super) fn of_node(
     delta: &Delta<NodeView>,
     all: &dyn Fn() -> Vec<Arc<Parsed<Placing<BroadcastJob>>>>,

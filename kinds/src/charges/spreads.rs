@@ -17,8 +17,8 @@ impl Charged for WorkloadSpread {
 
     const RESOURCE: ResourceId = kruise_api::workloadspread::RESOURCE;
     const CACHE: CacheId<Self::Cached> = SPREADS;
-    /// The controller and every replica write this status whenever a workload is scaled. A pod that waits is better than one
-    /// that is refused.
+    /// The controller and every replica write this status whenever a workload is scaled. A pod that waits is better
+    /// than one that is refused.
     const ATTEMPTS: u32 = 30;
 
     fn of_cached(cached: &Self::Cached) -> Decoded<Self> {

@@ -1,12 +1,13 @@
 //! One status write for all reviews that wait for the same object.
 //!
-//! A review that ends in a write is made again here, on the newest version of the object that this replica knows. Reviews of
-//! the same object that come in during a write wait, and then share the next one. So writes of one replica never overtake
-//! each other, and a review waits for two writes at most.
+//! A review that ends in a write is made again here, on the newest version of the object that this replica knows.
+//! Reviews of the same object that come in during a write wait, and then share the next one. So writes of one
+//! replica never overtake each other, and a review waits for two writes at most.
 //!
 //! A write is for the version that was asked. If somebody else was faster, or if it is not known whether a write took
-//! effect, the object is read, and all its reviews are made again with every rule. What is found recorded is not recorded twice.
-//! After the write each review is made once more, on the object as it left it, and says what comes of its request.
+//! effect, the object is read, and all its reviews are made again with every rule. What is found recorded is not
+//! recorded twice. After the write each review is made once more, on the object as it left it, and says what comes
+//! of its request.
 
 use std::{
     collections::BTreeMap,
@@ -117,8 +118,8 @@ impl<T: Charged> Writer<T> {
         }
     }
 
-    /// Makes a review again on the newest version of the object, and stores what it wants. The outcome is never a write to
-    /// this object: that is made.
+    /// Makes a review again on the newest version of the object, and stores what it wants. The outcome is never a
+    /// write to this object: that is made.
     pub async fn store(&self, name: &ObjectName, review: &Review, lookups: &Lookups) -> Answer {
         let queue = self.queue(name);
         let outcome = loop {
@@ -239,8 +240,8 @@ impl<T: Charged> Writer<T> {
         }
     }
 
-    /// Stores the status if the object is still the one that was asked. Returns the object as it is stored; `None` if the
-    /// answer cannot be read.
+    /// Stores the status if the object is still the one that was asked. Returns the object as it is stored; `None`
+    /// if the answer cannot be read.
     async fn write(&self, name: &ObjectName, before: &T, after: &T) -> Result<Option<Arc<T>>, ApiError> {
         let Some(mut patch) = before.status_patch(after) else {
             return Ok(None);
@@ -271,8 +272,9 @@ impl Queue {
     }
 }
 
-/// Makes each review on the object as the ones before leave it. Those that want something to be stored are held. So are those
-/// that are allowed after one of them: what allows them may be its record, which is not stored yet. The others are answered.
+/// Makes each review on the object as the ones before leave it. Those that want something to be stored are held. So
+/// are those that are allowed after one of them: what allows them may be its record, which is not stored yet. The
+/// others are answered.
 fn decide<T: Charged>(
     name: &ObjectName,
     read: Option<Decoded<T>>,

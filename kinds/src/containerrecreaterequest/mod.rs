@@ -45,7 +45,8 @@ pub static REGISTRATION: Registration =
         .gated(&["KruiseDaemon"])
         .watching(&[ResourceId::PODS])
         .granted(&[
-            // `patch` for the finalizer and the label; where only `v1alpha1` is served, also for what a status has no field for.
+            // `patch` for the finalizer and the label; where only `v1alpha1` is served, also for what a status has
+            // no field for.
             Grant::on(
                 kruise_api::containerrecreaterequest::RESOURCE,
                 &["delete", "patch"],

@@ -1,4 +1,5 @@
-//! Explains the plan of a DaemonSet: which pods would be written, which nodes have none and why, and what holds old pods.
+//! Explains the plan of a DaemonSet: which pods would be written, which nodes have none and why, and what holds old
+//! pods.
 
 use futures::future::{BoxFuture, FutureExt};
 use kruise_api::{

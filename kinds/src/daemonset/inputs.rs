@@ -27,8 +27,8 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// From these objects. Of the pods of its namespace, it keeps those that the set controls and those that it may adopt;
-    /// of the revisions, those of the set ([`revisions_of`]).
+    /// From these objects. Of the pods of its namespace, it keeps those that the set controls and those that it may
+    /// adopt; of the revisions, those of the set ([`revisions_of`]).
     pub fn new(
         set: &DaemonSet,
         nodes: Vec<Arc<NodeView>>,

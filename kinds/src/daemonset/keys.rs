@@ -12,7 +12,8 @@ use kruise_runtime::parsed::Parsed;
 
 type Sets = Vec<Arc<Parsed<Placing<DaemonSet>>>>;
 
-/// The DaemonSets that control the pod, before or after the change; if nobody does, those of its namespace that may adopt it.
+/// The DaemonSets that control the pod, before or after the change; if nobody does, those of its namespace that may
+/// adopt it.
 pub(super) fn of_pod(delta: &Delta<PodView>, sets_in: &dyn Fn(&str) -> Sets) -> Vec<ObjectKey> {
     let mut keys: Vec<ObjectKey> = owners(&KIND, delta).collect();
     let orphan = delta.latest().filter(|pod| pod.controller.is_none());
@@ -41,8 +42,8 @@ fn may_be_adopted(delta: &Delta<PodView>) -> bool {
     }
 }
 
-/// The DaemonSets that may run on the node, or may not any more, since the change, and those whose rolling update selects it
-/// or does not any more. What was found out for one placement holds for all sets that have it.
+/// The DaemonSets that may run on the node, or may not any more, since the change, and those whose rolling update
+/// selects it or does not any more. What was found out for one placement holds for all sets that have it.
 pub(super) fn of_node(delta: &Delta<NodeView>, all: &dyn Fn() -> Sets) -> Vec<ObjectKey> {
     let Some(mut verdicts) = Verdicts::of(delta) else {
         return Vec::new();

@@ -15,7 +15,8 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Of these jobs it keeps those that the list controls. One that cannot be read is none: the list creates another one.
+    /// Of these jobs it keeps those that the list controls. One that cannot be read is none: the list creates
+    /// another one.
     pub fn new(list: &ImageListPullJob, jobs: Vec<Arc<CachedPullJob>>) -> Self {
         let metadata = &list.metadata;
         let is_ours = |job: &ImagePullJob| {

@@ -19,8 +19,8 @@ fn job(name: &str, spec: &Value, status: &Value) -> Arc<CachedPullJob> {
     }))
 }
 
-/// `all` pulls app on every node, `db` another image, `named` on n1, `pods` where web runs, with a secret, `web` on nodes of
-/// that pool; `done` has ended, and keeps the copy of its secret.
+/// `all` pulls app on every node, `db` another image, `named` on n1, `pods` where web runs, with a secret, `web` on
+/// nodes of that pool; `done` has ended, and keeps the copy of its secret.
 fn jobs() -> Vec<Arc<CachedPullJob>> {
     let none = json!({});
     let labels = json!({"matchLabels": {"pool": "web"}});

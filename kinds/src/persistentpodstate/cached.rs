@@ -11,8 +11,8 @@ use kube_cache::Index;
 use crate::{statefulset::cached::STATEFULSETS, workloads::APPS_STATEFULSETS};
 use kruise_runtime::parsed::Parsed;
 
-/// PersistentPodStates in the served version, which webhooks read, too. Their pods, and the workloads that they are for, are
-/// listed later, so that a workload that is missing there is gone.
+/// PersistentPodStates in the served version, which webhooks read, too. Their pods, and the workloads that they are
+/// for, are listed later, so that a workload that is missing there is gone.
 pub const POD_STATES: CacheId<Parsed<Arc<PersistentPodState>>> = CacheId::of("persistentpodstates", RESOURCE)
     .before(&[PODS.name, APPS_STATEFULSETS.name, STATEFULSETS.name]);
 

@@ -66,7 +66,8 @@ impl Inputs<'_> {
         Some(plan(&snapshot, now))
     }
 
-    /// Where the feature is off, the pods of a StatefulSet of `apps.kruise.io` are numbered from zero on whatever it says.
+    /// Where the feature is off, the pods of a StatefulSet of `apps.kruise.io` are numbered from zero on whatever
+    /// it says.
     fn numbered(&self, workload: &Workload, known: Known) -> Known {
         match known {
             Known::Found(found)

@@ -1,5 +1,5 @@
-//! Keys: the PersistentPodStates that a change of something else enqueues. A key may be the name of one that is yet to be
-//! generated.
+//! Keys: the PersistentPodStates that a change of something else enqueues. A key may be the name of one that is yet
+//! to be generated.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -31,8 +31,8 @@ pub(super) fn of_state(delta: &Delta<CachedPodState>) -> BTreeSet<ObjectKey> {
     keys
 }
 
-/// Those that are for a workload which came, went, is scaled or numbered otherwise, or has other annotations; and the one of
-/// its name, if its annotations say or said something of one.
+/// Those that are for a workload which came, went, is scaled or numbered otherwise, or has other annotations; and
+/// the one of its name, if its annotations say or said something of one.
 pub(super) fn of_workload<T>(
     (group, kind): (&str, &str),
     delta: &Delta<T>,
@@ -62,8 +62,9 @@ pub(super) fn of_workload<T>(
     keys
 }
 
-/// Those that are for the workload of a pod which came, went, is being deleted, becomes Ready, or has other annotations where
-/// some are recorded. For a workload of a kind that administrators list, the one of its name, too.
+/// Those that are for the workload of a pod which came, went, is being deleted, becomes Ready, or has other
+/// annotations where some are recorded. For a workload of a kind that administrators list, the one of its name,
+/// too.
 pub(super) fn of_pod(
     delta: &Delta<PodView>,
     allowed: &[AllowedKind],
@@ -100,8 +101,8 @@ pub(super) fn of_pod(
     keys
 }
 
-/// Those that record a node which comes, or whose labels change, where the change is one of labels that they record. Most updates of
-/// nodes change no label.
+/// Those that record a node which comes, or whose labels change, where the change is one of labels that they
+/// record. Most updates of nodes change no label.
 pub(super) fn of_node(
     delta: &Delta<NodeView>,
     all: &dyn Fn() -> Vec<Arc<CachedPodState>>,

@@ -1,8 +1,8 @@
 //! PersistentPodState: the registration of its controller, and the reconciler.
 //!
-//! The input of a plan is [`Inputs`]. A key is the name of a PersistentPodState, or of a workload that one may be generated
-//! for. Workloads of kinds that administrators list have no cache: they are found by their pods, and read again while plans
-//! ask for them ([`Workloads`]). The list is read again every minute.
+//! The input of a plan is [`Inputs`]. A key is the name of a PersistentPodState, or of a workload that one may be
+//! generated for. Workloads of kinds that administrators list have no cache: they are found by their pods, and read
+//! again while plans ask for them ([`Workloads`]). The list is read again every minute.
 
 pub mod cached;
 mod explain;

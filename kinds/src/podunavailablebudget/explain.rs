@@ -1,4 +1,5 @@
-//! Explains the plan of a PodUnavailableBudget: how many of its pods may become unavailable, and what was allowed already.
+//! Explains the plan of a PodUnavailableBudget: how many of its pods may become unavailable, and what was allowed
+//! already.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

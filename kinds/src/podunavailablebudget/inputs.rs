@@ -119,8 +119,8 @@ impl<'a> Inputs<'a> {
         may_cover(named, pod, &owners, self.known)
     }
 
-    /// Of the budgets that cover the pod, is this the one that the pod is to name? A pod that only the scale of the target
-    /// selects may be one that no budget covers otherwise.
+    /// Of the budgets that cover the pod, is this the one that the pod is to name? A pod that only the scale of the
+    /// target selects may be one that no budget covers otherwise.
     fn is_first(&self, pod: &PodView) -> bool {
         let owners = owners(pod, self.budgets.iter().copied(), self.known);
         let first = covering(self.budgets.iter().copied(), &owners.workloads, &pod.labels);

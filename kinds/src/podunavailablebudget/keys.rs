@@ -14,8 +14,8 @@ use kube_cache::{Delta, ObjectKey, SharedInformer};
 /// The budgets of a namespace.
 pub(super) type All = [Arc<Parsed<PodUnavailableBudget>>];
 
-/// The budget itself. If its specification changed, or if it appeared or went, the others of its namespace, too: some of their
-/// pods may name it.
+/// The budget itself. If its specification changed, or if it appeared or went, the others of its namespace, too:
+/// some of their pods may name it.
 pub(super) fn of_budget(
     delta: &Delta<Parsed<PodUnavailableBudget>>,
     budgets: &SharedInformer<Parsed<PodUnavailableBudget>>,
@@ -72,8 +72,8 @@ fn is_counted(delta: &Delta<PodView>) -> bool {
     same_version != **new
 }
 
-/// The owners of a pod, as far as one of these budgets may have them as its target: a kind without a cache costs a request for
-/// each of its objects, and most budgets are for kinds that are never above such a one.
+/// The owners of a pod, as far as one of these budgets may have them as its target: a kind without a cache costs a
+/// request for each of its objects, and most budgets are for kinds that are never above such a one.
 pub(super) fn owners<'b>(
     pod: &PodView,
     budgets: impl IntoIterator<Item = &'b PodUnavailableBudget>,
@@ -118,8 +118,8 @@ pub(super) fn may_cover(
         || target_of(budget).is_some_and(|target| is_in_scale(&target, &pod.labels, known))
 }
 
-/// Does none of the budgets cover the pod? False also if that is not certain: an owner has yet to be read, cannot be read, or
-/// is not in a cache that may be older than the pod.
+/// Does none of the budgets cover the pod? False also if that is not certain: an owner has yet to be read, cannot
+/// be read, or is not in a cache that may be older than the pod.
 pub(super) fn is_uncovered(pod: &PodView, budgets: &[&PodUnavailableBudget], known: Source<'_>) -> bool {
     let is_certain = Cell::new(true);
     let noted = |workload: &Workload, aspect: Aspect| {

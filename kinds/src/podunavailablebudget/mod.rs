@@ -1,7 +1,7 @@
 //! PodUnavailableBudget: the registration of its controller, the caches that it watches, and the reconciler.
 //!
-//! The input of a plan is [`Inputs`]. A budget is counted again when one of its pods changes, when one of its workloads is
-//! scaled, when a charge expires, and when it or a budget beside it is edited; at most twice a second.
+//! The input of a plan is [`Inputs`]. A budget is counted again when one of its pods changes, when one of its
+//! workloads is scaled, when a charge expires, and when it or a budget beside it is edited; at most twice a second.
 
 pub mod cached;
 mod explain;

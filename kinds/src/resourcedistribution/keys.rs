@@ -8,8 +8,8 @@ use kube_cache::{Delta, ObjectKey};
 
 use super::cached::CachedDistribution;
 
-/// Those that select a namespace, before or after a change of its labels, and when it appears, is deleted or is gone. In one
-/// that is new there may be copies already, and in one that is kept nothing else is to be done.
+/// Those that select a namespace, before or after a change of its labels, and when it appears, is deleted or is
+/// gone. In one that is new there may be copies already, and in one that is kept nothing else is to be done.
 pub(super) fn of_namespace(delta: &Delta<NamespaceView>, all: &[Arc<CachedDistribution>]) -> Vec<ObjectKey> {
     let is_same = |old: &NamespaceView, new: &NamespaceView| {
         old.labels() == new.labels() && old.is_terminating() == new.is_terminating()
@@ -32,8 +32,8 @@ pub(super) fn of_namespace(delta: &Delta<NamespaceView>, all: &[Arc<CachedDistri
         .collect()
 }
 
-/// Of the ResourceDistributions that copy an object of this name: the one that controls it, and all of them if nobody did
-/// or does, or it appears or is gone.
+/// Of the ResourceDistributions that copy an object of this name: the one that controls it, and all of them if
+/// nobody did or does, or it appears or is gone.
 pub(super) fn of_copy(delta: &Delta<MetadataView>, copying: &[Arc<CachedDistribution>]) -> Vec<ObjectKey> {
     let controllers: BTreeSet<Option<&str>> = delta
         .old

@@ -1,7 +1,7 @@
 //! ResourceDistribution: the registration of its controller, and the reconciler.
 //!
-//! The input of a plan is [`Inputs`]. A manager that is limited to a namespace leaves ResourceDistributions alone: it sees no
-//! copies in other namespaces.
+//! The input of a plan is [`Inputs`]. A manager that is limited to a namespace leaves ResourceDistributions alone:
+//! it sees no copies in other namespaces.
 
 mod cached;
 mod explain;

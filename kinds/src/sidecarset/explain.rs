@@ -1,4 +1,5 @@
-//! Explains the plan of a SidecarSet: which pods would be upgraded, what holds the others, and which cannot be upgraded.
+//! Explains the plan of a SidecarSet: which pods would be upgraded, what holds the others, and which cannot be
+//! upgraded.
 
 use std::sync::Arc;
 

@@ -34,8 +34,8 @@ pub fn of_revision(revision: &RevisionView) -> Option<ObjectKey> {
     Some(ObjectKey::new("", name))
 }
 
-/// The sets with a namespace selector, if the labels of a namespace changed. A new namespace enqueues them, too, because
-/// its pods may have been cached before it. A deleted one enqueues none, because it has no pods.
+/// The sets with a namespace selector, if the labels of a namespace changed. A new namespace enqueues them, too,
+/// because its pods may have been cached before it. A deleted one enqueues none, because it has no pods.
 pub fn of_namespace(delta: &Delta<NamespaceView>, sets: &[Arc<CachedSidecarSet>]) -> Vec<ObjectKey> {
     let Some(new) = &delta.new else {
         return Vec::new();

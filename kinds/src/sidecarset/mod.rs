@@ -1,7 +1,7 @@
 //! SidecarSet: the registration of its controller, and the caches that it watches.
 //!
-//! The input of a plan is [`Inputs`]. Beside them, the reconciler keeps the locks of pods that several SidecarSets write,
-//! and the repairs that were tried.
+//! The input of a plan is [`Inputs`]. Beside them, the reconciler keeps the locks of pods that several SidecarSets
+//! write, and the repairs that were tried.
 
 mod cached;
 mod explain;

@@ -1,5 +1,5 @@
-//! An index of uninjected pods by SidecarSet, updated with the pod cache. Without it, every reconcile of a SidecarSet would
-//! read all pods of the cluster.
+//! An index of uninjected pods by SidecarSet, updated with the pod cache. Without it, every reconcile of a
+//! SidecarSet would read all pods of the cluster.
 //!
 //! The index may have pods that are not uninjected, but lacks none that is. Plans check every pod again.
 
@@ -124,8 +124,8 @@ fn is_candidate(set: &Set, since: Option<Timestamp>, pod: &PodView) -> bool {
         && !is_elsewhere(set, pod)
 }
 
-/// True if the set selects a namespace by name, and the pod is in another one. Other labels of namespaces may change, so
-/// plans check them.
+/// True if the set selects a namespace by name, and the pod is in another one. Other labels of namespaces may
+/// change, so plans check them.
 fn is_elsewhere(set: &Set, pod: &PodView) -> bool {
     let Some(selector) = &set.matcher.namespaces else {
         return false;

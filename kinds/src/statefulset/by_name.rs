@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use kube_cache::Cached;
 
-/// The name of the StatefulSet that a pod of this name is for: what precedes the ordinal. `None` if no StatefulSet names a
-/// pod so.
+/// The name of the StatefulSet that a pod of this name is for: what precedes the ordinal. `None` if no StatefulSet
+/// names a pod so.
 pub(super) fn set_of_pod(name: &str) -> Option<&str> {
     let (set, ordinal) = name.rsplit_once('-')?;
     let is_padded = ordinal.len() > 1 && ordinal.starts_with('0');
@@ -13,8 +13,8 @@ pub(super) fn set_of_pod(name: &str) -> Option<&str> {
     (is_ordinal && !is_padded && !set.is_empty()).then_some(set)
 }
 
-/// The names of the claim template and of the StatefulSet that a claim of this name may be for. Both may contain dashes, so
-/// there is one pair for each dash before the ordinal.
+/// The names of the claim template and of the StatefulSet that a claim of this name may be for. Both may contain
+/// dashes, so there is one pair for each dash before the ordinal.
 pub(super) fn sets_of_claim(name: &str) -> impl Iterator<Item = (&str, &str)> {
     let pair = set_of_pod(name).unwrap_or_default();
     let pairs = pair.match_indices('-').filter_map(|(dash, _)| {

@@ -1,5 +1,5 @@
-//! The caches of StatefulSets and of the storage classes of claims, indexes by the names that StatefulSets give, and how they
-//! are found as workloads of pods.
+//! The caches of StatefulSets and of the storage classes of claims, indexes by the names that StatefulSets give,
+//! and how they are found as workloads of pods.
 
 use kruise_api::{
     names::APPS_GROUP,
@@ -25,7 +25,8 @@ pub const STATEFULSETS: CacheId<Parsed<StatefulSet>> =
 pub(super) const CLASSES: CacheId<StorageClassView> =
     CacheId::of("storageclasses", ResourceId::STORAGE_CLASSES).reach(Reach::Cluster);
 
-/// Claims by namespace and names of the StatefulSets that they may be for by their own name, as [`in_namespace`] joins them.
+/// Claims by namespace and names of the StatefulSets that they may be for by their own name, as [`in_namespace`]
+/// joins them.
 pub(super) const CLAIMS_BY_SET_NAME: Index<ClaimView> = Index::new("statefulset", |claim| {
     let sets = sets_of_claim(&claim.name);
     sets.map(|(_, set)| in_namespace(&claim.namespace, set)).collect()

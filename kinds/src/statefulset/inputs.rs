@@ -30,8 +30,8 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// From these objects. Of the pods of its namespace, it keeps those that the set controls and those with a name of the
-    /// set's; of the revisions, those of the set ([`revisions_of`]).
+    /// From these objects. Of the pods of its namespace, it keeps those that the set controls and those with a name
+    /// of the set's; of the revisions, those of the set ([`revisions_of`]).
     pub fn new(
         set: &StatefulSet,
         mut pods: Vec<Arc<PodView>>,

@@ -13,8 +13,8 @@ use kruise_runtime::parsed::Parsed;
 /// Finds a StatefulSet in the cache.
 pub(super) type FindSet<'a> = &'a dyn Fn(&ObjectKey) -> Option<Arc<Parsed<StatefulSet>>>;
 
-/// The StatefulSets that control the pod, before or after the change, and the one whose name it has. That one may adopt a
-/// pod without a controller, and waits for the name of a pod with another one.
+/// The StatefulSets that control the pod, before or after the change, and the one whose name it has. That one may
+/// adopt a pod without a controller, and waits for the name of a pod with another one.
 pub(super) fn of_pod(delta: &Delta<PodView>, find: FindSet<'_>) -> Vec<ObjectKey> {
     let mut keys: Vec<ObjectKey> = owners(&KIND, delta).collect();
     let named = delta.latest().and_then(|pod| {

@@ -1,7 +1,7 @@
 //! The caches of UnitedDeployments and of their workloads.
 //!
-//! Workloads and ReplicaSets carry the label of their subset, and only objects with that label are watched: a cluster without
-//! UnitedDeployments sends none.
+//! Workloads and ReplicaSets carry the label of their subset, and only objects with that label are watched: a
+//! cluster without UnitedDeployments sends none.
 
 use kruise_api::uniteddeployment::{Child, UnitedDeployment};
 use kruise_frame::caches::PODS;

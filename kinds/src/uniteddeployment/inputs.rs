@@ -27,8 +27,8 @@ pub struct Pods<'a> {
 }
 
 impl Inputs {
-    /// From workloads with the label of a subset, and revisions. It keeps those in its namespace that it controls, and those
-    /// without a controller.
+    /// From workloads with the label of a subset, and revisions. It keeps those in its namespace that it controls,
+    /// and those without a controller.
     pub fn new(
         united: &UnitedDeployment,
         served: &Served,

@@ -32,8 +32,8 @@ pub(super) fn of_workload(
     keys
 }
 
-/// The UnitedDeployment of a pod of a subset, if what a plan reads of the pod changed. `find` finds the UnitedDeployment of
-/// the controlling owner of a pod.
+/// The UnitedDeployment of a pod of a subset, if what a plan reads of the pod changed. `find` finds the
+/// UnitedDeployment of the controlling owner of a pod.
 pub(super) fn of_pod(
     delta: &Delta<PodView>,
     find: impl Fn(&str, &OwnerView) -> Option<ObjectKey>,

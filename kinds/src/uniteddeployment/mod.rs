@@ -1,7 +1,7 @@
 //! UnitedDeployment: the registration of its controller, and the reconciler.
 //!
-//! The input of a plan is [`Inputs`]. Pods lead to their UnitedDeployment through their workload, those of a Deployment through
-//! their ReplicaSet, too.
+//! The input of a plan is [`Inputs`]. Pods lead to their UnitedDeployment through their workload, those of a
+//! Deployment through their ReplicaSet, too.
 
 mod cached;
 mod explain;

@@ -1,7 +1,8 @@
 //! Objects that were reviewed and that the cache does not show yet.
 //!
-//! A pod that is created right after a SidecarSet or a PodProbeMarker may be reviewed before the watch has delivered the object. Until
-//! it has, reviews read all objects of the kind from the API server, of a namespaced one those of the namespace.
+//! A pod that is created right after a SidecarSet or a PodProbeMarker may be reviewed before the watch has
+//! delivered the object. Until it has, reviews read all objects of the kind from the API server, of a namespaced
+//! one those of the namespace.
 
 use std::{
     collections::BTreeMap,

@@ -11,8 +11,8 @@ use tokio::time::Instant;
 /// How much clocks may differ: so much later a widening has expired for everybody.
 const SKEW: Duration = Duration::from_secs(2);
 
-/// The requests that objects are for. Those of an object that is gone stay for [`KEPT`]: another one for the same requests
-/// may be about to be stored, and nothing was widened for it because the condition was wide enough.
+/// The requests that objects are for. Those of an object that is gone stay for [`KEPT`]: another one for the same
+/// requests may be about to be stored, and nothing was widened for it because the condition was wide enough.
 pub(super) struct Needed<R> {
     /// The condition of all of them; `None` if there are none.
     condition: fn(&BTreeSet<R>) -> Option<String>,
@@ -37,8 +37,8 @@ impl<R: Ord + Clone> Needed<R> {
         self.widened_until = Some(until);
     }
 
-    /// The desired condition if it is needed for these now, and whether the webhook controller has to look at it even if it
-    /// is the same, because widenings have expired.
+    /// The desired condition if it is needed for these now, and whether the webhook controller has to look at it
+    /// even if it is the same, because widenings have expired.
     pub(super) fn update(&mut self, current: BTreeSet<R>, now: Instant) -> (DesiredCondition, bool) {
         for (reach, since) in &mut self.unneeded_since {
             if current.contains(reach) {

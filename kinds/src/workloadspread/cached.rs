@@ -10,8 +10,8 @@ use kruise_runtime::parsed::Parsed;
 use kruise_views::WorkloadView;
 use kube_cache::Index;
 
-/// WorkloadSpreads in the served version, which webhooks read, too. Those of a namespace are a range of the cache. Their pods are
-/// listed later, so that a pod that was counted and is missing there is gone.
+/// WorkloadSpreads in the served version, which webhooks read, too. Those of a namespace are a range of the cache.
+/// Their pods are listed later, so that a pod that was counted and is missing there is gone.
 pub const SPREADS: CacheId<Parsed<Arc<WorkloadSpread>>> =
     CacheId::of("workloadspreads", RESOURCE).before(&[PODS.name]);
 

@@ -14,8 +14,8 @@ use super::cached::CachedSpread;
 /// The WorkloadSpreads that are for a workload.
 pub(super) type ForWorkload<'a> = &'a dyn Fn(&str, &Workload) -> Vec<Arc<CachedSpread>>;
 
-/// The one that the annotation of a pod names, if the pod came or went, ended, is of another version, found a node or none, or
-/// is in another subset.
+/// The one that the annotation of a pod names, if the pod came or went, ended, is of another version, found a node
+/// or none, or is in another subset.
 pub(super) fn of_pod(delta: &Delta<PodView>) -> BTreeSet<ObjectKey> {
     let seen = |pod: &Arc<PodView>| {
         let kind = pod.controller.as_ref().map_or("", |owner| &owner.kind);
@@ -41,7 +41,8 @@ pub(super) fn of_pod(delta: &Delta<PodView>) -> BTreeSet<ObjectKey> {
     keys.filter(|key| !key.name.is_empty()).collect()
 }
 
-/// Those that are for a workload which came, went, is scaled or has another template, or for the workload that controls it.
+/// Those that are for a workload which came, went, is scaled or has another template, or for the workload that
+/// controls it.
 pub(super) fn of_workload<T>(
     (group, kind): (&str, &str),
     delta: &Delta<T>,

@@ -1,14 +1,16 @@
-//! The pod webhook of a manager's process with 200 SidecarSets: `cargo bench -p kruise --features bench --bench webhook`.
+//! The pod webhook of a manager's process with 200 SidecarSets: `cargo bench -p kruise --features bench --bench
+//! webhook`.
 //!
-//! - `handler`: from the bytes of a request to those of its response. The 99th percentile of reviews that were not preempted
-//!   is 1 ms at most.
+//! - `handler`: from the bytes of a request to those of its response. The 99th percentile of reviews that were not
+//!   preempted is 1 ms at most.
 //! - `socket`: over TLS, 500 reviews a second. The 99th percentile, from when a review was due, is 15 ms at most.
 //! - `garbage`: the same within 20 ms, while 32 connections are misused and 50 a second are opened to send garbage.
-//! - `memory`: a million reviews while SidecarSets and namespaces change. After the last one, 2 MiB more are allocated at
-//!   most than after a tenth of them. Resident memory is printed, too; it has no bar, because the allocator keeps pages.
+//! - `memory`: a million reviews while SidecarSets and namespaces change. After the last one, 2 MiB more are
+//!   allocated at most than after a tenth of them. Resident memory is printed, too; it has no bar, because the
+//!   allocator keeps pages.
 //!
-//! A word selects: `cargo bench -p kruise --features bench --bench webhook -- memory`. Other load on the machine affects all but the last;
-//! a round above the bar is repeated.
+//! A word selects: `cargo bench -p kruise --features bench --bench webhook -- memory`. Other load on the machine
+//! affects all but the last; a round above the bar is repeated.
 
 #![allow(clippy::disallowed_methods, reason = "a bench measures real time")]
 #![allow(

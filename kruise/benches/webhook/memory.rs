@@ -43,8 +43,8 @@ impl MemoryUse {
     }
 }
 
-/// Reviews so many pods while SidecarSets and namespaces change. Returns how many more bytes are allocated after the last
-/// review than after a tenth of them.
+/// Reviews so many pods while SidecarSets and namespaces change. Returns how many more bytes are allocated after
+/// the last review than after a tenth of them.
 pub fn growth(runtime: &Runtime, process: &Process, reviews: usize) -> usize {
     let reviewer = process.reviewer();
     let bodies: Vec<Vec<u8>> = (0..PODS).map(review).collect();

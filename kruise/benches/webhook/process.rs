@@ -1,4 +1,5 @@
-//! A manager's process on a simulated API server with many SidecarSets. Its webhook handlers are called without listeners.
+//! A manager's process on a simulated API server with many SidecarSets. Its webhook handlers are called without
+//! listeners.
 
 use std::{sync::Arc, time::Duration};
 

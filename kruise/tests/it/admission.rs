@@ -1,4 +1,5 @@
-//! Webhooks in a playground: defaults, refusals with the path of the field, and warnings about kinds without a controller.
+//! Webhooks in a playground: defaults, refusals with the path of the field, and warnings about kinds without a
+//! controller.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! The Helm chart against what the published charts of OpenKruise render.
 //!
-//! `fixtures/chart` has the objects that the charts 1.8.3 and 1.9.0-alpha.3 render for five sets of values. Every difference
-//! is in `data/chart/differences.yaml` with its reason, and every entry there is a difference.
+//! `fixtures/chart` has the objects that the charts 1.8.3 and 1.9.0-alpha.3 render for five sets of values. Every
+//! difference is in `data/chart/differences.yaml` with its reason, and every entry there is a difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -105,8 +105,8 @@ impl Folder {
     }
 }
 
-/// Runs `kruise` with standard output and standard error closed as by a reader that went away. Returns its exit code, and
-/// what it wrote to standard error while that was open.
+/// Runs `kruise` with standard output and standard error closed as by a reader that went away. Returns its exit
+/// code, and what it wrote to standard error while that was open.
 pub(crate) fn unread(folder: &Folder, arguments: &[&str], closed: Closed) -> (Option<i32>, String) {
     let pipe = || {
         let (reader, writer) = std::io::pipe().unwrap();

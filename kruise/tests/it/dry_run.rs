@@ -19,8 +19,8 @@ fn is_ready(playground: &Playground, image: &str) -> Option<()> {
     (is_current && status["updatedReadyReplicas"] == 3).then_some(())
 }
 
-/// Writes of managers in an audit log, without those that the playground's makes beside objects: it renews its lease, and may
-/// still register its webhooks. Node agents report when they find something.
+/// Writes of managers in an audit log, without those that the playground's makes beside objects: it renews its
+/// lease, and may still register its webhooks. Node agents report when they find something.
 fn writes(audit: &Path) -> Vec<String> {
     let log = std::fs::read_to_string(audit).unwrap();
     let entries = log
@@ -255,8 +255,8 @@ fn a_rehearsal_during_rollouts_reports_no_difference_in_what_becomes_of_pods() {
         }
         settle(replicas, image);
     }
-    // Of those that are updated in place: 3 updated, 2 created, 5 updated, 3 deleted, 2 updated and 2 created. For those that
-    // are recreated each update is two.
+    // Of those that are updated in place: 3 updated, 2 created, 5 updated, 3 deleted, 2 updated and 2 created. For
+    // those that are recreated each update is two.
     let writes = 2 * (3 + 2 + 5 + 3 + 4) + 2 * (6 + 2 + 10 + 3 + 6);
     rehearsal.has_compared(&playground, writes, "verdict");
     let (code, printed) = rehearsal.end();

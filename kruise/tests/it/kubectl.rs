@@ -1,5 +1,5 @@
-//! The tutorials (`docs/first-*.md`, `docs/guestbook.md`, `docs/hot-upgrade.md`) and `docs/practise.md`, command by command with the stock kubectl:
-//! each command must print what the page says.
+//! The tutorials (`docs/first-*.md`, `docs/guestbook.md`, `docs/hot-upgrade.md`) and `docs/practise.md`, command by
+//! command with the stock kubectl: each command must print what the page says.
 
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
@@ -78,8 +78,8 @@ impl Page {
         self.steps.append(&mut steps);
     }
 
-    /// Starts the playground of the page, in short times and with a kubeconfig of its own. The page names files from the
-    /// root of the repository.
+    /// Starts the playground of the page, in short times and with a kubeconfig of its own. The page names files
+    /// from the root of the repository.
     fn start(&self, scratch: &Scratch) -> Playground {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut options = vec!["--fast".to_owned()];
@@ -179,8 +179,8 @@ fn kubectl() -> Option<PathBuf> {
         .find(|path| path.exists())
 }
 
-/// The lines of an output, sorted, without what differs from run to run: names, addresses, nodes, ages, spaces. How long
-/// ago a container was restarted is shown or not, depending on when.
+/// The lines of an output, sorted, without what differs from run to run: names, addresses, nodes, ages, spaces. How
+/// long ago a container was restarted is shown or not, depending on when.
 fn comparable(output: &str) -> Vec<String> {
     let lines = output.lines().filter(|line| !line.trim().is_empty());
     let mut lines: Vec<String> = lines

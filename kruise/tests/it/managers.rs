@@ -159,8 +159,8 @@ impl Manager {
         Self::at(cluster.address, None, &flags)
     }
 
-    /// Starts a manager of this API server. With a host, which may name a port, the server calls its webhooks there, and not at
-    /// the Service. Managers of one host share their certificates.
+    /// Starts a manager of this API server. With a host, which may name a port, the server calls its webhooks
+    /// there, and not at the Service. Managers of one host share their certificates.
     pub(crate) fn at(api: SocketAddr, host: Option<String>, flags: &[&str]) -> Self {
         let folder = Folder::new();
         let (webhooks, health) = (free_address(), free_address());

@@ -1,5 +1,6 @@
-//! Memory of a manager with large objects in its cluster, and with strangers who send what is large, read nothing, or both.
-//! The limit is that of the printed deployment, told by `GOMEMLIMIT`: a control group needs rights that a test does not have.
+//! Memory of a manager with large objects in its cluster, and with strangers who send what is large, read nothing,
+//! or both. The limit is that of the printed deployment, told by `GOMEMLIMIT`: a control group needs rights that a
+//! test does not have.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -91,7 +92,8 @@ fn review() -> Bytes {
     review.to_string().into()
 }
 
-/// Opens connections and sends the same request many times on each. Returns them with the answers, which keep them open.
+/// Opens connections and sends the same request many times on each. Returns them with the answers, which keep them
+/// open.
 async fn never_read(
     manager: SocketAddr,
     config: &Arc<ClientConfig>,

@@ -13,8 +13,8 @@
 //! | definitions | those of this build without what 1.8 lacks, as in `older` |
 //! | nodes, namespaces, pods of the manager and of the daemon | the embedded API and its nodes |
 //!
-//! Left out is what is never at rest (a BroadcastJob and an ImagePullJob in progress), what needs a feature gate that the
-//! chart leaves off (the ResourceDistribution), and the UnitedDeployment with its StatefulSets.
+//! Left out is what is never at rest (a BroadcastJob and an ImagePullJob in progress), what needs a feature gate
+//! that the chart leaves off (the ResourceDistribution), and the UnitedDeployment with its StatefulSets.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

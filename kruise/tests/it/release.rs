@@ -1,6 +1,7 @@
 //! Releases of Helm on a playground: one of OpenKruise's chart is upgraded with ours, and ours is uninstalled.
 //!
-//! The chart of OpenKruise is made of the objects that it renders, with definitions that have only `v1alpha1` of CloneSets.
+//! The chart of OpenKruise is made of the objects that it renders, with definitions that have only `v1alpha1` of
+//! CloneSets.
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

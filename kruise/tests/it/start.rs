@@ -1,5 +1,5 @@
-//! Errors that prevent a manager from starting are reported with a command that helps. The exit code is 2 for a bad command
-//! line, and 1 for other errors.
+//! Errors that prevent a manager from starting are reported with a command that helps. The exit code is 2 for a bad
+//! command line, and 1 for other errors.
 
 use serde_json::json;
 

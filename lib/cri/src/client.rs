@@ -12,10 +12,11 @@ use crate::{Endpoint, Error};
 /// How long short calls may take, and how large an answer may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Calls about the runtime and its containers. What a pull and an exec may take is said by their caller; the runtime has
-    /// this long beyond it to answer.
+    /// Calls about the runtime and its containers. What a pull and an exec may take is said by their caller; the
+    /// runtime has this long beyond it to answer.
     pub containers: Duration,
-    /// How long a container may take to end once it is killed: a stop has this long beyond the time that its caller grants.
+    /// How long a container may take to end once it is killed: a stop has this long beyond the time that its caller
+    /// grants.
     pub stop: Duration,
     /// Calls about images.
     pub images: Duration,

@@ -107,8 +107,8 @@ impl Client {
         self.containers_with(labels, Some).await
     }
 
-    /// What is kept of each of the containers that have all these labels. Of the others nothing is in memory for longer than
-    /// it takes to look at one.
+    /// What is kept of each of the containers that have all these labels. Of the others nothing is in memory for
+    /// longer than it takes to look at one.
     ///
     /// # Errors
     /// See [`Error`].
@@ -177,8 +177,8 @@ impl Client {
         })
     }
 
-    /// Stops a container: asks it to end, and kills it after `grace`, which is rounded up to whole seconds. Stopping one
-    /// that has ended succeeds.
+    /// Stops a container: asks it to end, and kills it after `grace`, which is rounded up to whole seconds.
+    /// Stopping one that has ended succeeds.
     ///
     /// # Errors
     /// See [`Error`].

@@ -33,7 +33,8 @@ pub struct EndpointError {
 }
 
 impl Endpoint {
-    /// The socket that a flag names: `unix:///absolute/path`, or a path below `root`, with or without a slash before it.
+    /// The socket that a flag names: `unix:///absolute/path`, or a path below `root`, with or without a slash
+    /// before it.
     ///
     /// # Errors
     /// An empty path, a relative one after `unix://`, or another scheme.

@@ -11,8 +11,8 @@ use crate::{Container, ContainerStatus, Error, Image, messages as wire};
 /// Most bytes of a message.
 const MESSAGE: usize = 1 << 20;
 
-/// What the caller of the method of this number gets from a body that arrives in pieces of `step` bytes and ends with these
-/// trailers, as text.
+/// What the caller of the method of this number gets from a body that arrives in pieces of `step` bytes and ends
+/// with these trailers, as text.
 ///
 /// # Errors
 /// See [`Error`].

@@ -113,8 +113,8 @@ impl Client {
     /// Pulls an image within `limit` and returns the runtime's id of it. Dropping the future cancels the pull.
     ///
     /// # Errors
-    /// [`Error::CredentialsRefused`] also if the registry says that there is no such repository *or* no right to see it;
-    /// see [`Error`].
+    /// [`Error::CredentialsRefused`] also if the registry says that there is no such repository *or* no right to
+    /// see it; see [`Error`].
     pub async fn pull(&self, pull: &Pull<'_>, limit: Duration) -> Result<String, Error> {
         let request = wire::PullImageRequest {
             image: Some(spec(pull.image)),

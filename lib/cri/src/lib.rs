@@ -39,12 +39,12 @@
 //!   [`Limits`]; a pull, an exec and a stop take theirs from the caller.
 //! * **Cancelled by dropping.** A dropped future resets its stream, and the runtime ends what it does for it.
 //! * **Bounded in memory.** An answer beyond [`Limits::message_bytes`] is [`Error::TooLarge`]. Lists are decoded
-//!   while they arrive, one item at a time, and of a command's output the beginning is kept: an answer takes no more memory
-//!   than its longest item and what the caller keeps.
-//! * **Reconnects.** A call that finds no runtime is [`Error::Unavailable`]; a later one connects anew. The connection stays
-//!   open between calls, so that [`Connection`] tells when it ends.
-//! * **No answer panics.** What is not gRPC, not protobuf or not complete is [`Error::Malformed`]. Fields that are newer
-//!   than this crate are skipped.
+//!   while they arrive, one item at a time, and of a command's output the beginning is kept: an answer takes no
+//!   more memory than its longest item and what the caller keeps.
+//! * **Reconnects.** A call that finds no runtime is [`Error::Unavailable`]; a later one connects anew. The
+//!   connection stays open between calls, so that [`Connection`] tells when it ends.
+//! * **No answer panics.** What is not gRPC, not protobuf or not complete is [`Error::Malformed`]. Fields that are
+//!   newer than this crate are skipped.
 //!
 //! # Why neither tonic nor generated code
 //! The crates that generate the interface's code need `protoc` on every machine that builds. Nine calls with a message
@@ -54,8 +54,8 @@
 //! (`tests/it/golden.txt`), and by a test with a containerd.
 //!
 //! # What is not here
-//! Calls that make or remove something: pods, containers and images belong to the kubelet. Retries: the caller knows when
-//! to try again.
+//! Calls that make or remove something: pods, containers and images belong to the kubelet. Retries: the caller
+//! knows when to try again.
 
 mod client;
 mod containers;

@@ -1,5 +1,5 @@
-//! The interface's messages: of requests the fields that are sent, of answers the fields that are read. Field numbers are
-//! those of `runtime.v1` in Kubernetes' `cri-api`; fields that are not here are skipped.
+//! The interface's messages: of requests the fields that are sent, of answers the fields that are read. Field
+//! numbers are those of `runtime.v1` in Kubernetes' `cri-api`; fields that are not here are skipped.
 
 use std::collections::BTreeMap;
 

@@ -14,8 +14,8 @@ pub fn whole_hash(container: &Value) -> u64 {
     dump_hash(&CoreType::Container.typed_json(container))
 }
 
-/// The hash of environment variables, given as name and value in any order. An empty value is left out, and an empty list
-/// is `null`.
+/// The hash of environment variables, given as name and value in any order. An empty value is left out, and an
+/// empty list is `null`.
 pub fn environment_hash<'a>(variables: impl IntoIterator<Item = (&'a str, &'a str)>) -> u64 {
     let mut variables: Vec<_> = variables.into_iter().collect();
     if variables.is_empty() {

@@ -25,8 +25,8 @@ pub fn encode(value: &Value, integers: Integers) -> String {
     out
 }
 
-/// The value without what a Go client leaves out: nulls, empty texts, lists and objects. Items of lists keep their places, as null.
-/// `None` if nothing is left. Two values are the same to such a client if these are equal.
+/// The value without what a Go client leaves out: nulls, empty texts, lists and objects. Items of lists keep their
+/// places, as null. `None` if nothing is left. Two values are the same to such a client if these are equal.
 pub fn without_empty(value: &Value) -> Option<Value> {
     match value {
         Value::Null => None,
@@ -131,8 +131,8 @@ pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// The same JSON text with the escapes of HTML characters and of the two line separators that Go writes. These are in quoted strings
-/// only, so that the value stays the same.
+/// The same JSON text with the escapes of HTML characters and of the two line separators that Go writes. These are
+/// in quoted strings only, so that the value stays the same.
 pub fn html_safe(json: Vec<u8>) -> Vec<u8> {
     const SEPARATORS: [(&[u8], &[u8]); 2] = [(b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029")];
     if !json.iter().any(|byte| matches!(byte, b'<' | b'>' | b'&' | 0xe2)) {

@@ -23,8 +23,8 @@ impl Keyring {
         }
     }
 
-    /// The credentials for a repository, in the order in which to try them: more specific locations first. `repository` has
-    /// its registry and no tag: `docker.io/library/nginx`.
+    /// The credentials for a repository, in the order in which to try them: more specific locations first.
+    /// `repository` has its registry and no tag: `docker.io/library/nginx`.
     ///
     /// A repository of Docker's registry that no location covers gets the credentials of `index.docker.io`.
     pub fn lookup(&self, repository: &str) -> Vec<&Credential> {

@@ -29,11 +29,11 @@
 //! ```
 //!
 //! # Guarantees
-//! * Secrets are in no `Debug` and in no error. An error of a malformed secret or file says where it is, and not what is
-//!   there.
+//! * Secrets are in no `Debug` and in no error. An error of a malformed secret or file says where it is, and not
+//!   what is there.
 //! * An identity or registry token stays what it is, so that it is not sent as a password.
-//! * Parsing, matching and caching are pure: time is an argument, a `Duration` since any fixed start. [`DockerFiles`] reads
-//!   files, and `plugin/exec.rs` starts processes and waits for them.
+//! * Parsing, matching and caching are pure: time is an argument, a `Duration` since any fixed start.
+//!   [`DockerFiles`] reads files, and `plugin/exec.rs` starts processes and waits for them.
 //!
 //! # What is not here
 //! Service account tokens for plugins: a plugin that needs one is not run, as the kubelet does not run it for a pod

@@ -53,8 +53,8 @@ impl Location {
         format!("{}{separator}{}{}", self.host, self.port, self.path)
     }
 
-    /// Whether `target` is on this host and below this path. A path is compared as text, as the kubelet compares it: `/a`
-    /// covers `/ab`, too.
+    /// Whether `target` is on this host and below this path. A path is compared as text, as the kubelet compares
+    /// it: `/a` covers `/ab`, too.
     pub(crate) fn covers(&self, target: &Self) -> bool {
         let labels = |host: &str| host.split('.').count();
         self.port == target.port

@@ -13,7 +13,8 @@
 //!   from a stale server and is refused; otherwise it would replace objects by older states. A list at or above it is
 //!   complete: missing objects are deleted, objects at the stored version are unchanged. If such a list contains an
 //!   object in an older state than the stored one, it is inconsistent and is refused too.
-//! * **Incarnations.** Another uid under the same name means that the old object was deleted: two deltas, deletion first.
+//! * **Incarnations.** Another uid under the same name means that the old object was deleted: two deltas, deletion
+//!   first.
 //!
 //! # Restart
 //! A new process has observed nothing, so it cannot detect a stale list. Lists must be quorum reads (the
@@ -238,7 +239,8 @@ impl<T: Cached> Informer<T> {
     }
 
     fn put(&mut self, key: ObjectKey, object: Arc<T>, deltas: &mut Vec<Delta<T>>) {
-        // All index keys are derived before any table changes: if the index function panics, the tables stay consistent.
+        // All index keys are derived before any table changes: if the index function panics, the tables stay
+        // consistent.
         let new_keys: Vec<_> = self
             .indexes
             .iter()

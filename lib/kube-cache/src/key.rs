@@ -22,8 +22,8 @@ pub trait Cached {
     }
 }
 
-/// Implements [`Cached`] for a type whose identity is in fields of the same names, or in the fields of one of its fields.
-/// The name after a semicolon is the field that is true while the object is being deleted.
+/// Implements [`Cached`] for a type whose identity is in fields of the same names, or in the fields of one of its
+/// fields. The name after a semicolon is the field that is true while the object is being deleted.
 ///
 /// ```
 /// struct Meta { namespace: String, name: String, uid: String, resource_version: String }

@@ -39,8 +39,8 @@
 //! # Invariants
 //! * Nothing here performs I/O, reads a clock or draws random numbers; time and jitter are arguments.
 //! * Only ordered containers: the same inputs give the same outputs in the same order.
-//! * A stored object is never replaced by an older state. An object that was deleted while no watch was open is reported
-//!   as a deletion by the next list.
+//! * A stored object is never replaced by an older state. An object that was deleted while no watch was open is
+//!   reported as a deletion by the next list.
 //!
 //! # What is not here
 //! Sockets, tasks and timers. A driver performs the [`Effect`]s and reports back with [`Input`]s. It may answer

@@ -1,8 +1,8 @@
 //! Decides which request comes next to keep an informer up to date, and what follows a failure.
 //!
-//! A driver passes in [`Input`]s and performs the returned [`Effect`]s in order. After each step with effects exactly one
-//! thing is pending: a list request, a watch, a sleep, or the result of applying a finished list to the informer. Inputs
-//! that belong to something else (a late response to a cancelled request) are ignored.
+//! A driver passes in [`Input`]s and performs the returned [`Effect`]s in order. After each step with effects
+//! exactly one thing is pending: a list request, a watch, a sleep, or the result of applying a finished list to the
+//! informer. Inputs that belong to something else (a late response to a cancelled request) are ignored.
 //!
 //! ```text
 //! Start ─► Listing ─ last page ─► Confirming ─ ListAccepted ─► Watching ─ Gone ─► BackingOff ─ Timer ─► Listing
@@ -12,8 +12,8 @@
 //!
 //! * Every list is a quorum read (`resourceVersion` unset), the first one as well as those after 410, so it is at least
 //!   as new as anything this process has observed. A list that the informer refuses as stale is repeated.
-//! * The exception is the first attempt at a first list at a given version ([`Reflector::first_list_at`]), which the caller
-//!   has read from the server. After any failure the next list is a quorum read.
+//! * The exception is the first attempt at a first list at a given version ([`Reflector::first_list_at`]), which
+//!   the caller has read from the server. After any failure the next list is a quorum read.
 //! * Ten refusals in a row, some minutes, mean that a restore rewound the history. The informer then discards what it
 //!   knows of versions. Otherwise it would refuse every list for ever.
 //! * A list interrupted by 410 between pages starts over, the first time without a delay. After the second interruption
@@ -21,8 +21,8 @@
 //! * A watch that fails with server errors at one version is replaced by a list after five attempts. An unreachable or
 //!   overloaded server never causes a list: otherwise all clients would list at the same time after an outage.
 //! * Delays are client-go's (see [`Backoff`]); `Retry-After` is a lower bound. An accepted list or a watch event resets
-//!   them. [`Input::Stale`] ends a delay at once and resets the delays of later failures. A watch that the server closes
-//!   within a second and without an event counts as a failure; any other close is routine.
+//!   them. [`Input::Stale`] ends a delay at once and resets the delays of later failures. A watch that the server
+//!   closes within a second and without an event counts as a failure; any other close is routine.
 
 use std::time::Duration;
 
@@ -212,8 +212,8 @@ impl Reflector {
         Self::first_list_at(None)
     }
 
-    /// As [`Reflector::new`]. The first list is requested at exactly this version, which the server has had; `None` for a
-    /// quorum read.
+    /// As [`Reflector::new`]. The first list is requested at exactly this version, which the server has had; `None`
+    /// for a quorum read.
     pub fn first_list_at(version: Option<Version>) -> Self {
         Self {
             first: version,
@@ -289,8 +289,8 @@ impl Reflector {
 
     fn after_watch_failure(&mut self, failure: Failure, version: Version) -> Resume {
         match failure {
-            // The version has expired, the resource is no longer served, or one event cannot be decoded: a new watch would
-            // fail in the same way.
+            // The version has expired, the resource is no longer served, or one event cannot be decoded: a new
+            // watch would fail in the same way.
             Failure::Gone | Failure::NotFound | Failure::Malformed | Failure::Status { .. } => Resume::List,
             Failure::Server { .. } => {
                 self.watch_failures = self.watch_failures.saturating_add(1);
@@ -333,8 +333,8 @@ impl Reflector {
         version: Version,
         continue_token: Option<Box<str>>,
     ) -> Vec<Effect<T>> {
-        // Pages of one list share a version. If a server breaks that, the oldest one is safe: the watch then repeats some
-        // events.
+        // Pages of one list share a version. If a server breaks that, the oldest one is safe: the watch then
+        // repeats some events.
         let version = position.version.map_or(version, |seen| seen.min(version));
         let page = Effect::Inform(Event::Page(items));
         if let Some(token) = continue_token.filter(|token| !token.is_empty()) {

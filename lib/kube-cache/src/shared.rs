@@ -27,7 +27,8 @@ impl<T: Cached> SharedInformer<T> {
         }
     }
 
-    /// [`Informer::apply`] under the write lock. Deltas are returned, not dispatched, so no handler runs under the lock.
+    /// [`Informer::apply`] under the write lock. Deltas are returned, not dispatched, so no handler runs under the
+    /// lock.
     pub fn apply(&self, event: Event<T>) -> Result<Vec<Delta<T>>, Error> {
         if let Some(before) = self.before.get() {
             before(&event);
@@ -35,8 +36,9 @@ impl<T: Cached> SharedInformer<T> {
         self.write(|informer| informer.apply(event))
     }
 
-    /// Shows each event to `before` while the store is still in the state that the event leaves, without a lock. Events that
-    /// the store does not apply, such as replays, are shown, too. There is one such reader: a second one is ignored.
+    /// Shows each event to `before` while the store is still in the state that the event leaves, without a lock.
+    /// Events that the store does not apply, such as replays, are shown, too. There is one such reader: a second
+    /// one is ignored.
     pub fn before_each(&self, before: impl Fn(&Event<T>) + Send + Sync + 'static) {
         let _is_first = self.before.set(Box::new(before));
     }
@@ -66,8 +68,8 @@ impl<T: Cached> SharedInformer<T> {
         self.snapshot().observed()
     }
 
-    /// A consistent view of the store. The writer is blocked while it exists: collect the `Arc`s you need, then drop it.
-    /// Never keep it across an await.
+    /// A consistent view of the store. The writer is blocked while it exists: collect the `Arc`s you need, then
+    /// drop it. Never keep it across an await.
     pub fn snapshot(&self) -> Snapshot<'_, T> {
         Snapshot {
             guard: self.inner.read().unwrap_or_else(PoisonError::into_inner),

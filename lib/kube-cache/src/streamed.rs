@@ -1,7 +1,7 @@
 //! A list that the server streams as the initial events of a watch (`sendInitialEvents`).
 //!
-//! The initial events come in no order of their versions, and changes follow them until a bookmark says that the state is
-//! complete. Each object has its changes in order, so the last event of a name is its state.
+//! The initial events come in no order of their versions, and changes follow them until a bookmark says that the
+//! state is complete. Each object has its changes in order, so the last event of a name is its state.
 
 use std::collections::BTreeMap;
 

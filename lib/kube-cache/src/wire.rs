@@ -184,8 +184,8 @@ fn list_without<T: DeserializeOwned>(
     })
 }
 
-/// Decodes one line of a watch into [`Input::Watch`], or [`Input::Failed`] for an `ERROR` event. An object that is skipped is
-/// reported to `skipped`.
+/// Decodes one line of a watch into [`Input::Watch`], or [`Input::Failed`] for an `ERROR` event. An object that is
+/// skipped is reported to `skipped`.
 pub fn decode_watch_line<T: DeserializeOwned>(
     line: &[u8],
     skipped: &mut dyn FnMut(TooDeep),
@@ -204,8 +204,8 @@ fn skip(line: &[u8], skipped: &mut dyn FnMut(TooDeep)) -> Option<Result<Version,
     })
 }
 
-/// Decodes one line of a watch with initial events. An object that is skipped is reported to `skipped`; its line counts as a
-/// bookmark.
+/// Decodes one line of a watch with initial events. An object that is skipped is reported to `skipped`; its line
+/// counts as a bookmark.
 pub fn decode_streamed_line<T: DeserializeOwned>(
     line: &[u8],
     skipped: &mut dyn FnMut(TooDeep),

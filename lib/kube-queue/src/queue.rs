@@ -1,8 +1,8 @@
 //! The queue itself: pending work of each key, by its state.
 //!
-//! A key is *in flight*, has *pending* work, or both. Pending work of a key that is not in flight is either delayed (due
-//! in the future) or ready. Pending work of a key in flight is held until that key is done. Every call first makes due
-//! keys ready, so that the order does not depend on how often the driver calls.
+//! A key is *in flight*, has *pending* work, or both. Pending work of a key that is not in flight is either delayed
+//! (due in the future) or ready. Pending work of a key in flight is held until that key is done. Every call first
+//! makes due keys ready, so that the order does not depend on how often the driver calls.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -88,9 +88,10 @@ impl<K: Ord + Clone> Queue<K> {
         delay
     }
 
-    /// Makes the key ready at once if no window of it is open, otherwise at the end of that window. When the key becomes
-    /// ready in this mode, a new window opens: it becomes ready at most once for each window, however often it is
-    /// pushed. Other pushes do not wait for the window. They open one only if they advance work pushed in this mode.
+    /// Makes the key ready at once if no window of it is open, otherwise at the end of that window. When the key
+    /// becomes ready in this mode, a new window opens: it becomes ready at most once for each window, however often
+    /// it is pushed. Other pushes do not wait for the window. They open one only if they advance work pushed in
+    /// this mode.
     pub fn push_coalesced(&mut self, key: K, priority: Priority, window: Duration, now: Duration) {
         self.advance(now);
         let due = self.windows.end(&key).unwrap_or(self.now).max(self.now);
@@ -126,8 +127,8 @@ impl<K: Ord + Clone> Queue<K> {
         })
     }
 
-    /// Ends the work on a popped key, successful or not. `None` if the key was not in flight: this is a bug of the caller
-    /// and changes nothing.
+    /// Ends the work on a popped key, successful or not. `None` if the key was not in flight: this is a bug of the
+    /// caller and changes nothing.
     pub fn done(&mut self, key: &K, now: Duration) -> Option<Done> {
         self.advance(now);
         let started = self.in_flight.remove(key)?;
@@ -139,8 +140,8 @@ impl<K: Ord + Clone> Queue<K> {
         })
     }
 
-    /// Time from `now` until [`Queue::pop`] returns a key if nothing else happens: zero if one is ready, `None` if no key
-    /// is ready or delayed.
+    /// Time from `now` until [`Queue::pop`] returns a key if nothing else happens: zero if one is ready, `None` if
+    /// no key is ready or delayed.
     pub fn next_wake(&self, now: Duration) -> Option<Duration> {
         if self.ready.len() > 0 {
             return Some(Duration::ZERO);

@@ -1,10 +1,11 @@
 //! How much memory JSON takes as a tree, found out before it is made.
 //!
-//! A tree may take a hundred times its text: `{"":0}` is seven bytes, and the smallest object has room for eleven members.
-//! The estimate is an upper bound of what reading takes with the allocator of the system, and costs one pass over the text.
+//! A tree may take a hundred times its text: `{"":0}` is seven bytes, and the smallest object has room for eleven
+//! members. The estimate is an upper bound of what reading takes with the allocator of the system, and costs one
+//! pass over the text.
 
-/// A member of an array or an object beyond the first. Arrays are moved to twice their room as they grow; objects keep a
-/// half of theirs free.
+/// A member of an array or an object beyond the first. Arrays are moved to twice their room as they grow; objects
+/// keep a half of theirs free.
 const MEMBER: usize = 160;
 /// A key or a text beyond its bytes.
 const TEXT: usize = 32;

@@ -130,8 +130,8 @@ impl Wish {
         self.pod == seen.pod && self.namespace == seen.namespace
     }
 
-    /// What remains of this wish after a write that it [is](Wish::is): the revision and images of an update that were not written yet.
-    /// They remain for the pod that was written.
+    /// What remains of this wish after a write that it [is](Wish::is): the revision and images of an update that
+    /// were not written yet. They remain for the pod that was written.
     pub(super) fn rest(&self, seen: &Seen) -> Option<Self> {
         if self.fate != Fate::Updated {
             return None;
@@ -244,15 +244,16 @@ fn revision_of(pod: &PodView) -> Option<String> {
     pod.labels.get(REVISION_HASH).map(str::to_owned)
 }
 
-/// Does an event take a pod out of service, or to another state of its lifecycle? A manager that goes on to update or delete the
-/// pod has decided that before: a plan of the state after it may have to put it back first.
+/// Does an event take a pod out of service, or to another state of its lifecycle? A manager that goes on to update
+/// or delete the pod has decided that before: a plan of the state after it may have to put it back first.
 pub(super) fn is_first_step(old: &PodView, new: &PodView) -> bool {
     let gates = [IN_PLACE_UPDATE_READY, KRUISE_POD_READY];
     let lost = gates.iter().any(|gate| old.is_true(gate) && !new.is_true(gate));
     lost || old.labels.get(LIFECYCLE_STATE) != new.labels.get(LIFECYCLE_STATE)
 }
 
-/// What an event does to a pod, given the pod before it, if anything becomes of it. `is_gone` says that the pod is removed.
+/// What an event does to a pod, given the pod before it, if anything becomes of it. `is_gone` says that the pod is
+/// removed.
 pub(super) fn seen(old: Option<&PodView>, new: &PodView, is_gone: bool) -> Option<Seen> {
     let of = |fate| Seen {
         fate,

@@ -2,8 +2,8 @@
 //!
 //! # What it promises
 //! - Each wish of a plan agrees with at most one write. A plan with three wishes agrees with up to three.
-//! - A newer plan that wants the same renews the wish, because it was made from a state that has what was done. So what was wanted
-//!   by two plans does not count twice.
+//! - A newer plan that wants the same renews the wish, because it was made from a state that has what was done. So
+//!   what was wanted by two plans does not count twice.
 //! - What a newer plan does not want any more still counts for [`GRACE`]: a manager may act on a state that is older.
 
 use std::{collections::BTreeMap, time::Duration};

@@ -1,11 +1,13 @@
 //! Compares what plans would do to pods with what was done to them.
 //!
 //! # What it promises
-//! - What was done *agrees* if the plan of the state before it has it, or a plan that was made shortly before and whose wish is not
-//!   used up ([`claims`](super::claims)). Names of new pods do not count, unless they are ordinals, nor which of equal pods comes first.
-//! - It *differs* only if that plan was made from the specification that the manager had. If the cache has a specification of the
-//!   owner that is newer than the write, or gets an older one after it, the write is *not compared*. So a manager that is
-//!   faster than the rehearsal, or caches that follow at different speeds, are no difference.
+//! - What was done *agrees* if the plan of the state before it has it, or a plan that was made shortly before and
+//!   whose wish is not used up ([`claims`](super::claims)). Names of new pods do not count, unless they are
+//!   ordinals, nor which of equal pods comes first.
+//! - It *differs* only if that plan was made from the specification that the manager had. If the cache has a
+//!   specification of the owner that is newer than the write, or gets an older one after it, the write is *not
+//!   compared*. So a manager that is faster than the rehearsal, or caches that follow at different speeds, are no
+//!   difference.
 //! - What plans have wanted for longer than [`GRACE`], without anything of the sort being done, differs
 //!   ([`standing`](super::standing)). An interruption of the watch does not count.
 //! - What becomes of pods in a namespace that is being deleted is no difference.
@@ -165,8 +167,8 @@ impl Matcher {
         Verdict::Differs
     }
 
-    /// A pod is taken out of service or updated, which may be the first of several writes. `wishes` are those for it, by the plan of
-    /// the state before.
+    /// A pod is taken out of service or updated, which may be the first of several writes. `wishes` are those for
+    /// it, by the plan of the state before.
     pub(super) fn begins(&mut self, owner: &Owner, step: FirstStep<'_>, wishes: Vec<Wish>, now: Duration) {
         let state = self.owners.entry(owner.clone()).or_default();
         if wishes.is_empty() {
@@ -189,8 +191,9 @@ impl Matcher {
         verdict
     }
 
-    /// Something was done to a pod that no object with a controller of ours owns. It agrees if plans want it for this very pod. What
-    /// else becomes of such a pod is decided by others, unless it was updated in place: then it is of this kind.
+    /// Something was done to a pod that no object with a controller of ours owns. It agrees if plans want it for
+    /// this very pod. What else becomes of such a pod is decided by others, unless it was updated in place: then it
+    /// is of this kind.
     pub(super) fn seen_elsewhere(&mut self, kind: &str, seen: &Seen, now: Duration) -> Option<Verdict> {
         if let Some(kind) = self.use_up_of_others(None, seen, now) {
             self.tally(&kind).count(Verdict::Agrees, seen.fate);

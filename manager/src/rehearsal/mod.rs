@@ -1,23 +1,26 @@
-//! `kruise manager --dry-run` beside the manager of a cluster: what this build would do to pods, compared with what becomes of
-//! them.
+//! `kruise manager --dry-run` beside the manager of a cluster: what this build would do to pods, compared with what
+//! becomes of them.
 //!
 //! # How it works
-//! The caches follow the cluster, which the other manager changes, and each object is planned again when they change. These
-//! plans come too late to judge a fast manager: the cache may have its write already, and a plan of that state does not contain
-//! it. So each event of a pod that says that it was created, deleted or updated in place is looked at *before* the cache has it:
-//! its owner is planned from the state that the write left, and the write agrees if that plan has it. So is an event that takes a pod
-//! out of service: what a manager does in several writes is decided before the first one. [`matcher`] has the rules for caches that
-//! follow at different speeds. Sidecars of a pod are upgraded by what injected them: its plan judges that, also in pods of others.
+//! The caches follow the cluster, which the other manager changes, and each object is planned again when they
+//! change. These plans come too late to judge a fast manager: the cache may have its write already, and a plan of
+//! that state does not contain it. So each event of a pod that says that it was created, deleted or updated in
+//! place is looked at *before* the cache has it: its owner is planned from the state that the write left, and the
+//! write agrees if that plan has it. So is an event that takes a pod out of service: what a manager does in several
+//! writes is decided before the first one. [`matcher`] has the rules for caches that follow at different speeds.
+//! Sidecars of a pod are upgraded by what injected them: its plan judges that, also in pods of others.
 //!
 //! # What it promises
 //! - Nothing is written.
-//! - Every write that an event shows agrees, differs, or is counted as not compared. Of pods that no object of ours owns, only
-//!   updates in place count, and what a plan has.
-//! - What it remembers is bounded, but for what the cluster has: of differences, a number is listed, and those beyond are counted.
+//! - Every write that an event shows agrees, differs, or is counted as not compared. Of pods that no object of ours
+//!   owns, only updates in place count, and what a plan has.
+//! - What it remembers is bounded, but for what the cluster has: of differences, a number is listed, and those
+//!   beyond are counted.
 //!
 //! # What is not here
-//! Writes that do not decide what becomes of pods: revisions, claims, labels, conditions, status. Resources of containers, which
-//! other programs change, too. Changes that a new list shows, after a watch has ended: a list has no order.
+//! Writes that do not decide what becomes of pods: revisions, claims, labels, conditions, status. Resources of
+//! containers, which other programs change, too. Changes that a new list shows, after a watch has ended: a list has
+//! no order.
 
 mod acts;
 mod claims;

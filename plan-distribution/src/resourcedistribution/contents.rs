@@ -1,7 +1,7 @@
 //! Contents of a Secret or ConfigMap in one form, so that two that mean the same are equal.
 //!
-//! The API server stores `stringData` of a Secret in `data`, gives it the type `Opaque` if it has none, writes bytes in one
-//! spelling of base64, and leaves out what is empty.
+//! The API server stores `stringData` of a Secret in `data`, gives it the type `Opaque` if it has none, writes
+//! bytes in one spelling of base64, and leaves out what is empty.
 
 use std::collections::BTreeMap;
 

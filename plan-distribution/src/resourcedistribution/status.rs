@@ -133,8 +133,8 @@ impl Tally {
         }
     }
 
-    /// The write of the status, if it differs from what is stored. While work goes on that may succeed, there is none: the
-    /// status says what has come of it.
+    /// The write of the status, if it differs from what is stored. While work goes on that may succeed, there is
+    /// none: the status says what has come of it.
     pub(super) fn patch(
         &self,
         distribution: &ResourceDistribution,

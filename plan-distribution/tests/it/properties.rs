@@ -1,6 +1,6 @@
-//! Random histories: namespaces come, go and change, users edit and delete copies and put objects in the way, in any order
-//! with the controller. Foreign objects are never touched; when everybody is quiet, exactly the selected namespaces have what
-//! is distributed, and nothing more is written.
+//! Random histories: namespaces come, go and change, users edit and delete copies and put objects in the way, in
+//! any order with the controller. Foreign objects are never touched; when everybody is quiet, exactly the selected
+//! namespaces have what is distributed, and nothing more is written.
 
 use std::collections::BTreeMap;
 

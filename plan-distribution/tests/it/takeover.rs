@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// The ResourceDistribution that a version of OpenKruise stored, and the copy that it made of it. The copy is built from the
-/// specification: the fixtures have none.
+/// The ResourceDistribution that a version of OpenKruise stored, and the copy that it made of it. The copy is built
+/// from the specification: the fixtures have none.
 fn stored(version: &str, state: &str) -> World {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fixtures/upstream");
     let text = fs::read_to_string(

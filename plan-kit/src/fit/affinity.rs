@@ -3,8 +3,8 @@
 use kruise_views::NodeView;
 use serde_json::Value;
 
-/// One term: all of its requirements have to hold. One that Kubernetes cannot read matches no node, and nor does one without
-/// requirements.
+/// One term: all of its requirements have to hold. One that Kubernetes cannot read matches no node, and nor does
+/// one without requirements.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Term(Option<Vec<Requirement>>);
 

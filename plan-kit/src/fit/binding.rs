@@ -6,7 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 use kruise_views::PodView;
 use serde_json::{Value, json};
 
-/// Nodes and pods are read one after the other: a pod that is for an unknown node may be newer than what is known of nodes.
+/// Nodes and pods are read one after the other: a pod that is for an unknown node may be newer than what is known
+/// of nodes.
 const YOUNG: SignedDuration = SignedDuration::from_secs(10);
 
 /// How long it is until a pod counts as one that waits for a node which does not exist; `None` if it does now.

@@ -1,8 +1,9 @@
 //! May a pod of this template run on this node?
 //!
-//! What the scheduler takes for granted of a pod that is bound to a node anyway is not asked: free resources, ports, whether
-//! the node is ready. What is asked is what a user says: the name of a node, labels, taints, and that a node is cordoned;
-//! and whether the node is large enough, where a kind asks for that. Each *no* has a reason, in words.
+//! What the scheduler takes for granted of a pod that is bound to a node anyway is not asked: free resources,
+//! ports, whether the node is ready. What is asked is what a user says: the name of a node, labels, taints, and
+//! that a node is cordoned; and whether the node is large enough, where a kind asks for that. Each *no* has a
+//! reason, in words.
 
 mod affinity;
 mod binding;

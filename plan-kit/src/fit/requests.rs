@@ -45,8 +45,8 @@ fn of_container(container: &Value) -> Amounts {
     all
 }
 
-/// Replaces what containers request by what the pod as a whole requests, which is for CPU, memory and huge pages only. A limit
-/// of the pod without a request is one, too; of CPU and memory only if no container requests any.
+/// Replaces what containers request by what the pod as a whole requests, which is for CPU, memory and huge pages
+/// only. A limit of the pod without a request is one, too; of CPU and memory only if no container requests any.
 fn of_pod(template: &Value, all: &mut Amounts) {
     let of_whole = |name: &str| matches!(name, "cpu" | "memory") || is_huge_page(name);
     for (name, amount) in amounts(template.pointer("/spec/resources/limits")) {

@@ -37,8 +37,8 @@ impl Toleration {
     }
 }
 
-/// The tolerations of a daemon pod of this template: its own, and those that keep a daemon on a node that is in trouble or
-/// cordoned. One that is there already is replaced.
+/// The tolerations of a daemon pod of this template: its own, and those that keep a daemon on a node that is in
+/// trouble or cordoned. One that is there already is replaced.
 pub fn for_daemons(template: &Value) -> Vec<Value> {
     let own = template.pointer("/spec/tolerations").and_then(Value::as_array);
     let mut all = own.cloned().unwrap_or_default();

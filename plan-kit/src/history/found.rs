@@ -52,8 +52,8 @@ pub struct Found {
 }
 
 impl Found {
-    /// How long the first status waits, because it must be recorded before which template a revision is for: by the record
-    /// it is found from then on. `reported` is the update revision in the status.
+    /// How long the first status waits, because it must be recorded before which template a revision is for: by the
+    /// record it is found from then on. `reported` is the update revision in the status.
     pub fn record_wait(&self, reported: &str) -> Option<Duration> {
         (self.record.is_some() && reported.is_empty()).then_some(Duration::from_secs(1))
     }

@@ -48,8 +48,8 @@ pub struct Reported<'a> {
 impl Reported<'_> {
     /// Is this the revision, and does it lack only fields that its writer dropped?
     fn is_shortened(self, view: &RevisionView, live: &Template) -> bool {
-        // Whoever wrote a current status saw this template. Otherwise the edit may have added the fields: only those that no
-        // type has can have been dropped, and never by a writer that records the template.
+        // Whoever wrote a current status saw this template. Otherwise the edit may have added the fields: only
+        // those that no type has can have been dropped, and never by a writer that records the template.
         *view.name == *self.name
             && if self.is_current {
                 is_part_of(view, live)
@@ -105,11 +105,11 @@ impl History {
 
     /// The revision of a live template: the newest that holds the template or is recorded to be for it.
     ///
-    /// Where there is none, it may be the one that status names, if its writer dropped fields that its types did not know. They
-    /// are missing from the pods, too, and are no reason to roll them.
+    /// Where there is none, it may be the one that status names, if its writer dropped fields that its types did
+    /// not know. They are missing from the pods, too, and are no reason to roll them.
     ///
-    /// A workload that has reported nothing yet may have taken over the pods of a built-in one, which was deleted without
-    /// them. The newest revision is that one's, and means the same if only what the two fill in differs.
+    /// A workload that has reported nothing yet may have taken over the pods of a built-in one, which was deleted
+    /// without them. The newest revision is that one's, and means the same if only what the two fill in differs.
     pub fn find_template(&self, live: &Template, reported: Reported<'_>) -> Match<'_> {
         let newest = |is_it: &dyn Fn(&RevisionView) -> bool| self.stored.iter().rposition(|view| is_it(view));
         let found = newest(&|view| is_equal(view, live));
@@ -133,8 +133,9 @@ impl History {
             .filter(|view| is_equal(view, live) || is_recorded(view, live))
     }
 
-    /// Records that a revision is for the live template, if it lacks fields of it and the record is missing. Later edits of the
-    /// workload that leave the template alone find the revision by it, and those of the template do not.
+    /// Records that a revision is for the live template, if it lacks fields of it and the record is missing. Later
+    /// edits of the workload that leave the template alone find the revision by it, and those of the template do
+    /// not.
     pub fn record(&self, owner: &Owner<'_>, view: &RevisionView, live: &Template) -> Option<ObjectWrites> {
         let is_known = is_equal(view, live) || is_recorded(view, live);
         (!is_known).then(|| writes::record(owner, view, live))
@@ -187,9 +188,9 @@ impl History {
         read.as_ref()
     }
 
-    /// Deletes the oldest of the owner's revisions beyond those that stay. Revisions with one of the names `kept` are in
-    /// use; of the others `is_used` is asked, which may be expensive. A revision that nobody controls counts as the owner's if
-    /// it has such a name: those of a predecessor that was deleted without them.
+    /// Deletes the oldest of the owner's revisions beyond those that stay. Revisions with one of the names `kept`
+    /// are in use; of the others `is_used` is asked, which may be expensive. A revision that nobody controls counts
+    /// as the owner's if it has such a name: those of a predecessor that was deleted without them.
     pub fn truncate(
         &self,
         owner: &Owner<'_>,

@@ -58,8 +58,9 @@ pub fn identity(owner: &str, template: &Template, collision_count: i32) -> (Stri
     identity_of(owner, template.data(), collision_count)
 }
 
-/// Do the stored and the live template mean the same? Bytes decide; where a stored revision was written by a server that
-/// dropped or spelled fields differently, equal meaning decides, so that no pod is rolled for the sake of bytes.
+/// Do the stored and the live template mean the same? Bytes decide; where a stored revision was written by a server
+/// that dropped or spelled fields differently, equal meaning decides, so that no pod is rolled for the sake of
+/// bytes.
 pub(super) fn is_equal(view: &RevisionView, live: &Template) -> bool {
     let same_meaning = |stored: Template| stored.canonical() == live.canonical();
     *view.data == *live.data() || Template::stored(view).is_some_and(same_meaning)
@@ -71,8 +72,8 @@ pub(super) fn is_recorded(view: &RevisionView, live: &Template) -> bool {
     recorded.is_some_and(|hash| hash == live.fingerprint())
 }
 
-/// Do both mean the same but for what servers fill in? Kubernetes gives an image with a tag the pull policy `IfNotPresent`
-/// where OpenKruise gives it `Always`, and writes the name of a service account a second time.
+/// Do both mean the same but for what servers fill in? Kubernetes gives an image with a tag the pull policy
+/// `IfNotPresent` where OpenKruise gives it `Always`, and writes the name of a service account a second time.
 pub(super) fn is_equal_when_completed(view: &RevisionView, live: &Template) -> bool {
     Template::stored(view).is_some_and(|stored| completed(&stored) == completed(live))
 }

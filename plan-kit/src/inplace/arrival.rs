@@ -85,14 +85,14 @@ fn is_consistent(
     })
 }
 
-/// Is it what a kubelet reports of a container that runs as specified? Kubelets before 1.31 hash all of it, later ones its
-/// image and name.
+/// Is it what a kubelet reports of a container that runs as specified? Kubelets before 1.31 hash all of it, later
+/// ones its image and name.
 fn is_plain_hash(container: &ContainerView, hash: u64) -> bool {
     container.whole_hash.map(u64::from) == Some(hash) || image_hash(&container.name, &container.image) == hash
 }
 
-/// The hash of what the container would read of the labels and annotations of its pod, if it began now. The pod counts, not
-/// its template: labels that only the pod has are read, too, and variables that a webhook added.
+/// The hash of what the container would read of the labels and annotations of its pod, if it began now. The pod
+/// counts, not its template: labels that only the pod has are read, too, and variables that a webhook added.
 fn environment_hash(pod: &PodView, container: &ContainerView) -> u64 {
     let variables = container.variables.iter();
     container::environment_hash(variables.map(|variable| (&*variable.name, pod.value_of(variable))))

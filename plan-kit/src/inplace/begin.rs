@@ -53,8 +53,8 @@ pub struct Patches {
     /// Strategic merge patch of the status: readiness off. `None` if nothing restarts, the pod has no such gate, or it
     /// is off already.
     pub unready: Option<Body>,
-    /// Strategic merge patch for the `resize` endpoint: other resources of containers. `None` if none change, or the pod
-    /// asks for them already.
+    /// Strategic merge patch for the `resize` endpoint: other resources of containers. `None` if none change, or
+    /// the pod asks for them already.
     pub resize: Option<Body>,
     /// Strategic merge patch of the pod: revision labels, lifecycle, progress, images, metadata.
     pub update: Body,
@@ -91,8 +91,8 @@ const STALE: [(&str, &str); 3] = [
 ];
 
 impl UpdateSpec {
-    /// Prepares the step to a revision, taken now. Between readiness off and the change pods get `grace_seconds`; resources
-    /// change as `scaling` says.
+    /// Prepares the step to a revision, taken now. Between readiness off and the change pods get `grace_seconds`;
+    /// resources change as `scaling` says.
     pub fn new(
         change: Change,
         revision: RevisionLabels<'_>,
@@ -172,7 +172,8 @@ impl UpdateSpec {
         }
     }
 
-    /// The patches for a pod whose change is its own: it comes later, in parts, or on top of one that has not been made.
+    /// The patches for a pod whose change is its own: it comes later, in parts, or on top of one that has not been
+    /// made.
     fn patches_of_one(&self, pod: &PodView, carried: Option<Carried>) -> Patches {
         let mut change = self.change.clone();
         let mut since = self.now.clone();

@@ -1,13 +1,13 @@
 //! Resources that a pod was given by this program and of a revision that its label does not name.
 //!
-//! An update asks for the resources first and labels the pod afterwards. If it breaks off in between and the template goes
-//! back, the pod stays with the amounts of a revision that it never came to. What others asked for (an autoscaler, a person)
-//! is left alone: the API server remembers who wrote an amount last.
+//! An update asks for the resources first and labels the pod afterwards. If it breaks off in between and the
+//! template goes back, the pod stays with the amounts of a revision that it never came to. What others asked for
+//! (an autoscaler, a person) is left alone: the API server remembers who wrote an amount last.
 //!
-//! An amount that differs may also be what somebody made of our request (an admission webhook of the `resize` endpoint). To ask
-//! for it again would change it again, and may restart a container each time. So resources are given back to a pod once,
-//! which its record says, until they have arrived or another update begins. And only amounts of another revision are taken for
-//! left behind.
+//! An amount that differs may also be what somebody made of our request (an admission webhook of the `resize`
+//! endpoint). To ask for it again would change it again, and may restart a container each time. So resources are
+//! given back to a pod once, which its record says, until they have arrived or another update begins. And only
+//! amounts of another revision are taken for left behind.
 
 use std::collections::BTreeMap;
 
@@ -60,8 +60,8 @@ impl Amounts {
         Self { all: all.collect() }
     }
 
-    /// What a pod of this template has to be given back, by container. Nothing where the server would refuse a part of it, nor
-    /// where anybody else has asked for resources of the pod.
+    /// What a pod of this template has to be given back, by container. Nothing where the server would refuse a part
+    /// of it, nor where anybody else has asked for resources of the pod.
     pub fn missing(&self, pod: &PodView, scaling: VerticalScaling) -> BTreeMap<String, Resize> {
         let by_others = pod.containers.iter().any(|container| container.written.by_others);
         let missing = if by_others {
@@ -147,8 +147,8 @@ pub fn record_of_arrival(
     arrived.then(|| serialize(&state))
 }
 
-/// Does the server take it? It refuses a request above its limit and another class of service, which init containers, that
-/// do not change, make no better.
+/// Does the server take it? It refuses a request above its limit and another class of service, which init
+/// containers, that do not change, make no better.
 fn is_taken(pod: &PodView, missing: &BTreeMap<String, Resize>) -> bool {
     let before = |container: &ContainerView| container.resources.as_deref().copied().unwrap_or_default();
     let after = |container: &ContainerView| {

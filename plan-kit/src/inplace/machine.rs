@@ -37,8 +37,8 @@ pub enum Progress {
     Waiting(String),
     /// Its grace period runs, for this much longer.
     Grace(Duration),
-    /// Its containers run what they should, but their node may still report that those before them are ready, for this much
-    /// longer.
+    /// Its containers run what they should, but their node may still report that those before them are ready, for
+    /// this much longer.
     Settling(Duration),
     /// The next part of it is due.
     Due {

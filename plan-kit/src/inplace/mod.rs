@@ -1,11 +1,12 @@
 //! Changing a running pod to a new template instead of replacing it.
 //!
 //! 1. [`diff()`] says whether the step from one template to another can be taken in place, and what it consists of.
-//! 2. [`UpdateSpec`] builds the patches that begin it (`begin`): readiness off, then other resources, then the change with its
-//!    progress annotation. In this order: had the annotation come before the resources, and nothing after it, then containers
-//!    that have what they always had would seem to have arrived.
-//! 3. [`progress`] is the state machine in between (`machine`): it waits for the grace period, for the changed containers to
-//!    run what the specification asks for (`arrival`), and changes one batch of containers after the other (`batch`).
+//! 2. [`UpdateSpec`] builds the patches that begin it (`begin`): readiness off, then other resources, then the
+//!    change with its progress annotation. In this order: had the annotation come before the resources, and nothing
+//!    after it, then containers that have what they always had would seem to have arrived.
+//! 3. [`progress`] is the state machine in between (`machine`): it waits for the grace period, for the changed
+//!    containers to run what the specification asks for (`arrival`), and changes one batch of containers after the
+//!    other (`batch`).
 //! 4. [`finish()`] builds the patch that puts the pod back into service.
 //!
 //! The annotations on the wire are in `state`, `record` and `grace`. What an update left behind that broke off is in

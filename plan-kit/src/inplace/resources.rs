@@ -1,8 +1,9 @@
 //! Processor time and memory that running containers get more or less of.
 //!
-//! Only amounts that were there before may be replaced, and only where the pod's class of service stays what it is: that
-//! is all a server takes; before 1.34 it takes a lower memory limit only of a container that restarts for it. A request that the template leaves out is what its limit says, because the server filled it in
-//! so when the pod was made: it follows the limit.
+//! Only amounts that were there before may be replaced, and only where the pod's class of service stays what it is:
+//! that is all a server takes; before 1.34 it takes a lower memory limit only of a container that restarts for it.
+//! A request that the template leaves out is what its limit says, because the server filled it in so when the pod
+//! was made: it follows the limit.
 
 use std::collections::BTreeMap;
 
@@ -236,8 +237,8 @@ pub(super) fn waiting(pod: &PodView, container: &str) -> String {
     }
 }
 
-/// The condition in which a pod's node refuses the resources that its containers request. A refusal of an earlier request
-/// does not count.
+/// The condition in which a pod's node refuses the resources that its containers request. A refusal of an earlier
+/// request does not count.
 pub fn refusal(pod: &PodView) -> Option<&ConditionView> {
     pod.condition(POD_RESIZE_PENDING)
         .filter(|condition| condition.status == Truth::True && awaited(pod).is_some())

@@ -31,9 +31,9 @@ pub fn left(since: Timestamp, seconds: i64, now: Timestamp) -> Option<Duration> 
 const LEAST: SignedDuration = SignedDuration::from_secs(10);
 const LONGEST: SignedDuration = SignedDuration::from_mins(5);
 
-/// How long it is until what was tried at `tried`, and failed, is tried again; `None` if it is now. Intervals double: the next one
-/// is as long as the time from `start` to the last attempt. Computed from what is stored, so that neither a restart nor another
-/// manager begins anew.
+/// How long it is until what was tried at `tried`, and failed, is tried again; `None` if it is now. Intervals
+/// double: the next one is as long as the time from `start` to the last attempt. Computed from what is stored, so
+/// that neither a restart nor another manager begins anew.
 pub fn back_off(start: Timestamp, tried: Timestamp, now: Timestamp) -> Option<Duration> {
     let interval = tried.duration_since(start).clamp(LEAST, LONGEST);
     let left = interval - now.duration_since(tried);

@@ -99,8 +99,8 @@ pub struct Account<'b> {
 }
 
 impl<'b> Account<'b> {
-    /// A budget as it is stored. If its specification is newer than its numbers, the pods that were counted then are compared
-    /// with what it says now. So a pod is never judged by a specification that is over.
+    /// A budget as it is stored. If its specification is newer than its numbers, the pods that were counted then
+    /// are compared with what it says now. So a pod is never judged by a specification that is over.
     pub fn of(budget: &'b PodUnavailableBudget) -> Self {
         let mut account = Self {
             budget,
@@ -142,7 +142,8 @@ impl<'b> Account<'b> {
         self.status.observed_generation < self.budget.metadata.generation
     }
 
-    /// The number of pods that there should be is another one by now. Without effect where the budget has a number of its own.
+    /// The number of pods that there should be is another one by now. Without effect where the budget has a number
+    /// of its own.
     pub fn expect(&mut self, total: i32) {
         if self.budget.protected_total().is_none() && self.status.total_replicas != total {
             self.recompute(total);
@@ -163,8 +164,8 @@ impl<'b> Account<'b> {
         status.unavailable_allowed = allowed;
     }
 
-    /// Decides about one pod, which names this budget, and charges it if that is needed. The rules are in their order, and
-    /// the first that fits decides.
+    /// Decides about one pod, which names this budget, and charges it if that is needed. The rules are in their
+    /// order, and the first that fits decides.
     pub fn ask(&mut self, pod: &PodView, operation: Operation, gates: Gates, now: Timestamp) -> Decision {
         if let Some(free) = self.free(pod, operation, gates, now) {
             return Decision::Free(free);
@@ -210,8 +211,8 @@ impl<'b> Account<'b> {
         }
     }
 
-    /// Nothing is to be kept: none have to be available, or the workload is gone or scaled to zero, and pods that are left
-    /// must not be kept by a fixed number.
+    /// Nothing is to be kept: none have to be available, or the workload is gone or scaled to zero, and pods that
+    /// are left must not be kept by a fixed number.
     fn is_off(&self) -> bool {
         let status = &self.status;
         let is_empty = status.total_replicas == 0 && !self.is_outdated();

@@ -12,8 +12,8 @@ use crate::{
 
 /// Is it ready, neither being deleted nor labelled unavailable, and do its containers run what they should?
 ///
-/// Images by digest need no rule of their own: runtimes report the digest of another repository, or of something else, so
-/// a difference proves nothing while no update is under way.
+/// Images by digest need no rule of their own: runtimes report the digest of another repository, or of something
+/// else, so a difference proves nothing while no update is under way.
 pub fn is_available(pod: &PodView, now: Timestamp) -> bool {
     pod.is_active() && !is_labelled(pod) && is_ready_for_certain(pod, now) && is_up_to_date(pod, now)
 }
@@ -24,8 +24,8 @@ fn is_labelled(pod: &PodView) -> bool {
         .any(|(key, _)| key.starts_with(UNAVAILABLE_PREFIX))
 }
 
-/// Have the updates in place that were begun arrived, those of sidecars included? An annotation that cannot be read says
-/// nothing: the pod is ready, and its budget keeps it.
+/// Have the updates in place that were begun arrived, those of sidecars included? An annotation that cannot be read
+/// says nothing: the pod is ready, and its budget keeps it.
 fn is_up_to_date(pod: &PodView, now: Timestamp) -> bool {
     let own = inplace::progress(pod, now);
     matches!(own, Progress::Complete | Progress::Unreadable(_)) && are_sidecars_up_to_date(pod)

@@ -37,8 +37,8 @@ pub struct Count {
     pub status: PodUnavailableBudgetStatus,
     /// Pods whose deletion was allowed long ago, and which are still there.
     pub not_deleted: Vec<Arc<PodView>>,
-    /// Names of pods that have to be read from the API server before their entries can be dropped, because the cache may be
-    /// too old to know what happened to them.
+    /// Names of pods that have to be read from the API server before their entries can be dropped, because the
+    /// cache may be too old to know what happened to them.
     pub unproven: Vec<String>,
     /// When the count changes by itself.
     pub again: Option<Duration>,
@@ -173,8 +173,8 @@ fn is_among(name: &str, covered: &Covered<'_>) -> bool {
     covered.live.contains_key(name) || covered.pods.iter().any(|pod| *pod.name == *name)
 }
 
-/// Is it certain that an entry of this pod has nothing to cover any more, now that it has expired? A cache that lags behind
-/// by as much as an entry lasts would otherwise count a pod that is gone.
+/// Is it certain that an entry of this pod has nothing to cover any more, now that it has expired? A cache that
+/// lags behind by as much as an entry lasts would otherwise count a pod that is gone.
 fn is_proven(pod: &PodView, since: Timestamp, life: Duration, covered: &Covered<'_>, now: Timestamp) -> bool {
     let is_later = |time: Timestamp| time.as_second() >= since.as_second();
     let has_changed = || {
@@ -189,8 +189,8 @@ fn is_proven(pod: &PodView, since: Timestamp, life: Duration, covered: &Covered<
         || left(since, life * 2, now).is_none()
 }
 
-/// The merge patch from one status to another; `None` if they are the same. All numbers are in it: a server takes no status
-/// that lacks one. Entries that are dropped are removed by name.
+/// The merge patch from one status to another; `None` if they are the same. All numbers are in it: a server takes
+/// no status that lacks one. Entries that are dropped are removed by name.
 pub fn status_patch(
     before: &PodUnavailableBudgetStatus,
     after: &PodUnavailableBudgetStatus,

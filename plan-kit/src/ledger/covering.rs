@@ -47,8 +47,8 @@ pub fn expects(budget: &PodUnavailableBudget, owners: &[(Workload, Option<i32>)]
     wants > 0 && desired_available(budget, wants).is_ok_and(|desired| desired > 0)
 }
 
-/// The budget that a pod of these workloads names. If several cover it: one with a target, then the oldest, then the first
-/// by name. A budget that is being deleted covers nothing.
+/// The budget that a pod of these workloads names. If several cover it: one with a target, then the oldest, then
+/// the first by name. A budget that is being deleted covers nothing.
 pub fn covering<'b>(
     budgets: impl IntoIterator<Item = &'b PodUnavailableBudget>,
     workloads: &[Workload],

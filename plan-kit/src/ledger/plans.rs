@@ -1,9 +1,9 @@
 //! What a plan charges to budgets.
 //!
-//! A plan asks before it takes a pod out of service, and leaves out the pods that it may not take. All pods that it charges
-//! to one budget are in one write of that budget's status ([`Charges::write`]), which comes before the pods: the first
-//! write of a pod is often one of its status, which no webhook sees. Where the budget was written meanwhile, the charge
-//! fails, the pods are left alone, and the next plan asks again.
+//! A plan asks before it takes a pod out of service, and leaves out the pods that it may not take. All pods that it
+//! charges to one budget are in one write of that budget's status ([`Charges::write`]), which comes before the
+//! pods: the first write of a pod is often one of its status, which no webhook sees. Where the budget was written
+//! meanwhile, the charge fails, the pods are left alone, and the next plan asks again.
 
 use std::{
     cell::RefCell,
@@ -65,7 +65,8 @@ impl Budgets<'static> {
 
 /// What a rollout asks before it takes pods out of service.
 pub trait Ask {
-    /// Asks the budget of a pod, and charges it if that is needed. The outcome for a pod that was charged stays the same.
+    /// Asks the budget of a pod, and charges it if that is needed. The outcome for a pod that was charged stays the
+    /// same.
     ///
     /// # Errors
     /// Why the pod must stay available, in plain words.
@@ -111,7 +112,8 @@ impl<'a> Charges<'a> {
     }
 
     /// A budget for this workload expects this many pods of it from now on, though it may have counted before that was
-    /// specified. A budget that selects pods by labels expects those of several workloads: it is asked as it was counted.
+    /// specified. A budget that selects pods by labels expects those of several workloads: it is asked as it was
+    /// counted.
     #[must_use]
     pub fn of_workload(self, workload: Workload, replicas: i32) -> Self {
         Self {

@@ -9,8 +9,8 @@ use crate::inplace::{keeps_class_of_service, restarts_for};
 /// Annotation of pods that a node made from a file or an address.
 const SOURCE: &str = "kubernetes.io/config.source";
 
-/// What an update from one pod to another is, as budgets see it; `None` if it cannot make the pod unavailable: neither does
-/// its specification differ, nor is it labelled unavailable.
+/// What an update from one pod to another is, as budgets see it; `None` if it cannot make the pod unavailable:
+/// neither does its specification differ, nor is it labelled unavailable.
 pub fn operation_of_update(old: &Value, new: &Value) -> Option<Operation> {
     let is_labelled = is_newly_labelled(old, new);
     if old.get("spec") == new.get("spec") && !is_labelled {

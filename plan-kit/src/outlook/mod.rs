@@ -4,8 +4,8 @@
 //!
 //! # What it promises
 //! - Nothing is decided by it: plans write the same without it.
-//! - No number is made up. Where nothing says how long a pod takes, there is no time; where something holds the rollout, that
-//!   is said in place of numbers.
+//! - No number is made up. Where nothing says how long a pod takes, there is no time; where something holds the
+//!   rollout, that is said in place of numbers.
 //! - A time is that of a median pod among the last ones. It is as good as the next pods are like them.
 
 mod pods;
@@ -52,7 +52,8 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// What a rollout and its pods say by themselves. Which pods are left is for its kind to say. `idle` says that nothing is done now.
+    /// What a rollout and its pods say by themselves. Which pods are left is for its kind to say. `idle` says that
+    /// nothing is done now.
     pub fn of(rollout: &Rollout<'_>, observed: Observed, min_ready_seconds: i32, idle: bool) -> Self {
         Self {
             min_ready: Duration::from_secs(u64::try_from(min_ready_seconds).unwrap_or(0)),
@@ -162,7 +163,8 @@ fn pace(facts: &Facts, waves: usize) -> Option<Pace> {
     })
 }
 
-/// The median of the last pods, and how many these are. Of an even number it is the longer one of the two in the middle.
+/// The median of the last pods, and how many these are. Of an even number it is the longer one of the two in the
+/// middle.
 fn median(facts: &Facts) -> Option<(Sample, usize)> {
     let mut last = facts.observed.taken.clone();
     if facts.in_place && last.iter().any(|sample| sample.in_place) {

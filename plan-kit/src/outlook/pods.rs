@@ -31,8 +31,8 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Reads the pods that can be acted on. `has_arrived` says which of them are on the revision that the rollout leads to.
-    /// Pods that are to go are nobody's update.
+    /// Reads the pods that can be acted on. `has_arrived` says which of them are on the revision that the rollout
+    /// leads to. Pods that are to go are nobody's update.
     pub fn of<'p, 'a: 'p>(
         rollout: &Rollout<'_>,
         pods: impl IntoIterator<Item = &'p Pod<'a>>,
@@ -55,8 +55,8 @@ impl Observed {
         observed
     }
 
-    /// Adds places that get other pods: so many whose pod is gone, and those of the pods that are being deleted. When that
-    /// began is stored nowhere.
+    /// Adds places that get other pods: so many whose pod is gone, and those of the pods that are being deleted.
+    /// When that began is stored nowhere.
     pub fn add_replaced<'v>(
         &mut self,
         gone: usize,

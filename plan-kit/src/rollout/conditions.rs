@@ -47,9 +47,9 @@ pub fn set(
     }
 }
 
-/// `FailedScale` and `FailedUpdate` report the error of the last attempt, and become False when there is none. An update has also
-/// failed where a node can never give what it asks for: that is `refused`. Returns since when writes have failed, if the
-/// last attempt did.
+/// `FailedScale` and `FailedUpdate` report the error of the last attempt, and become False when there is none. An
+/// update has also failed where a node can never give what it asks for: that is `refused`. Returns since when
+/// writes have failed, if the last attempt did.
 pub fn failures(
     all: &mut Vec<Condition>,
     memory: &Memory,

@@ -22,14 +22,15 @@ impl Rollout<'_> {
         lifecycle::holds(hook, pod.view)
     }
 
-    /// Does its budget let the pod go? Nothing is asked for one that is held in `PreparingDelete` already. Whoever chooses
-    /// among pods asks first; [`Rollout::remove`] and [`Rollout::recreate`] spare a pod that its budget keeps.
+    /// Does its budget let the pod go? Nothing is asked for one that is held in `PreparingDelete` already. Whoever
+    /// chooses among pods asks first; [`Rollout::remove`] and [`Rollout::recreate`] spare a pod that its budget
+    /// keeps.
     pub fn may_remove(&self, pod: &Pod<'_>, plan: &mut Plan) -> bool {
         self.is_let(pod, self.removal(pod), plan)
     }
 
-    /// May the pod be deleted, so that it comes back on the revision of this name? The server takes such pods, and its budget
-    /// lets it go. Whoever recreates a pod asks first.
+    /// May the pod be deleted, so that it comes back on the revision of this name? The server takes such pods, and
+    /// its budget lets it go. Whoever recreates a pod asks first.
     pub fn may_recreate(&self, pod: &Pod<'_>, revision: &str, plan: &mut Plan) -> bool {
         // A budget that is asked is charged.
         self.is_tried(pod, revision, plan) && self.may_remove(pod, plan)
@@ -41,8 +42,8 @@ impl Rollout<'_> {
         tried.map_err(|why| self.explain(plan, pod, why)).is_ok()
     }
 
-    /// What the plan has to know of the server first, if it is to delete a pod for the update revision; nothing else is done
-    /// before. `make` makes a pod of a revision in the place of the pod of this name.
+    /// What the plan has to know of the server first, if it is to delete a pod for the update revision; nothing
+    /// else is done before. `make` makes a pod of a revision in the place of the pod of this name.
     pub fn trial(&self, make: impl FnOnce(&Revision, &str) -> Value) -> Option<Plan> {
         let Wanted { role, pod } = self.trying.wanted()?;
         let revision = match role {
@@ -72,7 +73,8 @@ impl Rollout<'_> {
         operation.is_some_and(|operation| self.charges.ask(pod.view, operation).is_err())
     }
 
-    /// Deletes a pod, or moves it to `PreparingDelete` while its hook holds it; `None` if it is there, or its budget keeps it.
+    /// Deletes a pod, or moves it to `PreparingDelete` while its hook holds it; `None` if it is there, or its
+    /// budget keeps it.
     pub fn remove(&self, pod: &Pod<'_>, reason: &str) -> Option<ObjectWrites> {
         if self.is_kept(pod) {
             return None;
@@ -84,8 +86,8 @@ impl Rollout<'_> {
         Some(self.delete(pod, words, reason))
     }
 
-    /// Deletes a pod so that it comes back on the revision of this name, or holds it as [`Rollout::remove`] does; `None` if
-    /// nothing is to be written, or its budget keeps the pod.
+    /// Deletes a pod so that it comes back on the revision of this name, or holds it as [`Rollout::remove`] does;
+    /// `None` if nothing is to be written, or its budget keeps the pod.
     pub fn recreate(&self, pod: &Pod<'_>, revision: &str, reason: &str) -> Option<ObjectWrites> {
         if self.is_kept(pod) {
             return None;

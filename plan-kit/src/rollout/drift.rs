@@ -7,11 +7,12 @@
 //! - The template has a container with the name of an injected sidecar, which took its place ([`Drift::Sidecar`]).
 //! - An admission webhook changed the image when the pod was created: another registry, a digest in place of a tag.
 //!
-//! The last one is none of our business. Such pods count as updated, or they would be rolled for ever: the webhook changes
-//! their successors in the same way. So an image that differs from that of the revision proves nothing. It takes more:
-//! the label of an update under way without a record of it, or that the image is the one of another stored revision while no
-//! record of this revision says that it was written. What an update finds to be old it changes in place, which leaves
-//! such a record. So whatever a webhook makes of images, a pod is updated at most once more.
+//! The last one is none of our business. Such pods count as updated, or they would be rolled for ever: the webhook
+//! changes their successors in the same way. So an image that differs from that of the revision proves nothing. It
+//! takes more: the label of an update under way without a record of it, or that the image is the one of another
+//! stored revision while no record of this revision says that it was written. What an update finds to be old it
+//! changes in place, which leaves such a record. So whatever a webhook makes of images, a pod is updated at most
+//! once more.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -201,8 +202,8 @@ fn lasting(revision: &Revision) -> impl Iterator<Item = &str> {
     lasting.filter_map(|container| container.get("name")?.as_str())
 }
 
-/// A template as a pod has it: with its images, labels and annotations. The labels of hooks are as the template has them: it
-/// is their users who take them away and put them back.
+/// A template as a pod has it: with its images, labels and annotations. The labels of hooks are as the template has
+/// them: it is their users who take them away and put them back.
 pub(super) fn as_it_is(template: &Value, pod: &PodView, hooks: Option<&Lifecycle>) -> Value {
     let mut template = template.clone();
     let containers = template

@@ -1,14 +1,15 @@
 //! Images ahead of a rollout: jobs that have the nodes of pods which are still to change pull what they will need.
 //!
 //! # What it promises
-//! - There is one job for each container whose image is new, made once for a rollout: a job that ended and was cleaned up
-//!   is not made again, unless the rollout begins anew. A job of the same name that is still being deleted is waited for.
+//! - There is one job for each container whose image is new, made once for a rollout: a job that ended and was
+//!   cleaned up is not made again, unless the rollout begins anew. A job of the same name that is still being
+//!   deleted is waited for.
 //! - Nothing is pulled ahead of a rollout that has no time for it, or whose pods may be recreated elsewhere. That is
 //!   decided again when the set changes, until there are jobs.
 //! - Jobs are deleted with their rollout: when it is over, and when another takes its place.
 //! - No pod waits for any of it.
-//! - They pull with the secrets of the template. If it names none, with those of the pods that are still to change: service
-//!   accounts add theirs to pods, not to templates.
+//! - They pull with the secrets of the template. If it names none, with those of the pods that are still to change:
+//!   service accounts add theirs to pods, not to templates.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -150,8 +151,8 @@ impl ImagesAhead<'_> {
         pods.iter().filter(is_ready).take(wanted).count() == wanted
     }
 
-    /// One job for each new image, by the names of the containers, and whether one has to wait for its name. A name that
-    /// somebody else's job has is left to it.
+    /// One job for each new image, by the names of the containers, and whether one has to wait for its name. A name
+    /// that somebody else's job has is left to it.
     fn creations(
         &self,
         rollout: &Rollout<'_>,

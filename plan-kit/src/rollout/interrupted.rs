@@ -1,7 +1,7 @@
 //! Pods with resources that an interrupted update left behind get back what their revision asks for.
 //!
-//! A pod that is to be updated anyway is given what its new revision asks for by that, also where its old revision asks for
-//! the same. The others are repaired where nothing is to be updated.
+//! A pod that is to be updated anyway is given what its new revision asks for by that, also where its old revision
+//! asks for the same. The others are repaired where nothing is to be updated.
 
 use std::collections::BTreeMap;
 

@@ -7,8 +7,8 @@
 //! 4. [`interrupted`] gives pods back what an update took from them that broke off.
 //! 5. [`images`] has nodes pull images before their pods change.
 //! 6. [`Ask`](crate::ledger::Ask) has budgets let pods become unavailable; pods that they keep are left out.
-//!    [`Trying`](crate::trial::Trying) has the server say whether it takes the new pods, before the first old one is deleted
-//!    for them.
+//!    [`Trying`](crate::trial::Trying) has the server say whether it takes the new pods, before the first old one
+//!    is deleted for them.
 //! 7. [`Drift`] tells pods that do not run what their labels say.
 //! 8. [`progressing`] and [`stalled`] report whether the rollout gets anywhere, [`unreadable`] that there can be none;
 //!    [`Stage`] says how far it is.

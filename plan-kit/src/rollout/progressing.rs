@@ -3,10 +3,11 @@
 //! The clock starts when there is something to do: a new update revision, more replicas, a partition that moved, a
 //! rollout resumed. It starts anew whenever more updated pods are ready.
 //!
-//! A deadline that has passed stays exceeded, whatever progress comes later, until the rollout rests, another revision is
-//! rolled out, or the deadline is raised or removed. What happens meanwhile is in the condition
-//! [`Stalled`](super::stalled). So that a raised deadline can be told, `lastUpdateTime` of the condition that is False is
-//! when the clock started. OpenKruise stores the time at which the deadline passed, which `lastTransitionTime` has.
+//! A deadline that has passed stays exceeded, whatever progress comes later, until the rollout rests, another
+//! revision is rolled out, or the deadline is raised or removed. What happens meanwhile is in the condition
+//! [`Stalled`](super::stalled). So that a raised deadline can be told, `lastUpdateTime` of the condition that is
+//! False is when the clock started. OpenKruise stores the time at which the deadline passed, which
+//! `lastTransitionTime` has.
 
 use std::time::Duration;
 

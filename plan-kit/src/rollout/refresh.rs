@@ -32,8 +32,8 @@ pub fn refresh(rollout: &Rollout<'_>, pods: &[Pod<'_>], plan: &mut Plan) -> Vec<
             continue;
         }
         let waits = match rollout.progress(pod) {
-            // Nothing runs yet that could be brought into service. An update that was begun is continued all the same: a pod
-            // that requests more than any node has is scheduled only once it requests less.
+            // Nothing runs yet that could be brought into service. An update that was begun is continued all the
+            // same: a pod that requests more than any node has is scheduled only once it requests less.
             Progress::Complete | Progress::Waiting(_) | Progress::Settling(_) | Progress::Unreadable(_)
                 if pod.view.node.is_none() =>
             {
@@ -91,8 +91,8 @@ fn report_sidecars(rollout: &Rollout<'_>, pods: &[Pod<'_>], plan: &mut Plan) {
     }
 }
 
-/// Adds the writes of [`refresh`] to those that a plan has decided since it had `decided`. A plan writes each pod once: what
-/// brings it into service can wait for what takes it out.
+/// Adds the writes of [`refresh`] to those that a plan has decided since it had `decided`. A plan writes each pod
+/// once: what brings it into service can wait for what takes it out.
 pub fn add_ready(ready: Vec<ObjectWrites>, decided: usize, plan: &mut Plan) {
     if ready.is_empty() {
         return;

@@ -1,8 +1,9 @@
 //! Pods that a workload controls and that are not its own any more, such as one whose labels left the selector.
 //!
-//! A pod that is labelled otherwise for a reason, to keep it for a look, is let go and replaced at once. A pod that leaves the
-//! selector moments after it was made was changed by something that changes the next one, too: a workload that went on
-//! would make pods without end, which nobody owns. So no further pod is made for a while, and longer each time.
+//! A pod that is labelled otherwise for a reason, to keep it for a look, is let go and replaced at once. A pod that
+//! leaves the selector moments after it was made was changed by something that changes the next one, too: a
+//! workload that went on would make pods without end, which nobody owns. So no further pod is made for a while, and
+//! longer each time.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,8 +25,8 @@ pub struct Hold {
     left: Duration,
 }
 
-/// Removes the owner reference of this uid from these pods, for this reason. Returns a hold if pods of the workload leave it
-/// as soon as they are made.
+/// Removes the owner reference of this uid from these pods, for this reason. Returns a hold if pods of the workload
+/// leave it as soon as they are made.
 pub fn release(
     pods: &[&Arc<PodView>],
     (owner_uid, reason): (&str, &str),

@@ -117,7 +117,8 @@ pub struct Budget {
 pub struct Options {
     /// The revision label carries the hash only.
     pub short_hash: bool,
-    /// A pod whose containers restart has a lifecycle label while they do. Without, its readiness gate alone reports it.
+    /// A pod whose containers restart has a lifecycle label while they do. Without, its readiness gate alone
+    /// reports it.
     pub restart_labels: bool,
     /// Updated pods may be taken back to the current revision: whether a pod that is held on its way is still to go, is
     /// decided where pods are chosen.
@@ -149,8 +150,8 @@ impl Rollout<'_> {
         }
     }
 
-    /// Puts pods whose writes the server refuses last, and leaves the others in their order: a limit that such pods use up
-    /// keeps the others waiting for ever.
+    /// Puts pods whose writes the server refuses last, and leaves the others in their order: a limit that such pods
+    /// use up keeps the others waiting for ever.
     pub fn put_refused_last<T>(&self, pods: &mut [T], view: impl Fn(&T) -> &PodView) {
         if !self.refused.is_empty() {
             pods.sort_by_key(|pod| self.refused.get(&*view(pod).uid).copied().unwrap_or(0));
@@ -180,8 +181,8 @@ impl Rollout<'_> {
         }
     }
 
-    /// Moves a pod to another lifecycle state, with these further members of `metadata`. Hooks that mark pods put it out
-    /// of service, or let it back, in the same request.
+    /// Moves a pod to another lifecycle state, with these further members of `metadata`. Hooks that mark pods put
+    /// it out of service, or let it back, in the same request.
     pub fn enter(
         &self,
         pod: &Pod<'_>,

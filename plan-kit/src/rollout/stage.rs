@@ -29,8 +29,9 @@ pub enum Course {
 }
 
 impl Stage {
-    /// The stage of a workload with these conditions. `held` says why the specification lets no pod be updated. `resting` is
-    /// the reason and the message where nothing is to be done, and `done` the reason where nothing is left to do.
+    /// The stage of a workload with these conditions. `held` says why the specification lets no pod be updated.
+    /// `resting` is the reason and the message where nothing is to be done, and `done` the reason where nothing is
+    /// left to do.
     pub fn of(
         held: Option<&str>,
         (reported, revision): (&str, &str),

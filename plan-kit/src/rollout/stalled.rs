@@ -1,15 +1,16 @@
 //! A rollout that does not move: what it waits for, in words.
 //!
-//! The condition `Stalled` and one event report it when the deadline passes or, where there is none, once nothing has moved
-//! for ten minutes. After a deadline that stays exceeded in spite of progress, nothing has to move for as long as that
-//! again. The condition is removed when something moves or nothing is left to roll out, and for nothing else that
-//! is done meanwhile. Attempts that fail move nothing: a set whose writes are refused is reported after ten minutes of that,
-//! too. `kruise explain` reports it when nothing has moved for as long as that, from what pods report.
+//! The condition `Stalled` and one event report it when the deadline passes or, where there is none, once nothing
+//! has moved for ten minutes. After a deadline that stays exceeded in spite of progress, nothing has to move for as
+//! long as that again. The condition is removed when something moves or nothing is left to roll out, and for
+//! nothing else that is done meanwhile. Attempts that fail move nothing: a set whose writes are refused is reported
+//! after ten minutes of that, too. `kruise explain` reports it when nothing has moved for as long as that, from
+//! what pods report.
 //!
 //! A rollout whose new pods the API server refuses is reported at once, with the server's words.
 //!
-//! A pod that breaks after it was in service is no rollout ([`is_arriving`]): tools take a workload with this condition for
-//! a failed one.
+//! A pod that breaks after it was in service is no rollout ([`is_arriving`]): tools take a workload with this
+//! condition for a failed one.
 
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
@@ -29,7 +30,8 @@ use crate::{EventNote, Explain, Memory, events, inplace, lifecycle::State, plan:
 /// Without a deadline.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
 
-/// How long after a pod was started, or updated in place, its kubelet may report for the first time that it is not ready.
+/// How long after a pod was started, or updated in place, its kubelet may report for the first time that it is not
+/// ready.
 const FIRST_REPORT: SignedDuration = SignedDuration::from_secs(10);
 
 /// Has the pod still to come into service, since it was made or last updated?
@@ -162,8 +164,8 @@ pub struct Report {
     pub why: Option<Why>,
 }
 
-/// Adds the condition `Stalled` of a workload that waits for something, or removes it once something has moved or nothing is
-/// left to do.
+/// Adds the condition `Stalled` of a workload that waits for something, or removes it once something has moved or
+/// nothing is left to do.
 pub fn report(rollout: &Rollout<'_>, waiting: &Waiting<'_>, all: &mut Vec<Condition>) -> Report {
     let now = rollout.now;
     if let Some(report) = refused(rollout, waiting, all) {
@@ -354,7 +356,8 @@ fn last_move(
         pod.created.into_iter().chain(pod.gone_by).chain(served)
     });
     let seen = of_pods.chain(made.into_iter().flatten()).max();
-    // Reading the stamps of thousands of pods is expensive, and a pod that changes its state mostly changes its service.
+    // Reading the stamps of thousands of pods is expensive, and a pod that changes its state mostly changes its
+    // service.
     if seen.is_some_and(|seen| now.duration_since(seen) <= patience(deadline)) {
         return seen;
     }

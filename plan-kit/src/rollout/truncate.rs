@@ -4,8 +4,8 @@ use super::Rollout;
 use crate::{history::Keep, plan::ObjectWrites};
 
 impl Rollout<'_> {
-    /// Deletes the oldest revisions that no pod uses, beyond the limit of the specification (default 10). `labels` are the
-    /// revision labels of the pods.
+    /// Deletes the oldest revisions that no pod uses, beyond the limit of the specification (default 10). `labels`
+    /// are the revision labels of the pods.
     pub fn truncate<'l>(
         &self,
         limit: Option<i32>,

@@ -1,5 +1,5 @@
-//! A selector that cannot be used. Admission refuses it; where it was bypassed, nothing can be decided: no pod would match,
-//! so that all were released and made anew, again and again.
+//! A selector that cannot be used. Admission refuses it; where it was bypassed, nothing can be decided: no pod
+//! would match, so that all were released and made anew, again and again.
 
 use jiff::Timestamp;
 use kruise_api::{
@@ -31,7 +31,8 @@ pub fn selector(selector: &LabelSelector, template: &Value) -> Option<String> {
     (!selector.matches_by(label)).then(|| "the selector does not match the labels of the template".into())
 }
 
-/// Reports that nothing is done: the condition `Stalled`, which is removed once the specification is good, and an event.
+/// Reports that nothing is done: the condition `Stalled`, which is removed once the specification is good, and an
+/// event.
 pub fn report(all: &mut Vec<Condition>, problem: &str, now: Timestamp) -> EventNote {
     let same = |condition: &Condition| condition.reason == INVALID_SPEC && condition.message == problem;
     if !conditions::get(all, STALLED).is_some_and(same) {

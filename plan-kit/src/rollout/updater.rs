@@ -100,8 +100,8 @@ impl<'r> Updater<'r> {
         }
     }
 
-    /// Does its budget let the pod be updated now, and does the server take what is to come in its place? Whoever chooses among pods asks first; [`Updater::run`] spares those that
-    /// their budgets keep.
+    /// Does its budget let the pod be updated now, and does the server take what is to come in its place? Whoever
+    /// chooses among pods asks first; [`Updater::run`] spares those that their budgets keep.
     pub fn may_update(&mut self, pod: &Pod<'_>, plan: &mut Plan) -> bool {
         let operation = self.operation(pod);
         let is_recreated = !self.is_in_place(pod) && self.policy() != Policy::InPlaceOnly;
@@ -320,8 +320,8 @@ impl<'r> Updater<'r> {
             steps.push(patch(view, intent, part, unready, guard, reason));
         }
         let Words { done, failed } = (self.rollout.in_place_words)(&view.name, &self.target.name);
-        // A resize and the write that records it are two: late ones, of a manager that leads no more, must not take apart
-        // what another one has done since.
+        // A resize and the write that records it are two: late ones, of a manager that leads no more, must not take
+        // apart what another one has done since.
         let resizes = patches.resize.is_some() || !path.change.resources.is_empty();
         let resize = patches.resize.map(|resize| {
             let (intent, part) = (Intent::RESIZE_POD, Part::Resize);
@@ -338,8 +338,8 @@ impl<'r> Updater<'r> {
             change.reverse();
         }
         steps.extend(change);
-        // What containers run is recorded as the snapshot has it, and a new container is the sign that they changed: one
-        // that crashed in between would be taken for it.
+        // What containers run is recorded as the snapshot has it, and a new container is the sign that they
+        // changed: one that crashed in between would be taken for it.
         let restarts = pod.state == State::Updating || !self.rollout.options.restart_labels;
         let changing = restarts && view.annotations.get(INPLACE_STATE).is_some();
         if changing || resizes || !path.change.images.is_empty() {

@@ -19,7 +19,7 @@ pub struct Deletions {
     pub removed: fn(&Owner<'_>, &str) -> Words,
     /// Reports a deletion for an update, given the names of the pod and of the revision it comes back on.
     pub recreated: fn(&Owner<'_>, &str, &str) -> Words,
-    /// Given where a shortage of pods would bring a held pod back into service: a pod that an update recreates and a hook
-    /// holds is then labelled for deletion, and this reports it.
+    /// Given where a shortage of pods would bring a held pod back into service: a pod that an update recreates and
+    /// a hook holds is then labelled for deletion, and this reports it.
     pub requested: Option<fn(&Owner<'_>, &str, &str) -> Words>,
 }

@@ -4,7 +4,8 @@ use go_compat::json::to_go_json;
 use kube_schema::patch;
 use serde_json::Value;
 
-/// What an annotation becomes: `None` if it stays as it is. The error names the side of a merge that is not JSON, and the reason.
+/// What an annotation becomes: `None` if it stays as it is. The error names the side of a merge that is not JSON,
+/// and the reason.
 pub fn patched(policy: &str, present: Option<&str>, value: &str) -> Result<Option<String>, String> {
     Ok(match (policy, present) {
         ("Retain", None) | ("Overwrite", _) | ("MergePatchJson", None | Some("")) => Some(value.to_owned()),

@@ -65,10 +65,10 @@ pub fn initial(spec: &WorkloadSpreadSpec, replicas: Option<i32>) -> Result<Vec<S
     Ok(subsets.collect())
 }
 
-/// Chooses the subset of a new pod, and counts it. The first subset of the status that exists, that pods can be scheduled
-/// to and that misses pods takes it. A pod that is recorded already keeps its subset and costs nothing more: its request is made again.
-/// An entry of a deletion is of an earlier pod of that name. `replicas` of the target are needed only for a version that is not
-/// in the status yet, and for percentages.
+/// Chooses the subset of a new pod, and counts it. The first subset of the status that exists, that pods can be
+/// scheduled to and that misses pods takes it. A pod that is recorded already keeps its subset and costs nothing
+/// more: its request is made again. An entry of a deletion is of an earlier pod of that name. `replicas` of the
+/// target are needed only for a version that is not in the status yet, and for percentages.
 ///
 /// # Errors
 /// As [`limits`], for a version that is not in the status yet.
@@ -135,9 +135,10 @@ pub fn assign(
     Ok(Choice::Counted(matched, with(subsets)))
 }
 
-/// Records the deletion of a pod that is in a subset; `None` if nothing has to be stored: the deletion is recorded already, or
-/// the subset has no limit or is not in the status. The pod need not be seen any more to know that it was created. A subset that has
-/// more pods than its limit misses none when one of them goes. `replicas` of the target are needed only for a limit that is a percentage.
+/// Records the deletion of a pod that is in a subset; `None` if nothing has to be stored: the deletion is recorded
+/// already, or the subset has no limit or is not in the status. The pod need not be seen any more to know that it
+/// was created. A subset that has more pods than its limit misses none when one of them goes. `replicas` of the
+/// target are needed only for a limit that is a percentage.
 pub fn delete(
     spread: &WorkloadSpread,
     pod: &GoingPod<'_>,
@@ -179,8 +180,9 @@ pub fn delete(
     with(subsets)
 }
 
-/// The subset of a pod of a StatefulSet, of which each takes as many ordinals as it may have pods, in the order of the specification. Subsets
-/// that pods cannot be scheduled to take none. `None` if no subset takes the pod, or its name has no ordinal.
+/// The subset of a pod of a StatefulSet, of which each takes as many ordinals as it may have pods, in the order of
+/// the specification. Subsets that pods cannot be scheduled to take none. `None` if no subset takes the pod, or its
+/// name has no ordinal.
 pub fn by_ordinal<'s>(spread: &'s WorkloadSpread, pod: &str) -> Option<&'s Subset> {
     let ordinal: i64 = pod.rsplit_once('-')?.1.parse().ok()?;
     let limits = limits(&spread.spec, None).ok()?;
@@ -205,8 +207,8 @@ pub fn is_schedulable(subset: &SubsetStatus) -> bool {
     !conditions.any(|condition| condition.kind == SCHEDULABLE && condition.status == "False")
 }
 
-/// The merge patch from one status to another; `None` if they are the same. The subsets of a version are one list, which is
-/// replaced as a whole; other versions are not named. Versions that are dropped are removed by name.
+/// The merge patch from one status to another; `None` if they are the same. The subsets of a version are one list,
+/// which is replaced as a whole; other versions are not named. Versions that are dropped are removed by name.
 pub fn status_patch(before: &WorkloadSpreadStatus, after: &WorkloadSpreadStatus) -> Option<Value> {
     let mut members = Map::new();
     if before.observed_generation != after.observed_generation {

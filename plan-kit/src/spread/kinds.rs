@@ -34,7 +34,8 @@ pub fn listed(text: &str) -> Result<Vec<ListedKind>, String> {
     entries(list, "workloads")?.into_iter().map(entry).collect()
 }
 
-/// Can pods of a controller of this kind be in a subset: is it of a kind that everybody knows, or that administrators list?
+/// Can pods of a controller of this kind be in a subset: is it of a kind that everybody knows, or that
+/// administrators list?
 pub fn is_known(group: &str, kind: &str, listed: &[ListedKind]) -> bool {
     let is_built_in = matches!(
         (group, kind),

@@ -1,19 +1,22 @@
 //! How the pods of a WorkloadSpread are counted: what the webhook and the controller have in common.
 //!
-//! The state is the stored status, nothing else. For each version of the pods it has, for each subset, how many pods are still
-//! missing. Everybody who lets a pod in or out changes the number first:
-//! 1. [`assign`] puts a new pod into a subset: the first one that misses pods. The pod becomes an entry of `creatingPods`.
-//! 2. [`delete`] records that a pod goes: an entry of `deletingPods`, and one more pod is missing, unless the subset has too many.
-//! 3. [`status_patch`] is what has changed. It is written under the version of the WorkloadSpread that was asked. So the API
-//!    server puts all counts in one order. Who loses asks again, on the WorkloadSpread as it is then.
+//! The state is the stored status, nothing else. For each version of the pods it has, for each subset, how many
+//! pods are still missing. Everybody who lets a pod in or out changes the number first:
+//! 1. [`assign`] puts a new pod into a subset: the first one that misses pods. The pod becomes an entry of
+//!    `creatingPods`.
+//! 2. [`delete`] records that a pod goes: an entry of `deletingPods`, and one more pod is missing, unless the
+//!    subset has too many.
+//! 3. [`status_patch`] is what has changed. It is written under the version of the WorkloadSpread that was asked.
+//!    So the API server puts all counts in one order. Who loses asks again, on the WorkloadSpread as it is then.
 //!
 //! # Entries
-//! An entry records a change that the controller has not observed yet: a slot is taken as long as its pod is in `creatingPods`,
-//! and what a pod in `deletingPods` frees is free in advance. The controller counts pods and drops the entries of those
-//! that it has seen. It drops the others after [`CREATING`] and [`DELETING`]: their requests failed after all.
+//! An entry records a change that the controller has not observed yet: a slot is taken as long as its pod is in
+//! `creatingPods`, and what a pod in `deletingPods` frees is free in advance. The controller counts pods and drops
+//! the entries of those that it has seen. It drops the others after [`CREATING`] and [`DELETING`]: their requests
+//! failed after all.
 //!
-//! Nothing is counted where no count can be wrong: a single subset without a limit takes every pod, and the ordinals of a
-//! StatefulSet say where its pods belong ([`is_counted`]).
+//! Nothing is counted where no count can be wrong: a single subset without a limit takes every pod, and the
+//! ordinals of a StatefulSet say where its pods belong ([`is_counted`]).
 
 mod count;
 mod kinds;
@@ -50,8 +53,9 @@ pub const DELETING: Duration = Duration::from_secs(15);
 const TEMPLATE_HASH: &str = "pod-template-hash";
 const REVISION_HASH: &str = "controller-revision-hash";
 
-/// The version of a pod or workload with these labels, under which it is counted. Pods of Deployments and ReplicaSets have one
-/// each; pods of other kinds share [`IGNORED`]. `controller_kind` is the kind of the pod's controller, or of the workload itself.
+/// The version of a pod or workload with these labels, under which it is counted. Pods of Deployments and
+/// ReplicaSets have one each; pods of other kinds share [`IGNORED`]. `controller_kind` is the kind of the pod's
+/// controller, or of the workload itself.
 pub fn version(labels: &Labels, controller_kind: &str) -> String {
     let has_versions = ["Deployment", "ReplicaSet"]
         .iter()
@@ -63,8 +67,8 @@ pub fn version(labels: &Labels, controller_kind: &str) -> String {
     found.unwrap_or(IGNORED).to_owned()
 }
 
-/// How many pods each subset may have at most, in the order of the specification; `None` without a limit. A percentage is of
-/// `replicas`, rounded up; of an unknown number it is 0.
+/// How many pods each subset may have at most, in the order of the specification; `None` without a limit. A
+/// percentage is of `replicas`, rounded up; of an unknown number it is 0.
 ///
 /// # Errors
 /// In plain words, if a limit is neither a number nor a percentage.
@@ -93,8 +97,8 @@ pub fn has_percentages(spec: &WorkloadSpreadSpec) -> bool {
     limits.any(|limit| matches!(limit, Some(IntOrString::String(_))))
 }
 
-/// May all of these replicas be in subsets? Then a subset should have room for a new pod, whatever its number says. An unknown
-/// number is taken to fit.
+/// May all of these replicas be in subsets? Then a subset should have room for a new pod, whatever its number says.
+/// An unknown number is taken to fit.
 pub fn fits_all(spec: &WorkloadSpreadSpec, replicas: Option<i32>) -> bool {
     let Ok(limits) = limits(spec, replicas) else {
         return false;

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::ListedKind;
 
-/// How many pods the target wants, as its object says; `None` if it does not say. The first of these has the number: the paths
-/// of the target filter, which are added up; the path that administrators give for its group, version and kind; what is usual
-/// for its kind.
+/// How many pods the target wants, as its object says; `None` if it does not say. The first of these has the
+/// number: the paths of the target filter, which are added up; the path that administrators give for its group,
+/// version and kind; what is usual for its kind.
 ///
 /// # Errors
 /// In plain words, if a path that the target filter or administrators give leads to no number.

@@ -24,9 +24,9 @@ impl AllowedKind {
     }
 }
 
-/// The kinds in a setting such as `{"workloads":[{"Group":"example.com","Version":"v1","Kind":"Game"}]}`. Members are named in
-/// whatever case, as Go reads them; an empty text names none. Such a workload wants `spec.replicas` pods, and none where the
-/// member is absent. Versions do not decide whether a kind is allowed.
+/// The kinds in a setting such as `{"workloads":[{"Group":"example.com","Version":"v1","Kind":"Game"}]}`. Members
+/// are named in whatever case, as Go reads them; an empty text names none. Such a workload wants `spec.replicas`
+/// pods, and none where the member is absent. Versions do not decide whether a kind is allowed.
 ///
 /// # Errors
 /// In plain words, if the text is something else.

@@ -16,9 +16,8 @@ pub struct Chain {
     pub missing: Option<Workload>,
 }
 
-/// The workloads that the pods of this controller belong to. An owner that does not exist, or whose name has since been given
-/// to another object, ends the chain and is not in it. An empty uid is not
-/// compared.
+/// The workloads that the pods of this controller belong to. An owner that does not exist, or whose name has since
+/// been given to another object, ends the chain and is not in it. An empty uid is not compared.
 pub fn chain(controller: &OwnerView, known: Source<'_>) -> Chain {
     let mut chain = Chain::default();
     let mut owner = controller.clone();

@@ -31,8 +31,8 @@ impl Workload {
         (&self.group, &self.kind)
     }
 
-    /// Is it of a kind whose pods belong to it or to a ReplicaSet of it? Only other kinds can be above kinds that are known
-    /// at run time.
+    /// Is it of a kind whose pods belong to it or to a ReplicaSet of it? Only other kinds can be above kinds that
+    /// are known at run time.
     pub fn owns_pods_by_itself(&self) -> bool {
         matches!(
             self.group_kind(),

@@ -1,8 +1,9 @@
 //! The workload finder: which workloads a pod belongs to, how many pods they want, and which pods belong to a workload.
 //!
-//! These functions read nothing. They take a [`Source`], which says what is [`Known`] of a workload: the manager's caches and
-//! its reads of the API server, or a table in a test. What has yet to be read is named in their results (`missing`), and the
-//! caller makes them again once it has been read. A workload that cannot be read never fails the whole.
+//! These functions read nothing. They take a [`Source`], which says what is [`Known`] of a workload: the manager's
+//! caches and its reads of the API server, or a table in a test. What has yet to be read is named in their results
+//! (`missing`), and the caller makes them again once it has been read. A workload that cannot be read never fails
+//! the whole.
 //!
 //! - [`chain`]: the owners of a pod, from its controller upwards.
 //! - [`of_target`]: the pods of a workload, and how many it wants.

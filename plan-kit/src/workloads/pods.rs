@@ -59,9 +59,9 @@ pub fn of_wanted_target(target: &Workload, namespace: &[Arc<PodView>], known: So
     none
 }
 
-/// The pods of a workload, of all pods of its namespace: those with the workload among their owners; or, if there are none and
-/// its scale names a selector, those that the selector matches. A workload that does not exist, that is being deleted or
-/// that wants no pods has none.
+/// The pods of a workload, of all pods of its namespace: those with the workload among their owners; or, if there
+/// are none and its scale names a selector, those that the selector matches. A workload that does not exist, that
+/// is being deleted or that wants no pods has none.
 pub fn of_target(target: &Workload, namespace: &[Arc<PodView>], known: Source<'_>) -> PodsOf {
     let found = match known(target, Aspect::Scale) {
         Known::Found(found) if found.is_ending() || found.replicas.is_some_and(|replicas| replicas <= 0) => {
@@ -100,13 +100,15 @@ pub fn of_target(target: &Workload, namespace: &[Arc<PodView>], known: Source<'_
     }
 }
 
-/// The selector by which pods are found that do not name the workload as an owner. Pods of the built-in kinds always do.
+/// The selector by which pods are found that do not name the workload as an owner. Pods of the built-in kinds
+/// always do.
 fn scale_selector<'f>(target: &Workload, found: &'f WorkloadView) -> Option<&'f LabelSelector> {
     let selector = found.selector.as_deref();
     selector.filter(|selector| !target.owns_pods_by_itself() && !selector.is_empty())
 }
 
-/// Does the scale of a workload name a selector that matches these labels? Pods of built-in kinds are found by their owners.
+/// Does the scale of a workload name a selector that matches these labels? Pods of built-in kinds are found by
+/// their owners.
 pub fn is_in_scale(target: &Workload, labels: &Labels, known: Source<'_>) -> bool {
     if target.owns_pods_by_itself() {
         return false;

@@ -5,8 +5,8 @@ use kruise_views::{ContainerStatusView, PodView};
 
 use super::snapshot::Snapshot;
 
-/// The entries for the agent, if they are not what the status says. Containers that have ended leave the entries as they are if
-/// none would be left.
+/// The entries for the agent, if they are not what the status says. Containers that have ended leave the entries as
+/// they are if none would be left.
 pub(super) fn changed(snapshot: &Snapshot<'_>, pod: &PodView) -> Option<Vec<SnapshotEntry>> {
     let request = snapshot.request;
     // Both times are stored in whole seconds.

@@ -65,7 +65,8 @@ fn free_pod(snapshot: &Snapshot<'_>, now: Timestamp) -> Option<Step> {
     ))
 }
 
-/// Removes the finalizer, and the label by which agents find requests. One that is being deleted needs no label removed.
+/// Removes the finalizer, and the label by which agents find requests. One that is being deleted needs no label
+/// removed.
 fn release(snapshot: &Snapshot<'_>) -> Option<Step> {
     let metadata = &snapshot.request.metadata;
     let mut patch = json!({});
@@ -90,7 +91,8 @@ fn release(snapshot: &Snapshot<'_>) -> Option<Step> {
     Some(Step::new(write, reason))
 }
 
-/// When the request ended, and how many seconds it is kept after that; `None` if it is kept, or is being deleted already.
+/// When the request ended, and how many seconds it is kept after that; `None` if it is kept, or is being deleted
+/// already.
 pub(super) fn until_deletion(snapshot: &Snapshot<'_>) -> Option<(Timestamp, i64)> {
     let request = snapshot.request;
     if request.metadata.deletion_timestamp.is_some() {

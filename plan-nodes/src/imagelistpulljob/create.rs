@@ -54,8 +54,8 @@ pub(super) fn create(
     }
 }
 
-/// The name of the job of an image: the same for each attempt, so that a lost reply creates no second one. No job of another
-/// template has it, as that may still be being deleted.
+/// The name of the job of an image: the same for each attempt, so that a lost reply creates no second one. No job
+/// of another template has it, as that may still be being deleted.
 fn name(snapshot: &Snapshot<'_>, hash: &str, image: &str) -> String {
     let metadata = &snapshot.list.metadata;
     let is_taken = |name: &str| {

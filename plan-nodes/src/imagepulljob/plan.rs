@@ -161,8 +161,8 @@ fn run(snapshot: &Snapshot<'_>, owner: &Owner<'_>, now: Timestamp) -> Plan {
     plan
 }
 
-/// Asks the next nodes, and names their secrets to nodes that were asked without. Nodes that could not be asked several times
-/// keep no other ones waiting.
+/// Asks the next nodes, and names their secrets to nodes that were asked without. Nodes that could not be asked
+/// several times keep no other ones waiting.
 fn ask(
     snapshot: &Snapshot<'_>,
     wanted: &Wanted<'_>,

@@ -126,9 +126,9 @@ fn owner(snapshot: &Snapshot<'_>) -> Value {
     })
 }
 
-/// The job wants a tag that the node has already: a new round begins. A tag that the job wants already stays as it is. How
-/// the node pulls is not changed. The tag is kept as long as the job that keeps it longest says: a job of type `Never` would
-/// otherwise pull again when the time of another job is over.
+/// The job wants a tag that the node has already: a new round begins. A tag that the job wants already stays as it
+/// is. How the node pulls is not changed. The tag is kept as long as the job that keeps it longest says: a job of
+/// type `Never` would otherwise pull again when the time of another job is over.
 fn join(snapshot: &Snapshot<'_>, wanted: &Wanted<'_>, tag: &mut Value, node: &str, now: Timestamp) {
     let mut owners = list(tag, "ownerReferences");
     if owners.iter().any(|owner| text(owner, "uid") == wanted.uid) {
@@ -191,8 +191,8 @@ fn policy(job: &ImagePullJob, node: &str, kept_seconds: i64) -> Value {
     policy
 }
 
-/// Seconds that a tag is kept after its pull ended. Nodes get different times, so that they are not all written at once when
-/// these are over.
+/// Seconds that a tag is kept after its pull ended. Nodes get different times, so that they are not all written at
+/// once when these are over.
 fn time_to_live(job: &ImagePullJob, node: &str, kept_seconds: i64) -> i32 {
     let (pull, completion) = (&job.spec.pull_policy, &job.spec.completion_policy);
     let seed = i64::from(fnv1a_32(format!("{}/{node}", job.metadata.uid).as_bytes()));

@@ -5,8 +5,9 @@
 //! server refuses one that would lose another job. The manager keeps no credentials: what a copy is to hold is read
 //! when it is written.
 //!
-//! Only secrets with credentials of images are copied. Agents pull with no others, and every agent may read every copy: a copy of
-//! another secret would only show it to all nodes. What OpenKruise copied of such a secret is released.
+//! Only secrets with credentials of images are copied. Agents pull with no others, and every agent may read every
+//! copy: a copy of another secret would only show it to all nodes. What OpenKruise copied of such a secret is
+//! released.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -301,8 +302,8 @@ impl Copy<'_> {
         }
     }
 
-    /// The copy that serves the job: one that lists it already, else the first by name. Versions of OpenKruise made one for
-    /// each job.
+    /// The copy that serves the job: one that lists it already, else the first by name. Versions of OpenKruise made
+    /// one for each job.
     fn choose(&self, job: &str) -> Option<Arc<SecretView>> {
         let mut copies = self.snapshot.secrets.of(self.key);
         copies.retain(|copy| *copy.namespace == *self.snapshot.options.agent_namespace && !copy.deleting);

@@ -17,8 +17,8 @@ pub trait Nodes {
     fn all(&self) -> Vec<Arc<NodeImage>>;
 }
 
-/// The NodeImages of the nodes of a job, in the order in which they are to pull, and the nodes that have none. `pods` are the
-/// nodes of the pods that the job selects, in their order.
+/// The NodeImages of the nodes of a job, in the order in which they are to pull, and the nodes that have none.
+/// `pods` are the nodes of the pods that the job selects, in their order.
 pub fn targets(
     spec: &ImagePullJobSpec,
     nodes: &dyn Nodes,

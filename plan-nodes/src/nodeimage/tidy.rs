@@ -19,7 +19,8 @@ use super::{
 /// Images that are no longer needed are removed from a node, and labels follow the node's.
 const TIDY_NODE_IMAGE: Intent = Intent::untold("tidy-node-image");
 
-/// The write that makes labels and images as they are wanted, if anything differs. Adds to the plan when the next tag expires.
+/// The write that makes labels and images as they are wanted, if anything differs. Adds to the plan when the next
+/// tag expires.
 pub(super) fn tidy(
     snapshot: &Snapshot<'_>,
     image: &NodeImage,
@@ -137,8 +138,8 @@ impl Entry<'_> {
         Some(kept)
     }
 
-    /// The secrets without those that are gone; `None` if none is. Shared copies stay: their controller deletes them, and the
-    /// entry is removed with its tags.
+    /// The secrets without those that are gone; `None` if none is. Shared copies stay: their controller deletes
+    /// them, and the entry is removed with its tags.
     fn secrets(&self) -> Option<Value> {
         let all = &self.listed.pull_secrets;
         let is_gone = all

@@ -23,8 +23,8 @@ use serde_json::{Value, json};
 use super::snapshot::{Known, Snapshot};
 use crate::probes;
 
-/// Shortest time between two writes of a pod that change nothing but messages. A probe that prints the time would otherwise be a write
-/// in each of its periods, for each of its pods.
+/// Shortest time between two writes of a pod that change nothing but messages. A probe that prints the time would
+/// otherwise be a write in each of its periods, for each of its pods.
 const MESSAGE_KEPT: SignedDuration = SignedDuration::from_mins(1);
 
 /// Adds the writes of the pods that are not yet as their results say.
@@ -107,8 +107,8 @@ struct Marks<'a> {
 }
 
 impl<'a> Marks<'a> {
-    /// Adds a result. Of the conditions, the first one with a type stays. Labels and annotations are set and removed one result
-    /// after the other, as OpenKruise does.
+    /// Adds a result. Of the conditions, the first one with a type stays. Labels and annotations are set and
+    /// removed one result after the other, as OpenKruise does.
     fn add(&mut self, probe: &'a MarkedProbe, state: &'a ProbeState) {
         if !probe.pod_condition_type.is_empty() {
             self.conditions.entry(&probe.pod_condition_type).or_insert(state);

@@ -66,8 +66,8 @@ pub(super) fn port_name(probe: &Value) -> Option<&str> {
     handlers.find_map(|action| action.get("port")?.as_str())
 }
 
-/// The probe with numbers for the names of ports, and without members that say nothing. `None` if the container has no such
-/// port.
+/// The probe with numbers for the names of ports, and without members that say nothing. `None` if the container has
+/// no such port.
 fn resolve(probe: &Value, container: &str, pod: &PodView) -> Option<Value> {
     let mut probe = probe.clone();
     let Some(members) = probe.as_object_mut() else {

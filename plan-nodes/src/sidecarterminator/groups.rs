@@ -41,8 +41,8 @@ pub(super) fn names<'a>(sidecars: &[&'a MarkedSidecar]) -> Vec<&'a str> {
     sidecars.iter().map(|sidecar| &*sidecar.name).collect()
 }
 
-/// Has the pod sidecars that run although its main containers have ended, as far as its restart policy asks for that? The
-/// marked containers, if so.
+/// Has the pod sidecars that run although its main containers have ended, as far as its restart policy asks for
+/// that? The marked containers, if so.
 pub(super) fn unended(pod: &PodView) -> Option<&MarkedView> {
     let marked = pod.marked.as_deref()?;
     let is_ending = !pod.deleting

@@ -132,8 +132,9 @@ pub(super) fn stem(pod: &PodView) -> String {
     format!("{REQUEST_PREFIX}{}", pod.uid)
 }
 
-/// Seconds from the last of so many requests for a sidecar to the next. A sidecar that began anew is stopped again at once for
-/// the first time. What the pod reports of one that was stopped may come a little later than the end of its request.
+/// Seconds from the last of so many requests for a sidecar to the next. A sidecar that began anew is stopped again
+/// at once for the first time. What the pod reports of one that was stopped may come a little later than the end of
+/// its request.
 fn pause(requests: u32, is_new_run: bool) -> i64 {
     if requests <= 1 && is_new_run {
         return 0;

@@ -25,7 +25,8 @@ const SWAP_IMAGES: Intent = Intent::of_update("swap-images").of_pod(PodChange::U
 /// Such a pod has ended, whatever its sidecars end with.
 const END_POD: Intent = Intent::of_update("end-pod").of_pod(PodChange::Ended);
 
-/// How long a further request is kept after its end, in seconds. The first one is kept with its pod, as OpenKruise keeps it.
+/// How long a further request is kept after its end, in seconds. The first one is kept with its pod, as OpenKruise
+/// keeps it.
 const KEPT: i64 = 3600;
 
 /// The sidecars get the images that they name.

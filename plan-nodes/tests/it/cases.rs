@@ -1,10 +1,10 @@
-//! What is planned for jobs and nodes. Each file in `tests/cases` describes nodes, jobs of the namespace `shop` and rounds:
-//! what happens, and which writes one plan then has. The writes are written by hand, from the requirements; the whole plan is
-//! in the `.plan` file beside it. Run with `UPDATE_EXPECT=1` to write the plans anew, and read the difference; with
-//! `CASE=part-of-a-name` to see some alone.
+//! What is planned for jobs and nodes. Each file in `tests/cases` describes nodes, jobs of the namespace `shop` and
+//! rounds: what happens, and which writes one plan then has. The writes are written by hand, from the requirements;
+//! the whole plan is in the `.plan` file beside it. Run with `UPDATE_EXPECT=1` to write the plans anew, and read
+//! the difference; with `CASE=part-of-a-name` to see some alone.
 //!
-//! What happens is a line: `NODE reports IMAGE PHASE`, `pass SECONDS`, `node NAME`, `delete KIND NAME` or `settle`, which lets
-//! all controllers run until none has anything to do.
+//! What happens is a line: `NODE reports IMAGE PHASE`, `pass SECONDS`, `node NAME`, `delete KIND NAME` or `settle`,
+//! which lets all controllers run until none has anything to do.
 
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 

@@ -1,5 +1,5 @@
-//! Random histories: users, agents and nodes do what they like, in any order with the controllers. At every write the limits
-//! hold; when everybody is quiet the controllers rest, and what jobs left is gone.
+//! Random histories: users, agents and nodes do what they like, in any order with the controllers. At every write
+//! the limits hold; when everybody is quiet the controllers rest, and what jobs left is gone.
 
 use kruise_plan_kit::ResourceId;
 use proptest::{collection::vec, prelude::*, sample::Index};

@@ -1,8 +1,8 @@
 //! PersistentPodStates that the annotations of workloads ask for.
 //!
-//! A generated object is one that a workload of its name controls by a reference that does not block the workload's deletion,
-//! and that is for this workload. OpenKruise writes such references, and libraries for controllers write others. Nothing
-//! else is ever changed or deleted.
+//! A generated object is one that a workload of its name controls by a reference that does not block the workload's
+//! deletion, and that is for this workload. OpenKruise writes such references, and libraries for controllers write
+//! others. Nothing else is ever changed or deleted.
 
 use kruise_api::{
     meta::OwnerReference,
@@ -196,8 +196,8 @@ fn desired(generator: &Generator) -> PersistentPodStateSpec {
     }
 }
 
-/// The members of a merge patch that makes the stored specification what is desired. The target is the same, and its version
-/// stays; annotations say nothing of the retention policy, which is the user's.
+/// The members of a merge patch that makes the stored specification what is desired. The target is the same, and
+/// its version stays; annotations say nothing of the retention policy, which is the user's.
 fn changes(stored: &PersistentPodStateSpec, desired: &PersistentPodStateSpec) -> Map<String, Value> {
     let members = |spec: &PersistentPodStateSpec| {
         let mut spec = spec.clone();

@@ -17,7 +17,8 @@ use super::{
     status,
 };
 
-/// Time until what is not known yet is looked at again: a target that has yet to be read, or a node that is not in the cache.
+/// Time until what is not known yet is looked at again: a target that has yet to be read, or a node that is not in
+/// the cache.
 const AGAIN: Duration = Duration::from_secs(5);
 /// Time until a target without a cache is asked for again, so that it goes on being read.
 const ASK: Duration = Duration::from_mins(1);

@@ -116,7 +116,8 @@ impl Records {
         self.states.insert(pod.name.to_string(), state);
     }
 
-    /// The annotations of a pod that are recorded. Caches have only their hashes: they are read if the record has others.
+    /// The annotations of a pod that are recorded. Caches have only their hashes: they are read if the record has
+    /// others.
     fn annotations(
         &mut self,
         snapshot: &Snapshot<'_>,
@@ -207,8 +208,8 @@ impl Records {
     }
 }
 
-/// The labels that are recorded of a node. A label that the same node had when it was recorded stays if it lost it: nodes that
-/// register anew have none for a moment.
+/// The labels that are recorded of a node. A label that the same node had when it was recorded stays if it lost it:
+/// nodes that register anew have none for a moment.
 fn labels(spec: &PersistentPodStateSpec, node: &NodeView, before: &PodState) -> StringMap {
     let is_same = before.node_name == *node.name;
     let recorded = |key: &str| {

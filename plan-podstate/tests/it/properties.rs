@@ -1,6 +1,6 @@
-//! Random histories: a workload is scaled, its pods come, move, become Ready and go, nodes come and go, in any order with the
-//! controller. A record changes only for a Ready pod, and is forgotten only for one that is gone and out of range; when
-//! everybody is quiet, exactly what is to be recorded is, and nothing more is written.
+//! Random histories: a workload is scaled, its pods come, move, become Ready and go, nodes come and go, in any
+//! order with the controller. A record changes only for a Ready pod, and is forgotten only for one that is gone and
+//! out of range; when everybody is quiet, exactly what is to be recorded is, and nothing more is written.
 
 use kruise_plan_kit::Explain;
 use proptest::{collection::vec, prelude::*, sample::Index};

@@ -1,12 +1,12 @@
-//! What OpenKruise stored is taken over as it is. There are no stored PersistentPodStates among the fixtures: these are built
-//! by hand from what its versions write.
+//! What OpenKruise stored is taken over as it is. There are no stored PersistentPodStates among the fixtures: these
+//! are built by hand from what its versions write.
 
 use serde_json::{Value, json};
 
 use crate::world::{GENERATE, HOST, NOTED, PREFERRED, REQUIRED, World, ZONE};
 
-/// A StatefulSet with two pods, and the PersistentPodState that OpenKruise generated for it, in the form of a version: at
-/// rest, or with a pod that is recreated.
+/// A StatefulSet with two pods, and the PersistentPodState that OpenKruise generated for it, in the form of a
+/// version: at rest, or with a pod that is recreated.
 fn stored(version: &str, is_mid: bool) -> World {
     let mut world = World::new();
     world.workload("apps.kruise.io", "broker", &json!({"replicas": 2}));

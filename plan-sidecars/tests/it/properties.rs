@@ -1,5 +1,5 @@
-//! Random histories: users edit, kubelets follow late, containers break, other hands write. At every write it is asked who
-//! is out of service because of the set, by arithmetic that knows nothing of the planner's.
+//! Random histories: users edit, kubelets follow late, containers break, other hands write. At every write it is
+//! asked who is out of service because of the set, by arithmetic that knows nothing of the planner's.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -265,7 +265,8 @@ fn is_patched(subset: &Subset, pod: &Value) -> bool {
     patched.is_ok_and(|patched| without_annotations(patched) == without_annotations(pod.clone()))
 }
 
-/// The write that makes a pod part of a subset: the annotation, and the metadata of its patch unless that is to be ignored.
+/// The write that makes a pod part of a subset: the annotation, and the metadata of its patch unless that is to be
+/// ignored.
 fn step(spread: &WorkloadSpread, subset: &Subset, pod: &PodView) -> Step {
     let ignores = spread.metadata.annotations.get(IGNORES_METADATA);
     let ignores = ignores.is_some_and(|value| value.eq_ignore_ascii_case("true"));

@@ -20,7 +20,8 @@ use super::reasons;
 /// A pod's annotation says when it goes, compared to others of its workload.
 const SET_DELETION_COST: Intent = Intent::of_update("set-deletion-cost");
 
-/// The costs of active pods, by uid. None if the controller of the workload does not read them, or while its newest version is not known.
+/// The costs of active pods, by uid. None if the controller of the workload does not read them, or while its newest
+/// version is not known.
 pub(super) fn costs(
     spec: &WorkloadSpreadSpec,
     groups: &BTreeMap<String, Group<'_>>,

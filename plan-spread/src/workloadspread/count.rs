@@ -161,7 +161,8 @@ impl<'a> List<'_, 'a> {
         status
     }
 
-    /// An active pod whose deletion may be recorded. A record from before its creation is about an earlier pod of its name.
+    /// An active pod whose deletion may be recorded. A record from before its creation is about an earlier pod of
+    /// its name.
     fn deleting(&mut self, pod: &PodView, stored: &SubsetStatus, status: &mut SubsetStatus) {
         let Some(since) = stored.deleting_pods.get(&pod.name) else {
             return;

@@ -46,8 +46,9 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The pods by version, those that the target filter selects. Two WorkloadSpreads may have the same pods, one through a Deployment and
-/// one through its ReplicaSet: pods of one that goes `before` this one are left out, or both would write them in turns.
+/// The pods by version, those that the target filter selects. Two WorkloadSpreads may have the same pods, one
+/// through a Deployment and one through its ReplicaSet: pods of one that goes `before` this one are left out, or
+/// both would write them in turns.
 pub(super) fn groups<'a>(
     spread: &WorkloadSpread,
     pods: &'a [Arc<PodView>],

@@ -153,8 +153,8 @@ fn end(
     }
 }
 
-/// Pods that wait too long for a node, each with its subset. Only in subsets whose stored mark keeps the webhook from choosing them again for the
-/// successors.
+/// Pods that wait too long for a node, each with its subset. Only in subsets whose stored mark keeps the webhook
+/// from choosing them again for the successors.
 fn failed<'c, 'a>(
     spread: &'c WorkloadSpread,
     groups: &'c BTreeMap<String, Group<'a>>,

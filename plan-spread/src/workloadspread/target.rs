@@ -32,8 +32,8 @@ pub(super) fn replicas(
     Ok(found.or(workload.replicas))
 }
 
-/// The newest version of the pods of the workload; `None` if it is not known: a Deployment has no ReplicaSet of its template
-/// yet.
+/// The newest version of the pods of the workload; `None` if it is not known: a Deployment has no ReplicaSet of its
+/// template yet.
 pub(super) fn latest(
     spec: &WorkloadSpreadSpec,
     workload: &WorkloadView,

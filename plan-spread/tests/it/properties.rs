@@ -1,5 +1,6 @@
-//! Random histories: pods are created and deleted through the webhook, some requests fail, pods end, limits and replicas change,
-//! and the controller counts in between, from what it saw a while ago. A naive model says what must be true.
+//! Random histories: pods are created and deleted through the webhook, some requests fail, pods end, limits and
+//! replicas change, and the controller counts in between, from what it saw a while ago. A naive model says what
+//! must be true.
 
 use kruise_api::workloadspread::Matched;
 use kruise_plan_kit::{Explain, Plan};

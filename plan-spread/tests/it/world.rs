@@ -1,5 +1,5 @@
-//! A workload with its pods, nodes and a WorkloadSpread in one namespace; the webhook that counts new and deleted pods; and a
-//! server that carries plans out.
+//! A workload with its pods, nodes and a WorkloadSpread in one namespace; the webhook that counts new and deleted
+//! pods; and a server that carries plans out.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -194,7 +194,8 @@ impl World {
         replicas.unwrap()
     }
 
-    /// A new pod passes the webhook, which chooses its subset and records it. Returns the subset; none if no subset took it.
+    /// A new pod passes the webhook, which chooses its subset and records it. Returns the subset; none if no subset
+    /// took it.
     pub(crate) fn create(&mut self, name: &str, change: &Value) -> Option<String> {
         let matched = self.admit(name, change)?;
         self.arrive(name, Some(&matched), change);

@@ -1,5 +1,5 @@
-//! The definitions of a version: those of this build, with the versions and conversions that it had. Which versions are stored, its
-//! objects say; of kinds without a fixture it is known from its documentation.
+//! The definitions of a version: those of this build, with the versions and conversions that it had. Which versions
+//! are stored, its objects say; of kinds without a fixture it is known from its documentation.
 
 use kruise_api::definition::Kind;
 use kruise_api::kinds;

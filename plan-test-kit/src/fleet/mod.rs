@@ -1,11 +1,12 @@
 //! Clusters of many objects, made of what OpenKruise stored.
 //!
-//! `fixtures/upstream` has what one cluster of each of three versions stored in one namespace. A [`Fleet`] has this namespace many
-//! times: those of even number at rest, those of odd number in the middle of a rollout that its partitions and its hook hold.
-//! References are consistent: uids, owners, selectors, and the names of what is in no namespace. Times are moved so that the
-//! newest is a minute ago.
+//! `fixtures/upstream` has what one cluster of each of three versions stored in one namespace. A [`Fleet`] has this
+//! namespace many times: those of even number at rest, those of odd number in the middle of a rollout that its
+//! partitions and its hook hold. References are consistent: uids, owners, selectors, and the names of what is in no
+//! namespace. Times are moved so that the newest is a minute ago.
 //!
-//! What no fixture has is made by hand: objects of four kinds, the ReplicaSet of the pods with sidecars, and nodes ([`by_hand`]).
+//! What no fixture has is made by hand: objects of four kinds, the ReplicaSet of the pods with sidecars, and nodes
+//! ([`by_hand`]).
 
 mod by_hand;
 mod copy;

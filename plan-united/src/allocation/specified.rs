@@ -2,7 +2,8 @@
 
 use super::seen::{Seen, count_of};
 
-/// Subsets that name their replicas get them. The others share the rest equally, and the largest of them get what is left over.
+/// Subsets that name their replicas get them. The others share the rest equally, and the largest of them get what
+/// is left over.
 pub(super) fn allocate(total: i32, seen: &[Seen<'_>]) -> Result<Vec<i32>, String> {
     let mut named = Vec::with_capacity(seen.len());
     for seen in seen {

@@ -56,8 +56,8 @@ enum Verdict {
     Free,
 }
 
-/// Updates the entry of a subset whose pods are reserved. Returns its state, when it may have another one, and the pods whose
-/// label is to change.
+/// Updates the entry of a subset whose pods are reserved. Returns its state, when it may have another one, and the
+/// pods whose label is to change.
 pub(crate) fn reserve(
     entry: &mut SubsetStatus,
     workload: &Workload,

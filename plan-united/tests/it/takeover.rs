@@ -1,5 +1,5 @@
-//! Objects that OpenKruise stored. Pods and StatefulSets of Kubernetes are not among the project's fixtures: they are made by
-//! hand here, as the stored revisions and statuses say that they are.
+//! Objects that OpenKruise stored. Pods and StatefulSets of Kubernetes are not among the project's fixtures: they
+//! are made by hand here, as the stored revisions and statuses say that they are.
 
 use std::{fs, path::Path};
 

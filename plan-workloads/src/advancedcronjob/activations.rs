@@ -9,8 +9,8 @@ use kruise_plan_kit::EventNote;
 
 use super::events;
 
-/// Longest time until a schedule is looked at again. Timers count the time that passes: they do not notice that the clock is
-/// set, or that the machine slept.
+/// Longest time until a schedule is looked at again. Timers count the time that passes: they do not notice that the
+/// clock is set, or that the machine slept.
 const LOOK: Duration = Duration::from_mins(1);
 
 /// The schedule, in the time zone that it is to follow.
@@ -30,7 +30,8 @@ pub(super) struct Activations {
 }
 
 impl Times {
-    /// Reads the schedule. A zone in it counts before the field, and a zone that is not known leaves that of the process.
+    /// Reads the schedule. A zone in it counts before the field, and a zone that is not known leaves that of the
+    /// process.
     pub(super) fn of(spec: &AdvancedCronJobSpec) -> (Result<Self, String>, Option<EventNote>) {
         let zone = spec.time_zone.as_deref().filter(|zone| !zone.is_empty());
         let zone = zone.filter(|_| !spec.schedule.contains("TZ"));

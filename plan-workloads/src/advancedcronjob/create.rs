@@ -41,8 +41,8 @@ impl NewJobs<'_> {
         (self.name(activation) == name).then_some(activation)
     }
 
-    /// Deletes these jobs, creates the one of an activation, and then records it. A failure ends that: the next plan finds
-    /// what was done. `status` is that of the plan, without the deleted jobs.
+    /// Deletes these jobs, creates the one of an activation, and then records it. A failure ends that: the next
+    /// plan finds what was done. `status` is that of the plan, without the deleted jobs.
     pub(super) fn start(
         &self,
         activation: Timestamp,

@@ -146,8 +146,8 @@ impl Round<'_> {
         late.find_map(|target| self.jobs.activation(&target.name))
     }
 
-    /// Creates the job of an activation, unless the status has to be written before: what is deleted and created next rests
-    /// on it. The write of a status leads to the next plan.
+    /// Creates the job of an activation, unless the status has to be written before: what is deleted and created
+    /// next rests on it. The write of a status leads to the next plan.
     fn start(
         &self,
         activation: Timestamp,

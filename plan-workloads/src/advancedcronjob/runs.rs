@@ -68,7 +68,8 @@ impl<'a> Runs<'a> {
         self.last().or(self.created).unwrap_or(now)
     }
 
-    /// Does the status name its activation or a later one? Until then the job is what shows that the activation had one.
+    /// Does the status name its activation or a later one? Until then the job is what shows that the activation had
+    /// one.
     pub(super) fn is_recorded(&self, job: &ScheduledJobView) -> bool {
         is_injected("DeletedUnrecorded") || job.scheduled_at <= self.recorded
     }

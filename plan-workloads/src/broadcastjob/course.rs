@@ -117,7 +117,8 @@ fn has_ended(status: &BroadcastJobStatus) -> bool {
     [phase::COMPLETED, phase::FAILED].contains(&&*status.phase) || jobs::has_ended(&status.conditions)
 }
 
-/// Does a job that has ended go on? One of type `Never` does: it completes never, and fails only while its policy says so.
+/// Does a job that has ended go on? One of type `Never` does: it completes never, and fails only while its policy
+/// says so.
 fn is_reopened(spec: &BroadcastJobSpec, before: &BroadcastJobStatus) -> bool {
     let fails = matches!(&*spec.failure_policy.kind, "FailFast" | "");
     spec.completion_policy.is_never() && (before.phase != phase::FAILED || !fails)

@@ -15,9 +15,9 @@ use super::{
     places::{Places, Refusal},
 };
 
-/// Deletes pods that run on nodes where they may not, and such that wait for a node that does not exist. The node of one that
-/// may not run there by its own specification only gets another one, which something may change like this one: it is left for
-/// a while that grows. `start` is when the job started.
+/// Deletes pods that run on nodes where they may not, and such that wait for a node that does not exist. The node
+/// of one that may not run there by its own specification only gets another one, which something may change like
+/// this one: it is left for a while that grows. `start` is when the job started.
 pub(super) fn refused(
     places: &Places<'_>,
     charges: &Charges<'_>,

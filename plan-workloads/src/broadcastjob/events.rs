@@ -142,8 +142,8 @@ pub(super) fn unfit(left: Duration) -> String {
     )
 }
 
-/// The event of a job that waits for pods which the scheduler finds no room for: their number, one of them, and what the
-/// scheduler says of it.
+/// The event of a job that waits for pods which the scheduler finds no room for: their number, one of them, and
+/// what the scheduler says of it.
 pub(super) fn no_room(pods: usize, pod: &str, message: &str) -> EventNote {
     let text = format!("pods wait for room on their nodes: {pods}, among them {pod}: {message}");
     EventNote::new(&reasons::NO_ROOM_FOR_PODS, text)

@@ -10,8 +10,8 @@ use super::{
     snapshot::Snapshot,
 };
 
-/// Explains the course of the job, the nodes that get no pod, and each pod that no decision of the plan explains. Leaves one
-/// line for each.
+/// Explains the course of the job, the nodes that get no pod, and each pod that no decision of the plan explains.
+/// Leaves one line for each.
 pub(super) fn explain(
     snapshot: &Snapshot<'_>,
     (places, counts): (&Places<'_>, Counts),

@@ -30,8 +30,8 @@ impl State {
         let restarts = pod.broadcast.as_ref().map_or(0, |view| view.restarts);
         match pod.phase {
             Phase::Succeeded => Self::Succeeded,
-            // Kubelets from 1.27 report so of containers that they stop because the pod is deleted. That is no failure: it may
-            // be this job that deletes the pod, or a drain, and the node gets another one.
+            // Kubelets from 1.27 report so of containers that they stop because the pod is deleted. That is no
+            // failure: it may be this job that deletes the pod, or a drain, and the node gets another one.
             Phase::Failed if !pod.deleting => Self::Failed,
             _ if pod.deleting => Self::Leaving,
             _ if restarts > restart_limit.max(0) && !is_injected("RestartsUncounted") => Self::OverLimit,

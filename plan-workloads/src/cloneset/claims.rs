@@ -1,8 +1,8 @@
 //! Claims: what each pod of a set keeps its data in, found by the instance id that both share.
 //!
 //! # What it promises
-//! - **A live pod keeps its claims.** A claim is deleted or given away only if no pod that might use it is left, whoever
-//!   that pod belongs to by now; where the snapshot may be older than a pod, the server is asked.
+//! - **A live pod keeps its claims.** A claim is deleted or given away only if no pod that might use it is left,
+//!   whoever that pod belongs to by now; where the snapshot may be older than a pod, the server is asked.
 //! - **A claim is one pod's.** An id whose claims, or whose pod's name, still exist is never drawn anew.
 //! - **What is unclear is left alone.** A claim whose label and name disagree is neither reused nor deleted.
 
@@ -26,8 +26,8 @@ const DELETE_CLAIM: Intent = Intent::of_scale("delete-claim");
 /// A claim gets the pod that uses it as its owner, and is deleted with it.
 const GIVE_CLAIM: Intent = Intent::of_scale("give-claim");
 
-/// How long after its grace period a pod may still keep its successor waiting. A node that is lost never deletes it, and
-/// the set would be short of a pod for as long.
+/// How long after its grace period a pod may still keep its successor waiting. A node that is lost never deletes
+/// it, and the set would be short of a pod for as long.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
 
 /// The claims that a set controls, by instance id.
@@ -40,7 +40,8 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// From the claims that `set` controls. `exists`: is there a pod of this name in its namespace, whoever controls it?
+    /// From the claims that `set` controls. `exists`: is there a pod of this name in its namespace, whoever
+    /// controls it?
     pub fn new(set: &CloneSet, claims: Vec<Arc<ClaimView>>, exists: impl Fn(&str) -> bool) -> Self {
         let set = &set.metadata.name;
         let mut sorted = claims;
@@ -157,8 +158,8 @@ impl<'a> Places<'a> {
         pods.filter_map(|pod| self.id_of(&pod.name))
     }
 
-    /// The places that new pods take before others are drawn. Places whose pod ended and is not deleted, or is overdue, are
-    /// lost: nobody knows when their names will be free.
+    /// The places that new pods take before others are drawn. Places whose pod ended and is not deleted, or is
+    /// overdue, are lost: nobody knows when their names will be free.
     pub(super) fn vacant(&self, now: Timestamp) -> Vacant {
         let mut vacant = Vacant::default();
         let pods = self.by_id();
@@ -176,8 +177,8 @@ impl<'a> Places<'a> {
         vacant
     }
 
-    /// Where claims are not reused: those of pods that others deleted are deleted with them, and those without a pod now.
-    /// Pods that the plan creates find theirs.
+    /// Where claims are not reused: those of pods that others deleted are deleted with them, and those without a
+    /// pod now. Pods that the plan creates find theirs.
     pub(super) fn clean_up(&self, plan: &mut Plan) {
         if self.reuse {
             return;

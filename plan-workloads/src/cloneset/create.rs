@@ -47,8 +47,8 @@ pub(super) struct NewPods<'a> {
 }
 
 impl NewPods<'_> {
-    /// Creates `count` pods, `old` of them on the current revision; of many only the first [`MOST`]. Says in the plan why
-    /// some are not made yet.
+    /// Creates `count` pods, `old` of them on the current revision; of many only the first [`MOST`]. Says in the
+    /// plan why some are not made yet.
     pub(super) fn create(
         &self,
         rollout: &Rollout<'_>,
@@ -105,9 +105,9 @@ impl NewPods<'_> {
         Body { base, set }.render()
     }
 
-    /// Ids that a pod or a claim of this set, in any state, or somebody else's object holds, sorted. Not those of `open`:
-    /// their claims have no pod. If this very version of the set made them, an earlier attempt at the same plan got no
-    /// further, and they are drawn again, so that a pod that was made all the same meets itself.
+    /// Ids that a pod or a claim of this set, in any state, or somebody else's object holds, sorted. Not those of
+    /// `open`: their claims have no pod. If this very version of the set made them, an earlier attempt at the same
+    /// plan got no further, and they are drawn again, so that a pod that was made all the same meets itself.
     fn used_ids(&self, open: &[String]) -> Vec<&str> {
         let Places { pods, claims, .. } = self.places;
         let mut used = Vec::with_capacity(pods.len());

@@ -6,8 +6,8 @@ use kruise_plan_kit::{
     rollout::{Deletions, Words},
 };
 
-/// How pods are deleted: a shortage of pods brings one that a hook holds back into service, unless its label asks for its
-/// deletion.
+/// How pods are deleted: a shortage of pods brings one that a hook holds back into service, unless its label asks
+/// for its deletion.
 pub(super) static DELETIONS: Deletions = Deletions {
     removed,
     recreated,

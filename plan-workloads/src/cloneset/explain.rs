@@ -54,8 +54,8 @@ pub(super) fn explain(limits: Limits, numbers: Numbers, plan: &mut Plan) {
     }
 }
 
-/// Explains each pod whose state no decision of the plan explains, and leaves one line for each pod: the first, which is
-/// about the decision that comes before the others.
+/// Explains each pod whose state no decision of the plan explains, and leaves one line for each pod: the first,
+/// which is about the decision that comes before the others.
 pub(super) fn explain_pods(pods: &[Pod<'_>], plan: &mut Plan) {
     let mut explained = BTreeSet::new();
     plan.why

@@ -98,8 +98,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts the pods that are `updated`, or those that are not. `held_as_updated` counts pods held before an update among
-    /// the updated ones.
+    /// Counts the pods that are `updated`, or those that are not. `held_as_updated` counts pods held before an
+    /// update among the updated ones.
     pub fn of(pods: &[Pod<'_>], updated: bool, held_as_updated: bool) -> Self {
         let mut counts = Self::default();
         for pod in pods {

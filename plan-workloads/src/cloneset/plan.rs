@@ -193,7 +193,8 @@ fn change(
     (limits, updating)
 }
 
-/// Which updates can all pods make in place? Asked only where it matters: each revision costs a comparison of templates.
+/// Which updates can all pods make in place? Asked only where it matters: each revision costs a comparison of
+/// templates.
 fn in_place(updaters: &mut Updaters<'_>, pods: &[Pod<'_>], limits: Limits) -> InPlace {
     let leaving = |updated: bool| pods.iter().filter(move |pod| pod.updated == updated);
     let surges = limits.max_surge > 0;

@@ -30,8 +30,8 @@ pub(super) fn progressing(set: &CloneSet, status: &mut CloneSetStatus, now: Time
     progressing::progressing(report, &mut status.conditions, now)
 }
 
-/// Is something left to roll out or to scale that the specification does not hold? A pod that broke after it was in service
-/// is not: counting it is up to `Progressing`.
+/// Is something left to roll out or to scale that the specification does not hold? A pod that broke after it was in
+/// service is not: counting it is up to `Progressing`.
 pub(super) fn is_unfinished(
     set: &CloneSet,
     rollout: &Rollout<'_>,

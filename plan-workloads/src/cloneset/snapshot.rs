@@ -50,11 +50,13 @@ pub struct Options {
     /// Gate `InPlaceUpdateEnvFromMetadata`: a node agent restarts containers whose environment reads a changed label
     /// or annotation, and reports it. Without one such a change restarts nothing, and nobody reports.
     pub environment_from_metadata: bool,
-    /// Gate `InPlaceWorkloadVerticalScaling`, and how the server takes it: resources of running containers change in place.
+    /// Gate `InPlaceWorkloadVerticalScaling`, and how the server takes it: resources of running containers change
+    /// in place.
     pub vertical_scaling: VerticalScaling,
     /// Gate `RecreatePodWhenChangeVCTInCloneSetGate`: pods of other claim templates are not updated in place.
     pub recreate_for_claims: bool,
-    /// Gate `PreDownloadImageForInPlaceUpdate`, where ImagePullJobs are served: nodes get new images before their pods do.
+    /// Gate `PreDownloadImageForInPlaceUpdate`, where ImagePullJobs are served: nodes get new images before their
+    /// pods do.
     pub images_ahead: bool,
 }
 

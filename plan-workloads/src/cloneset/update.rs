@@ -121,8 +121,8 @@ fn candidates<'m, 'a>(rollout: &Rollout<'_>, pods: &'m [Pod<'a>], updated: bool)
 
 /// Takes candidates while the limits allow; returns which limit ended it, in plain words; empty if none did.
 ///
-/// Pods out of service cost nothing, so those in service that users prefer do not hold them up: it is they that such pods
-/// would wait for. Nor do those that their budgets keep.
+/// Pods out of service cost nothing, so those in service that users prefer do not hold them up: it is they that
+/// such pods would wait for. Nor do those that their budgets keep.
 fn choose<'m, 'a>(
     candidates: &[&'m Pod<'a>],
     pods: &[Pod<'_>],

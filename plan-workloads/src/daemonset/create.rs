@@ -100,7 +100,8 @@ impl<'p> NewPods<'p> {
         Body { base, set }.render()
     }
 
-    /// The pod that new pods of a revision start from. The specification is the template's, but for what a daemon needs.
+    /// The pod that new pods of a revision start from. The specification is the template's, but for what a daemon
+    /// needs.
     fn pod(&self, revision: &Revision) -> Value {
         let rollout = self.rollout;
         let template = &*revision.template;

@@ -24,8 +24,9 @@ fn is_empty(place: &Place<'_>) -> bool {
 impl Decision<'_> {
     /// Divides the nodes without a pod.
     ///
-    /// The partition holds back first pods only. First pods are created in name order, so a node with a lower name than one
-    /// that has a pod had one, or joined. Of the others, as many had one as the status reports more than there are.
+    /// The partition holds back first pods only. First pods are created in name order, so a node with a lower name
+    /// than one that has a pod had one, or joined. Of the others, as many had one as the status reports more than
+    /// there are.
     pub(super) fn creations(&self, new_pods: &NewPods<'_>) -> Creations<'_> {
         let empty = self.places.eligible().filter(|place| is_empty(place));
         let mut all = Creations {
@@ -72,10 +73,11 @@ impl Decision<'_> {
         Some((i64::from(limits.desired) - updated - i64::from(kept)).max(0))
     }
 
-    /// How many pods are gone since the last report, not counting those whose nodes are gone, or are to have none any more.
+    /// How many pods are gone since the last report, not counting those whose nodes are gone, or are to have none
+    /// any more.
     ///
-    /// The number of nodes does not show that a node is to have none if another one joined meanwhile: that of misscheduled
-    /// pods does.
+    /// The number of nodes does not show that a node is to have none if another one joined meanwhile: that of
+    /// misscheduled pods does.
     fn lost(&self) -> i64 {
         let status = &self.set.status;
         let has_pod = |place: &&Place<'_>| !place.members.is_empty();

@@ -6,8 +6,8 @@ use kruise_plan_kit::{Explain, Plan, Why, availability::Service, lifecycle::Stat
 
 use super::{decision::Decision, places::Member};
 
-/// Explains the limits, the nodes without a pod, and each pod whose state no decision of the plan explains. Leaves one line
-/// for each: the first, which is about the decision that comes before the others.
+/// Explains the limits, the nodes without a pod, and each pod whose state no decision of the plan explains. Leaves
+/// one line for each: the first, which is about the decision that comes before the others.
 pub(super) fn explain(decision: &Decision<'_>, plan: &mut Plan) {
     if decision.rollout.explain == Explain::No {
         return;

@@ -81,8 +81,8 @@ impl Decision<'_> {
         }
     }
 
-    /// Deletes a pod, or holds it for its hook, unless the plan deletes enough or the budget of the pod keeps it. Says whether
-    /// it did.
+    /// Deletes a pod, or holds it for its hook, unless the plan deletes enough or the budget of the pod keeps it.
+    /// Says whether it did.
     fn remove<'d>(
         &'d self,
         place: &Place<'d>,
@@ -120,8 +120,8 @@ impl Decision<'_> {
         }
     }
 
-    /// Deletes the pods of a node that have ended, that a hook has let go, or that are too many. Says whether the node needs
-    /// a new pod beside those that it has.
+    /// Deletes the pods of a node that have ended, that a hook has let go, or that are too many. Says whether the
+    /// node needs a new pod beside those that it has.
     fn tidy<'d>(&'d self, place: &Place<'d>, steps: &mut Steps<'d>, plan: &mut Plan) -> bool {
         let mut running = Vec::new();
         let mut blocked = place.members.iter().any(|member| member.orphan);

@@ -10,8 +10,8 @@ use kruise_plan_kit::{
 
 use super::decision::Decision;
 
-/// What is ahead of the set, after the plan has decided about its pods; `None` if there is no rollout: with the last old pod
-/// goes what tells one from the first pods of a set. `withheld` nodes get no pod.
+/// What is ahead of the set, after the plan has decided about its pods; `None` if there is no rollout: with the
+/// last old pod goes what tells one from the first pods of a set. `withheld` nodes get no pod.
 pub(super) fn of(decision: &Decision<'_>, withheld: usize, plan: &Plan) -> Option<Outlook> {
     let (rollout, limits) = (&decision.rollout, decision.limits);
     let allowed = decision.allowed();

@@ -131,8 +131,8 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     plan
 }
 
-/// Decides about pods and what goes with them. Returns how many nodes get no pod because of the partition; as an error the plan that
-/// only asks, if something has to be known first.
+/// Decides about pods and what goes with them. Returns how many nodes get no pod because of the partition; as an
+/// error the plan that only asks, if something has to be known first.
 fn decide(
     snapshot: &Snapshot<'_>,
     decision: &Decision<'_>,

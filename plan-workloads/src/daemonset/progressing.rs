@@ -1,5 +1,5 @@
-//! What the `Progressing` condition of a DaemonSet depends on. There is no deadline, so it is always True: its reason says
-//! whether something is left to do.
+//! What the `Progressing` condition of a DaemonSet depends on. There is no deadline, so it is always True: its
+//! reason says whether something is left to do.
 
 use jiff::Timestamp;
 use kruise_api::{
@@ -89,8 +89,8 @@ fn has_candidates(decision: &Decision<'_>) -> bool {
     old.any(|(place, _)| place.is_eligible() && allowed.contains(place.name))
 }
 
-/// Is something left to roll out or to create that the specification does not hold? A pod that broke after it was in service
-/// is not.
+/// Is something left to roll out or to create that the specification does not hold? A pod that broke after it was
+/// in service is not.
 pub(super) fn is_unfinished(decision: &Decision<'_>, status: &DaemonSetStatus, withheld: usize) -> bool {
     if resting(decision, status, withheld).is_some() {
         return false;

@@ -7,8 +7,8 @@ use kruise_plan_kit::{Plan, injected::is_injected};
 use super::{create::NewPods, decision::Decision, steps::Steps, update::outdated};
 
 impl<'p> Decision<'p> {
-    /// Creates new pods beside old ones. Old pods whose successors are available are deleted where each node is given the
-    /// pods that it should have.
+    /// Creates new pods beside old ones. Old pods whose successors are available are deleted where each node is
+    /// given the pods that it should have.
     pub(super) fn surge<'d>(
         &'d self,
         allowed: &BTreeSet<&str>,

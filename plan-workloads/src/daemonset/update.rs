@@ -97,8 +97,8 @@ impl<'p> Decision<'p> {
             .is_none_or(|selector| selector.matches_by(|key| labels?.get(key)))
     }
 
-    /// The nodes whose pods may be updated: those that are or are becoming up to date, then others from the last name on,
-    /// but for as many as the partition keeps.
+    /// The nodes whose pods may be updated: those that are or are becoming up to date, then others from the last
+    /// name on, but for as many as the partition keeps.
     pub(super) fn allowed(&self) -> BTreeSet<&str> {
         let (mut updated, mut updating, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for place in self.places.eligible().rev() {
@@ -186,8 +186,8 @@ impl<'p> Decision<'p> {
         self.places.all.iter().filter(is_counted).count() as i64
     }
 
-    /// Updates a pod in place where that is asked for and possible, or else deletes it, unless the plan does enough. False if
-    /// its budget keeps the pod, or the server takes no successor.
+    /// Updates a pod in place where that is asked for and possible, or else deletes it, unless the plan does
+    /// enough. False if its budget keeps the pod, or the server takes no successor.
     fn change<'d>(
         &'d self,
         Outdated { place, member }: Outdated<'d>,

@@ -69,8 +69,8 @@ fn of_pod(job: &EphemeralJob, pod: &PodView, body: &Arc<Value>) -> ObjectWrites 
     }
 }
 
-/// Why the API server cannot take the containers, as far as the pod shows it. The pod is tried all the same: what it shows may be
-/// a moment old.
+/// Why the API server cannot take the containers, as far as the pod shows it. The pod is tried all the same: what
+/// it shows may be a moment old.
 fn in_the_way(job: &EphemeralJob, pod: &PodView) -> Option<String> {
     let has = |name: &str| pod.containers.iter().any(|one| &*one.name == name);
     let is_sidecar = |name: &str| pod.sidecars.iter().any(|one| &*one.name == name);

@@ -171,7 +171,8 @@ fn has_started(pod: &PodView, container: &ContainerView) -> bool {
     status(pod, container).is_some_and(|status| !status.container_id.is_empty() || status.restart_count > 0)
 }
 
-/// Was the barrier last written before what is known of the pod? Then a later pod, of which it might be, would be known.
+/// Was the barrier last written before what is known of the pod? Then a later pod, of which it might be, would be
+/// known.
 fn is_older(barrier: &BarrierView, pod: &PodView, seen: Option<u64>) -> bool {
     let version = |text: &str| text.parse::<u64>().ok();
     match (version(&barrier.resource_version), version(&pod.resource_version)) {

@@ -3,8 +3,8 @@
 //!
 //! # What it promises
 //! - A condition that exists, whatever its status, is never touched: whoever set it False sets it True again.
-//! - Pods of a CloneSet, a DaemonSet or a StatefulSet are left to that set's own plan, which sets the condition together with the
-//!   others in one request.
+//! - Pods of a CloneSet, a DaemonSet or a StatefulSet are left to that set's own plan, which sets the condition
+//!   together with the others in one request.
 
 use jiff::Timestamp;
 use kruise_api::names::{APPS_GROUP, KRUISE_POD_READY};

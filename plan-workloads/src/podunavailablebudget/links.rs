@@ -16,9 +16,9 @@ const LINK_BUDGET: Intent = Intent::of_update("link-budget");
 /// A pod that no budget covers any more names none.
 const UNLINK_BUDGET: Intent = Intent::of_update("unlink-budget");
 
-/// The writes to pods that name no budget, or one that does not cover them. A pod of another budget is left to that one. A pod
-/// that names this budget, and that no budget covers any more, is to name none: its budget would refuse its deletion, and would
-/// be charged for it.
+/// The writes to pods that name no budget, or one that does not cover them. A pod of another budget is left to that
+/// one. A pod that names this budget, and that no budget covers any more, is to name none: its budget would refuse
+/// its deletion, and would be charged for it.
 pub(super) fn writes(snapshot: &Snapshot<'_>) -> Vec<ObjectWrites> {
     let active = snapshot.pods.iter().filter(|pod| pod.is_active());
     let links = active.filter_map(|pod| Some(link(snapshot, pod, &unlinked(snapshot, pod)?)));

@@ -58,8 +58,8 @@ pub(super) struct Members<'a> {
     pub(super) condemned: Vec<Member<'a>>,
     /// Ordinals of `slots`.
     pub(super) taken: Vec<i32>,
-    /// Pods that the set controls and that are not its own: their labels no longer match, or their names are not such as
-    /// its pods have. Sorted by name.
+    /// Pods that the set controls and that are not its own: their labels no longer match, or their names are not
+    /// such as its pods have. Sorted by name.
     released: Vec<&'a Arc<PodView>>,
 }
 

@@ -63,8 +63,8 @@ pub(super) fn options(options: Options) -> rollout::Options {
     }
 }
 
-/// How nodes pull images ahead of a rollout; `None` unless they are asked to. The fields of the specification come before
-/// the annotations.
+/// How nodes pull images ahead of a rollout; `None` unless they are asked to. The fields of the specification come
+/// before the annotations.
 pub(super) fn images<'a>(snapshot: &Snapshot<'a>, limits: Limits) -> Option<ImagesAhead<'a>> {
     let spec = &snapshot.set.spec;
     let strategy = in_place(spec);

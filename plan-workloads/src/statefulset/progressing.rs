@@ -1,5 +1,5 @@
-//! What the `Progressing` condition of a StatefulSet depends on. There is no deadline, so it is always True: its reason says
-//! whether something is left to do.
+//! What the `Progressing` condition of a StatefulSet depends on. There is no deadline, so it is always True: its
+//! reason says whether something is left to do.
 
 use jiff::Timestamp;
 use kruise_api::{
@@ -75,8 +75,8 @@ fn resting(decision: &Decision<'_>, status: &StatefulSetStatus) -> Option<(&'sta
     }
 }
 
-/// Is something left to roll out or to scale that the specification does not hold? A pod that broke after it was in service
-/// is not.
+/// Is something left to roll out or to scale that the specification does not hold? A pod that broke after it was in
+/// service is not.
 pub(super) fn is_unfinished(decision: &Decision<'_>, status: &StatefulSetStatus) -> bool {
     if resting(decision, status).is_some() {
         return false;

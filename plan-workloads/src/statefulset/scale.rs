@@ -21,8 +21,8 @@ use super::{
 /// memory. The pods themselves bring the next plan.
 const MOST: usize = 5000;
 
-/// A pod that ended is not replaced before it is this old: one that ends at once, on a node that refuses it, would be made
-/// anew as fast as the API allows.
+/// A pod that ended is not replaced before it is this old: one that ends at once, on a node that refuses it, would
+/// be made anew as fast as the API allows.
 const YOUNG: Duration = Duration::from_secs(10);
 
 /// May later steps begin something new?
@@ -35,9 +35,9 @@ pub(super) enum Next {
 }
 
 impl Decision<'_> {
-    /// Gives pods that nothing else is done to what they are known by, pods that wait for claims these, and the claims of
-    /// pods that stay their owners. A claim whose place stays must not go with its pod: where that is deleted, the claim
-    /// gets its owners first.
+    /// Gives pods that nothing else is done to what they are known by, pods that wait for claims these, and the
+    /// claims of pods that stay their owners. A claim whose place stays must not go with its pod: where that is
+    /// deleted, the claim gets its owners first.
     pub(super) fn repair(&self, plan: &mut Plan) {
         let written: BTreeSet<Target> = targets(plan).cloned().collect();
         let mut deleted = deletions(plan);
@@ -276,8 +276,8 @@ impl Decision<'_> {
         }
     }
 
-    /// Whose turn it is in an ordered set: a pod that is prepared, of several one that its hook lets go, else the highest. Pods
-    /// become condemned in any order.
+    /// Whose turn it is in an ordered set: a pod that is prepared, of several one that its hook lets go, else the
+    /// highest. Pods become condemned in any order.
     fn next_condemned(&self, own: &[&Member<'_>]) -> Option<i32> {
         let rank = |member: &&&Member<'_>| match member.pod.state {
             State::PreparingDelete if self.rollout.is_held(&member.pod) => 1,

@@ -57,9 +57,11 @@ pub struct Options {
     /// Gate `InPlaceUpdateEnvFromMetadata`: a node agent restarts containers whose environment reads a changed label
     /// or annotation, and reports it.
     pub environment_from_metadata: bool,
-    /// Gate `InPlaceWorkloadVerticalScaling`, and how the server takes it: resources of running containers change in place.
+    /// Gate `InPlaceWorkloadVerticalScaling`, and how the server takes it: resources of running containers change
+    /// in place.
     pub vertical_scaling: VerticalScaling,
-    /// Gate `PreDownloadImageForInPlaceUpdate`, where ImagePullJobs are served: nodes get new images before their pods do.
+    /// Gate `PreDownloadImageForInPlaceUpdate`, where ImagePullJobs are served: nodes get new images before their
+    /// pods do.
     pub images_ahead: bool,
 }
 

@@ -167,7 +167,8 @@ fn count(set: &StatefulSet, decision: &Decision<'_>, collision_count: i32) -> St
     let complete = [replicas, ready_replicas, updated]
         .iter()
         .all(|count| *count == decision.limits.replicas);
-    // Counted before pods are missing for a moment, the current revision would be forgotten while the partition holds it.
+    // Counted before pods are missing for a moment, the current revision would be forgotten while the partition
+    // holds it.
     let rolled_out = rolls && complete;
     let current = if rolled_out {
         &rollout.update

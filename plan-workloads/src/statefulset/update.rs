@@ -1,8 +1,9 @@
 //! Updating pods, and replacing those whose deletion is asked for by label.
 //!
 //! A place counts as out of service if its pod is missing, ended, about to go or not available, and while a claim of it
-//! grows. Nothing takes an available pod out of service while as many places are as `maxUnavailable` allows. A pod that is
-//! out of service does not wait for one that does not go for that reason: it may be what keeps that pod waiting.
+//! grows. Nothing takes an available pod out of service while as many places are as `maxUnavailable` allows. A pod
+//! that is out of service does not wait for one that does not go for that reason: it may be what keeps that pod
+//! waiting.
 
 use std::collections::BTreeSet;
 
@@ -34,8 +35,8 @@ struct Unavailable {
 }
 
 impl Unavailable {
-    /// May a pod be updated that others come before, which may not? It has to be out of service, and not more may change at
-    /// a time than else: a pod that is starting is not hurried, and a broken revision spreads no faster.
+    /// May a pod be updated that others come before, which may not? It has to be out of service, and not more may
+    /// change at a time than else: a pod that is starting is not hurried, and a broken revision spreads no faster.
     fn overtakes(&self, member: &Member<'_>) -> bool {
         self.pods.contains(&member.ordinal) && self.moving < self.limit
     }
@@ -89,7 +90,8 @@ impl Decision<'_> {
         names.find(|name| !has(name))
     }
 
-    /// Is there a pod to be updated that lacks a volume, or whose claims are not as their templates ask? No revision says so.
+    /// Is there a pod to be updated that lacks a volume, or whose claims are not as their templates ask? No
+    /// revision says so.
     pub(super) fn is_claim_open(&self) -> bool {
         let open = |member: &&Member<'_>| {
             self.lacks_volume(member) || self.resize.stage(&self.claims, member).is_some()
@@ -124,8 +126,8 @@ impl Decision<'_> {
         }
     }
 
-    /// Carries on the pods of an ordered set that wait in a lifecycle state that only an update or a deletion ends. They are
-    /// out of service, so nothing new begins.
+    /// Carries on the pods of an ordered set that wait in a lifecycle state that only an update or a deletion ends.
+    /// They are out of service, so nothing new begins.
     pub(super) fn carry_on(&self, plan: &mut Plan) {
         let waits = |member: &&Member<'_>| {
             matches!(
@@ -172,9 +174,9 @@ impl Decision<'_> {
         }
     }
 
-    /// Updates the one pod of an ordered set that everything waits for, if it can change in place, is to be updated, and
-    /// nothing is gained by waiting for it: nothing else would ever bring the revision to it that repairs it. One that
-    /// would have to be deleted is left to its users, as OpenKruise does.
+    /// Updates the one pod of an ordered set that everything waits for, if it can change in place, is to be
+    /// updated, and nothing is gained by waiting for it: nothing else would ever bring the revision to it that
+    /// repairs it. One that would have to be deleted is left to its users, as OpenKruise does.
     pub(super) fn repair_in_place(&self, member: &Member<'_>, plan: &mut Plan) {
         let rollout = &self.rollout;
         let waits = matches!(
@@ -253,8 +255,8 @@ impl Decision<'_> {
         }
     }
 
-    /// Deletes a pod whose hook lets it go: its place is refilled. One that is held returns to service, unless it is still to
-    /// be replaced.
+    /// Deletes a pod whose hook lets it go: its place is refilled. One that is held returns to service, unless it
+    /// is still to be replaced.
     fn return_one(
         &self,
         member: &Member<'_>,
@@ -350,8 +352,8 @@ impl Decision<'_> {
             if !outdated || settled || member.pod.state == State::PreparingDelete {
                 continue;
             }
-            // A pod that its budget keeps is waited for, but not by those that are out of service: they may be what the budget
-            // waits for.
+            // A pod that its budget keeps is waited for, but not by those that are out of service: they may be what
+            // the budget waits for.
             if is_kept && !unavailable.pods.contains(&member.ordinal) {
                 let untried = self.rollout.trying.holds();
                 self.rollout

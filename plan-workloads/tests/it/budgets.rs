@@ -1,8 +1,9 @@
-//! Random histories of a CloneSet and of a StatefulSet under a PodUnavailableBudget. Webhooks charge the same budget, plans are
-//! executed in part or too late, pods break, and users edit the workload and the budget.
+//! Random histories of a CloneSet and of a StatefulSet under a PodUnavailableBudget. Webhooks charge the same
+//! budget, plans are executed in part or too late, pods break, and users edit the workload and the budget.
 //!
-//! The oracle knows pods, the specification of the budget, and its entries: nothing takes an available pod out of service
-//! without an entry that lasts, and no entry is made that leaves fewer pods available than the budget keeps.
+//! The oracle knows pods, the specification of the budget, and its entries: nothing takes an available pod out of
+//! service without an entry that lasts, and no entry is made that leaves fewer pods available than the budget
+//! keeps.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

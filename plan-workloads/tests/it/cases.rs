@@ -1,6 +1,7 @@
-//! Plans as text. Each file in `tests/cases` describes a set, its revisions and pods, and which writes the plan then has. These are
-//! worked out from the requirements and are in the file itself; the whole plan is beside it, and its reasons are in a file
-//! of their own. Run with `UPDATE_EXPECT=1` to write both anew, and read the difference.
+//! Plans as text. Each file in `tests/cases` describes a set, its revisions and pods, and which writes the plan
+//! then has. These are worked out from the requirements and are in the file itself; the whole plan is beside it,
+//! and its reasons are in a file of their own. Run with `UPDATE_EXPECT=1` to write both anew, and read the
+//! difference.
 //!
 //! A pod is one line: name, revision letter, and words for what is special about it; without any it is available.
 

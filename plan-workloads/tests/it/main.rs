@@ -1,5 +1,5 @@
-//! What the planners of workloads must do, written from the requirements and not from the planners. Those of CloneSet are
-//! here, those of other kinds in the folders of their names.
+//! What the planners of workloads must do, written from the requirements and not from the planners. Those of
+//! CloneSet are here, those of other kinds in the folders of their names.
 //!
 //! `world` is a small cluster that applies plans as a server and nodes would; `oracle` watches every write that reaches
 //! it with arithmetic of its own. `vectors`, `cases`, `takeover` and `lossless` are fixed examples, `properties` are

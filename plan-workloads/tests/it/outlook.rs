@@ -1,5 +1,5 @@
-//! What an explanation says about the time that the rest of a rollout takes, for each kind. Nodes take the seconds that a test
-//! lets pass.
+//! What an explanation says about the time that the rest of a rollout takes, for each kind. Nodes take the seconds
+//! that a test lets pass.
 
 use std::time::Duration;
 

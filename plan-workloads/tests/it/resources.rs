@@ -50,8 +50,8 @@ pub(crate) fn assert_resize(before: &World, world: &mut World, write: &Write) {
     world.resized.insert(uid);
 }
 
-/// A pod whose resources changed is said to have arrived only when its containers have what they ask for. Another change may
-/// arrive before any of them started, and one that is to go is held for that at once.
+/// A pod whose resources changed is said to have arrived only when its containers have what they ask for. Another
+/// change may arrive before any of them started, and one that is to go is held for that at once.
 pub(crate) fn assert_given(before: &World, after: &World, write: &Write) {
     let name = &write.target().name;
     let state =
@@ -71,9 +71,9 @@ pub(crate) fn assert_given(before: &World, after: &World, write: &Write) {
     }
 }
 
-/// May an update that broke off after it had asked for resources leave them with this pod? Where pods do not change in place,
-/// where giving them back would restart what a hook or the limits want to be served, where it was given back
-/// once already, and where no one revision asks for all that was left.
+/// May an update that broke off after it had asked for resources leave them with this pod? Where pods do not change
+/// in place, where giving them back would restart what a hook or the limits want to be served, where it was given
+/// back once already, and where no one revision asks for all that was left.
 fn may_keep(world: &World, pod: &Value) -> bool {
     let (spec, memory) = (&world.set["spec"], "/spec/containers/1/resources/limits/memory");
     let rolling = &spec["updateStrategy"]["rollingUpdate"];

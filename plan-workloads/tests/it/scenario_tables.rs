@@ -1,5 +1,5 @@
-//! The tables in `docs/scenarios` name only tests that exist, and leave out no scenario. A test that `cargo test` ignores
-//! stands where the table says that it runs on a cluster, and nowhere else.
+//! The tables in `docs/scenarios` name only tests that exist, and leave out no scenario. A test that `cargo test`
+//! ignores stands where the table says that it runs on a cluster, and nowhere else.
 
 use std::{
     collections::BTreeSet,

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// Folders of fixtures: what OpenKruise stored, and below `by-hand` what older versions would have stored, at rest only.
+/// Folders of fixtures: what OpenKruise stored, and below `by-hand` what older versions would have stored, at rest
+/// only.
 const VERSIONS: [&str; 3] = ["upstream/1.8.4", "upstream/1.9.0", "upstream/main"];
 const OLDER: [&str; 2] = ["by-hand/1.4", "by-hand/1.7"];
 

@@ -1,5 +1,5 @@
-//! The tutorial's rollout: five replicas, a surge of 20 %, nobody out of service, partition 3 and then 0. Every step counts
-//! as it should.
+//! The tutorial's rollout: five replicas, a surge of 20 %, nobody out of service, partition 3 and then 0. Every
+//! step counts as it should.
 
 use kruise_plan_test_kit::condition;
 use kruise_plan_workloads::cloneset::Explain;

@@ -1,8 +1,9 @@
 //! The agents of the nodes: the agent that is shipped, on the container runtimes of simulated nodes.
 //!
-//! A DaemonSet would run one on each node. Here each is a task of this process. It uses the API over HTTP, as one on a node does. It
-//! starts when its node appears, ends with it, and is dead while the node does not answer. An agent that fails
-//! starts again, as a kubelet would start it. Addresses of pods lead nowhere, so nothing is sent to them.
+//! A DaemonSet would run one on each node. Here each is a task of this process. It uses the API over HTTP, as one
+//! on a node does. It starts when its node appears, ends with it, and is dead while the node does not answer. An
+//! agent that fails starts again, as a kubelet would start it. Addresses of pods lead nowhere, so nothing is sent
+//! to them.
 
 mod node;
 #[cfg(test)]
@@ -49,8 +50,8 @@ pub(super) struct Agents {
 }
 
 impl Agents {
-    /// Starts agents for nodes that exist and for those that will, at most so many at a time. Nodes beyond wait for the end of
-    /// another one. They use the API of the kubeconfig, and the runtimes of the nodes in `live`.
+    /// Starts agents for nodes that exist and for those that will, at most so many at a time. Nodes beyond wait for
+    /// the end of another one. They use the API of the kubeconfig, and the runtimes of the nodes in `live`.
     pub(super) async fn start(
         live: Arc<Live>,
         kubeconfig: &Path,
@@ -125,8 +126,8 @@ async fn attend_all(place: Place) {
     tokio::join!(following, attending);
 }
 
-/// Attends to each node that appears, with its name and whether it answers, until no more changes come and all of them have
-/// ended. A node that is gone has no sender of answers.
+/// Attends to each node that appears, with its name and whether it answers, until no more changes come and all of
+/// them have ended. A node that is gone has no sender of answers.
 async fn attend_each<A: Future<Output = ()> + Send + 'static>(
     mut changes: mpsc::UnboundedReceiver<Delta<Node>>,
     attend: impl Fn(String, watch::Receiver<bool>) -> A,
@@ -171,8 +172,8 @@ async fn attend(place: Place, node: String, answers: watch::Receiver<bool>) {
     keep(answers, place.stop.clone(), agent).await;
 }
 
-/// Runs an agent while its node answers, and starts it again when it fails. It is dropped when its node does not answer, as when
-/// the node loses power. When all are stopped, it ends by itself.
+/// Runs an agent while its node answers, and starts it again when it fails. It is dropped when its node does not
+/// answer, as when the node loses power. When all are stopped, it ends by itself.
 async fn keep<E, R: Future<Output = Result<(), E>>>(
     mut answers: watch::Receiver<bool>,
     stop: watch::Receiver<bool>,

@@ -57,8 +57,8 @@ fn is(new: Arc<Node>) -> Delta<Node> {
     }
 }
 
-/// Runs agents for nodes that change like this, a second after the other, and stops them. Returns how they have ended, and how
-/// long that took.
+/// Runs agents for nodes that change like this, a second after the other, and stops them. Returns how they have
+/// ended, and how long that took.
 async fn ends(changes: Vec<Delta<Node>>) -> (Vec<End>, Duration) {
     let ends: Arc<Mutex<Vec<End>>> = Arc::default();
     let (stop, stopping) = watch::channel(false);

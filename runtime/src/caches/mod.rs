@@ -3,8 +3,8 @@
 //! # Guarantees
 //! - A cache is created on request, and watched only if the cluster serves its resource. Requests with the same
 //!   [`CacheId`] share one watch and one copy.
-//! - A cache of owners lists the caches of owned objects in [`CacheId::before`]. Their first lists are at least as new as
-//!   its own, so that an owner is not reconciled without objects that it already has.
+//! - A cache of owners lists the caches of owned objects in [`CacheId::before`]. Their first lists are at least as
+//!   new as its own, so that an owner is not reconciled without objects that it already has.
 //! - All first lists are requested at the same time. Before that, the current version of the server is read. Owners are
 //!   listed at exactly that version, and everything else in its current state, which is not older. If the server cannot
 //!   list them at that version, their list is newer, and owned objects are brought up to it before the caches count as

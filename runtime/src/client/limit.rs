@@ -6,7 +6,8 @@ use std::time::Duration;
 use kube_queue::Bucket;
 use tokio::time::Instant;
 
-/// A token bucket shared by all clones of a client. Tokens are reserved in the order of the requests, so no request starves.
+/// A token bucket shared by all clones of a client. Tokens are reserved in the order of the requests, so no request
+/// starves.
 #[derive(Debug)]
 pub(crate) struct RateLimit {
     start: Instant,

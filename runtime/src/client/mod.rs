@@ -220,8 +220,8 @@ impl Client {
         body: &impl serde::Serialize,
     ) -> Result<T, ApiError> {
         let body = serde_json::to_vec(body).map_err(|error| ApiError::Invalid(error.to_string()))?;
-        // API servers keep the data of revisions as it was spelled, spell it like Go whenever they patch the object, and refuse a
-        // patch if that differs: data must not change.
+        // API servers keep the data of revisions as it was spelled, spell it like Go whenever they patch the
+        // object, and refuse a patch if that differs: data must not change.
         let body = Some((content_type, html_safe(body).into()));
         decode(&self.send(method, path, JSON, body, Size::Any).await?)
     }

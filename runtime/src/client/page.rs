@@ -1,8 +1,8 @@
 //! Pages of lists: how much memory they take.
 //!
-//! A cache does not know how large the objects of its next page are. So a page has a limit in bytes, and only a few pages
-//! that are large are in memory at a time, however many caches begin together: the others wait, and their servers with
-//! them.
+//! A cache does not know how large the objects of its next page are. So a page has a limit in bytes, and only a few
+//! pages that are large are in memory at a time, however many caches begin together: the others wait, and their
+//! servers with them.
 
 use std::ops::Deref;
 use std::sync::Arc;

@@ -28,9 +28,9 @@ pub(super) struct Seen {
 }
 
 impl Skew {
-    /// The difference that these headers show of a response to a request that was sent and received at these times of ours;
-    /// `None` if they do not say. The server wrote the date in between, without the fraction of its second: as much is not
-    /// counted.
+    /// The difference that these headers show of a response to a request that was sent and received at these times
+    /// of ours; `None` if they do not say. The server wrote the date in between, without the fraction of its
+    /// second: as much is not counted.
     pub(super) fn of(&self, headers: &HeaderMap, sent: Timestamp, received: Timestamp) -> Option<Seen> {
         let date = headers.get(header::DATE)?.to_str().ok()?;
         let date = DateTimeParser::new().parse_timestamp(date).ok()?;

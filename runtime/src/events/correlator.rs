@@ -1,5 +1,5 @@
-//! Aggregates, counts and rate-limits events, without I/O. The limits are client-go's. Times are durations since a fixed
-//! start.
+//! Aggregates, counts and rate-limits events, without I/O. The limits are client-go's. Times are durations since a
+//! fixed start.
 
 use std::{collections::BTreeMap, time::Duration};
 

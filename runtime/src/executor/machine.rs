@@ -447,8 +447,8 @@ impl Track {
         matches!(self.state, State::Due(_) | State::InFlight(_))
     }
 
-    /// The first call of a step: a read that the precondition asks for, a split patch on a server that refuses the merged
-    /// form.
+    /// The first call of a step: a read that the precondition asks for, a split patch on a server that refuses the
+    /// merged form.
     fn first_stage(&self, stage: Stage, form: StatusForm) -> Stage {
         let write = self.object.steps.get(self.step).map(|step| &step.write);
         let Some(write) = write.filter(|_| stage == Stage::Write) else {

@@ -88,8 +88,8 @@ async fn a_collection_that_is_not_served_is_left_by_those_who_say_so_and_retried
     assert!(requests.load(Ordering::SeqCst) > 5);
 }
 
-/// Follows nodes of these sizes in bytes. Returns the limits of all list requests within a minute, and how many nodes are
-/// cached then.
+/// Follows nodes of these sizes in bytes. Returns the limits of all list requests within a minute, and how many
+/// nodes are cached then.
 async fn paged(sizes: &'static [usize]) -> (Vec<usize>, usize) {
     let limits = std::sync::Arc::<std::sync::Mutex<Vec<usize>>>::default();
     let seen = limits.clone();

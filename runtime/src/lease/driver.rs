@@ -166,8 +166,8 @@ impl<'a> Candidate<'a> {
             .map_or(deadline, |at| deadline.saturating_sub(at.elapsed()))
     }
 
-    /// Time until the next attempt. A leader renews at a fixed interval, even if responses are slow. Other candidates wait a
-    /// full retry period after each response.
+    /// Time until the next attempt. A leader renews at a fixed interval, even if responses are slow. Other
+    /// candidates wait a full retry period after each response.
     fn pause(&self, attempted: Instant) -> Duration {
         let period = self.settings.retry_period;
         let pause = match self.renewed {
@@ -218,7 +218,8 @@ impl<'a> Candidate<'a> {
         });
         record.write(&mut lease);
         self.settings.annotate(&mut lease);
-        // Other candidates measure from when the server applied the write, which may be long before its response arrives.
+        // Other candidates measure from when the server applied the write, which may be long before its response
+        // arrives.
         let sent = Instant::now();
         let result = if is_new {
             self.client.create(&path(&self.settings, ""), &lease).await

@@ -100,7 +100,8 @@ impl Elector {
             record.acquired = stored.acquired;
             return Decision::Write(record);
         }
-        // A healthy holder may renew as rarely as its own duration allows. Our duration is the minimum for every holder.
+        // A healthy holder may renew as rarely as its own duration allows. Our duration is the minimum for every
+        // holder.
         let promised = u64::try_from(stored.duration_seconds).map_or(Duration::ZERO, Duration::from_secs);
         let expiry = self.settings.lease_duration.max(promised);
         let is_expired = now.saturating_sub(self.observed_at) >= expiry;

@@ -1,5 +1,5 @@
-//! Leader election on a `coordination.k8s.io/v1` Lease as in client-go, so that a Go manager and this one can compete for
-//! the same lease.
+//! Leader election on a `coordination.k8s.io/v1` Lease as in client-go, so that a Go manager and this one can
+//! compete for the same lease.
 //!
 //! # Guarantees
 //! - Another holder's lease is expired once its record has not changed for the longer of its lease duration and ours,

@@ -55,8 +55,8 @@ type Seconds = Gauge<f64, AtomicU64>;
 /// Results of a reconcile that controller-runtime counts.
 const RESULTS: [&str; 4] = ["success", "error", "requeue", "requeue_after"];
 
-/// A counter whose name upstream does not end in `_total`. OpenMetrics forbids such counters, so that Go's own exposition
-/// also calls them unknown.
+/// A counter whose name upstream does not end in `_total`. OpenMetrics forbids such counters, so that Go's own
+/// exposition also calls them unknown.
 #[derive(Clone, Debug, Default)]
 struct BareCounter(Counter);
 
@@ -243,9 +243,9 @@ impl Metrics {
         self.objects.series(declared)
     }
 
-    /// The observer of one controller with this many workers. Expectations that time out count in the family `overdue`, by
-    /// namespace and name. Its counters start at zero: otherwise the first increment would not be visible as
-    /// an increase.
+    /// The observer of one controller with this many workers. Expectations that time out count in the family
+    /// `overdue`, by namespace and name. Its counters start at zero: otherwise the first increment would not be
+    /// visible as an increase.
     pub fn controller(
         &self,
         controller: &'static str,

@@ -1,11 +1,11 @@
 //! Objects of which it is unknown whether a write took effect: the response was lost, or the server failed.
 //!
 //! # Guarantees
-//! - The owner is not planned again before each of these objects was read from the server, and before the caches contain
-//!   what the read showed. Other objects of the same resource are not waited for: a resource without changes would delay
-//!   the owner until the next bookmark of its watch, up to a minute.
-//! - The request to create an object may arrive after the read. Its name is kept while that is possible, and plans use it
-//!   before other names, so that the object is not created twice.
+//! - The owner is not planned again before each of these objects was read from the server, and before the caches
+//!   contain what the read showed. Other objects of the same resource are not waited for: a resource without
+//!   changes would delay the owner until the next bookmark of its watch, up to a minute.
+//! - The request to create an object may arrive after the read. Its name is kept while that is possible, and plans
+//!   use it before other names, so that the object is not created twice.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

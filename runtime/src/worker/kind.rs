@@ -8,8 +8,8 @@ use kube_cache::{ObjectKey, SharedInformer};
 use super::{Outcome, Reconciler};
 use crate::{Served, events::ObjectRef, invalid_spec, parsed::Parsed};
 
-/// Reconciles the objects of a kind, each by itself. It is a [`Reconciler`]: an object that is gone, or whose kind is not served,
-/// has no plan, and one that cannot be parsed gets an event that says why.
+/// Reconciles the objects of a kind, each by itself. It is a [`Reconciler`]: an object that is gone, or whose kind
+/// is not served, has no plan, and one that cannot be parsed gets an event that says why.
 pub trait KindReconciler: Send + Sync + 'static {
     /// An object in the version of plans.
     type Object: Clone + Send + Sync + 'static;

@@ -1,7 +1,7 @@
 //! Reads the current resource versions of the server.
 //!
-//! The response to a list has the version of the resource at that time. A cache that has reached it contains every earlier
-//! write, also one whose response was lost.
+//! The response to a list has the version of the resource at that time. A cache that has reached it contains every
+//! earlier write, also one whose response was lost.
 
 use std::collections::BTreeSet;
 

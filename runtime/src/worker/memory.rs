@@ -82,7 +82,8 @@ impl Refusals {
     }
 }
 
-/// Records taken names and the first error of each kind. Returns whether the errors that the status reports have changed.
+/// Records taken names and the first error of each kind. Returns whether the errors that the status reports have
+/// changed.
 ///
 /// A conflict is not an error: the next plan resolves it. An execution without failures clears the taken names: the
 /// objects that have them may be deleted before such a name is generated again. Refusals of deleted pods are dropped.

@@ -5,18 +5,18 @@
 //! - An event that consecutive plans repeat is emitted once, not at every reconcile.
 //! - If the result of a write is unknown, the object is read before the next plan, which waits until the caches contain
 //!   what was read ([`doubts`]).
-//! - If the caches do not contain a write in time, the server's current resource version is read, and the next plan waits
-//!   until the caches have reached it: a plan from an older snapshot could repeat a write.
+//! - If the caches do not contain a write in time, the server's current resource version is read, and the next plan
+//!   waits until the caches have reached it: a plan from an older snapshot could repeat a write.
 //! - What a plan needs beside the caches is read from the API server, and passed to the next plan as [`Memory::read`].
-//! - The failures of an execution are passed to the next plan as [`Memory`]. The key is retried with exponential backoff,
-//!   or as soon as the caches change.
-//! - Plans of one owner take at most a fiftieth of a worker's time while changes keep coming: large sets are planned less
-//!   often.
+//! - The failures of an execution are passed to the next plan as [`Memory`]. The key is retried with exponential
+//!   backoff, or as soon as the caches change.
+//! - Plans of one owner take at most a fiftieth of a worker's time while changes keep coming: large sets are
+//!   planned less often.
 //! - A write for an outdated version of an object, as far as the caches show, is not sent: the server would refuse it.
 //! - A status patch applies to the version of the object that it was planned from, or is not written.
 //! - A panic in a plan delays only its own key.
-//! - A controller that does not run drops pushed keys. When it starts, it reconciles every key. Changes during that time
-//!   are reconciled first ([`Priority::Initial`]).
+//! - A controller that does not run drops pushed keys. When it starts, it reconciles every key. Changes during that
+//!   time are reconciled first ([`Priority::Initial`]).
 //! - On a stop, objects that have started are completed; nothing new starts.
 
 mod doubts;
@@ -64,8 +64,8 @@ use status::StatusWriter;
 /// Longest time between two checks of unmet expectations.
 const RECHECK_EXPECTATIONS: Duration = Duration::from_secs(2);
 
-/// Pause after a lost race for a budget, whose newer version is about to arrive. After so many in a row it doubles, up to
-/// [`AFTER_FAILURE`]: the cache is behind, and to ask again brings nothing.
+/// Pause after a lost race for a budget, whose newer version is about to arrive. After so many in a row it doubles,
+/// up to [`AFTER_FAILURE`]: the cache is behind, and to ask again brings nothing.
 const LOST_RACE: Duration = pace::SHORTEST;
 const RACES: u32 = 4;
 
@@ -162,8 +162,8 @@ impl Controller {
         self.reconciler.about(key)
     }
 
-    /// The plan of an object from the caches as they are now, beside the queue; `None` if there is no such object. Nothing is
-    /// read for it that the caches do not have.
+    /// The plan of an object from the caches as they are now, beside the queue; `None` if there is no such object.
+    /// Nothing is read for it that the caches do not have.
     pub fn plan_now(&self, key: &ObjectKey) -> Option<Plan> {
         let mut memory = self.memory(key);
         memory.trials.are_made = false;
@@ -387,7 +387,8 @@ impl Controller {
         }
     }
 
-    /// Checks the expectations of the key. If they are unmet, it requeues the key and returns the result of the reconcile.
+    /// Checks the expectations of the key. If they are unmet, it requeues the key and returns the result of the
+    /// reconcile.
     fn defer(&self, key: &ObjectKey) -> Option<&'static str> {
         if is_injected("GateOff") {
             return None;
@@ -400,8 +401,8 @@ impl Controller {
         {
             Verdict::Satisfied => None,
             Verdict::Pending { wait, .. } => {
-                // A cache event that meets an expectation usually pushes the key, too. A bookmark does not, and a write may
-                // cause no event.
+                // A cache event that meets an expectation usually pushes the key, too. A bookmark does not, and a
+                // write may cause no event.
 
                 let wait = wait.min(RECHECK_EXPECTATIONS);
                 inner.queue.push_after(key.clone(), Priority::Live, wait, now);
@@ -541,7 +542,8 @@ impl Controller {
             if is_vain && after.is_zero() && !is_injected("RefusedCopiesFirst") {
                 after = AFTER_FAILURE;
             }
-            // The queue keeps the earliest time: work that is due soon does not wait for the back-off of a failed write.
+            // The queue keeps the earliest time: work that is due soon does not wait for the back-off of a failed
+            // write.
             inner.queue.push_after(key.clone(), Priority::Live, after, now);
         }
         if let Some(failure) = report.most_severe_failure() {

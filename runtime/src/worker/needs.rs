@@ -24,8 +24,8 @@ const CONCURRENCY: usize = 16;
 const TRIAL: Duration = Duration::from_secs(5);
 
 impl Controller {
-    /// The outcome of a reconcile, and the time that the last plan took. While a plan has needs, they are read, and the next
-    /// plan sees them beside those read before. What came of trials is kept for later reconciles.
+    /// The outcome of a reconcile, and the time that the last plan took. While a plan has needs, they are read, and
+    /// the next plan sees them beside those read before. What came of trials is kept for later reconciles.
     pub(super) async fn planned(
         &self,
         key: &ObjectKey,

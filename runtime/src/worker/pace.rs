@@ -1,7 +1,8 @@
 //! The interval between plans of one owner while changes keep coming.
 //!
 //! Each change of each of `n` pods requests a plan, and a plan reads all `n` pods. Without a pause a rollout would cost
-//! `n²`. A fixed pause would be too short for a large `n`, so the pause is proportional to the duration of the last plan.
+//! `n²`. A fixed pause would be too short for a large `n`, so the pause is proportional to the duration of the last
+//! plan.
 
 use std::time::Duration;
 

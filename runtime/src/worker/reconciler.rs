@@ -12,8 +12,8 @@ use crate::{
     events::{EventSink, ObjectRef},
 };
 
-/// The decisions of a controller. The loop does everything else. A key identifies an object to reconcile; its namespace is
-/// empty for cluster-scoped kinds.
+/// The decisions of a controller. The loop does everything else. A key identifies an object to reconcile; its
+/// namespace is empty for cluster-scoped kinds.
 pub trait Reconciler: Send + Sync + 'static {
     /// Reads the caches and returns a plan. Synchronous and without I/O.
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome;

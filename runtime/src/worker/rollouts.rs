@@ -23,8 +23,8 @@ pub(super) enum News {
 
 /// Remembers a stage, and returns what is new in it.
 ///
-/// Without memory, after a start, the stored status tells which revision was known: a rollout that another process began is
-/// not announced again, and its end is.
+/// Without memory, after a start, the stored status tells which revision was known: a rollout that another process
+/// began is not announced again, and its end is.
 pub(super) fn observe(known: &mut Option<Known>, stage: Stage) -> Vec<News> {
     let first = known.is_none();
     let before = known.take().unwrap_or(Known {

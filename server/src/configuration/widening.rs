@@ -1,9 +1,9 @@
 //! Widening the match condition of a conditional webhook for an object that is about to be stored.
 //!
-//! The leader derives the condition from the objects in its cache, which cannot have an object that is not stored yet. So
-//! whoever reviews such an object adds what it needs to the registered condition, `(before) || (more)`, and notes it with
-//! an expiry in the annotation [`WIDENED_CONDITIONS`]. Until then the leader keeps it, whatever it derives; afterwards the object is
-//! in its cache, or was not stored.
+//! The leader derives the condition from the objects in its cache, which cannot have an object that is not stored
+//! yet. So whoever reviews such an object adds what it needs to the registered condition, `(before) || (more)`, and
+//! notes it with an expiry in the annotation [`WIDENED_CONDITIONS`]. Until then the leader keeps it, whatever it
+//! derives; afterwards the object is in its cache, or was not stored.
 //!
 //! Nothing is ever taken away here. A widening is written for the version of the configuration that was read.
 
@@ -25,12 +25,12 @@ pub const LEARNT: Duration = Duration::from_secs(1);
 /// By how much the clocks of two replicas may differ.
 const SKEW: Duration = Duration::from_secs(5);
 
-/// A widening that lasts less long does not suffice for an object that is about to be stored: other webhooks may review it
-/// for as long as this.
+/// A widening that lasts less long does not suffice for an object that is about to be stored: other webhooks may
+/// review it for as long as this.
 const ENOUGH: Duration = Duration::from_secs(30);
 
-/// With so many widenings the next one is for more requests than it needs, so that objects that are created one after the
-/// other do not each wait for the API servers: one number for each wider condition.
+/// With so many widenings the next one is for more requests than it needs, so that objects that are created one
+/// after the other do not each wait for the API servers: one number for each wider condition.
 const MANY: [usize; 2] = [4, 16];
 
 /// Longest condition, in bytes.
@@ -245,8 +245,8 @@ fn annotated(current: &Value, all: &[Widened], mut patch: Map<String, Value>) ->
     tied(current, patch).unwrap_or_default()
 }
 
-/// The webhook that the conditional one is made of, and its place among the registered ones. `None` if there is none, or if
-/// it has no match conditions.
+/// The webhook that the conditional one is made of, and its place among the registered ones. `None` if there is
+/// none, or if it has no match conditions.
 fn base(
     current: &Value,
     webhooks: &[Value],

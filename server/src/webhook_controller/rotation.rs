@@ -1,8 +1,8 @@
 //! When a replica serves a certificate of a new CA.
 //!
-//! An API server reads configurations and definitions by watches, so that it trusts a new CA a moment after that is written. A
-//! connection that it opens before would fail, and with it the request of a user. The old certificate is trusted meanwhile: the
-//! bundle of a new CA ends with the CA that it replaces.
+//! An API server reads configurations and definitions by watches, so that it trusts a new CA a moment after that is
+//! written. A connection that it opens before would fail, and with it the request of a user. The old certificate is
+//! trusted meanwhile: the bundle of a new CA ends with the CA that it replaces.
 
 use std::{
     sync::{Mutex, PoisonError},

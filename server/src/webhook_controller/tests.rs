@@ -367,8 +367,8 @@ async fn the_controller_retries_serves_the_certificate_and_follows_a_new_secret(
     let theirs = tls.pair().unwrap();
     assert_ne!(theirs, served);
 
-    // The other replicas serve the old certificate until they have read the new one, and API servers trust a new CA a moment
-    // after that is written.
+    // The other replicas serve the old certificate until they have read the new one, and API servers trust a new CA
+    // a moment after that is written.
     api.objects.lock().unwrap().remove("certs");
     changes.report(Reconciled::Secret);
     tokio::time::sleep(REPAIRED).await;

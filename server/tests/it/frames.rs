@@ -69,7 +69,8 @@ pub(crate) async fn next(stream: &mut (impl AsyncRead + Unpin)) -> Option<Frame>
     Some(Frame { kind, flags, payload })
 }
 
-/// Reads until the server closes the connection, and acknowledges what a client has to. Returns the kinds of all frames.
+/// Reads until the server closes the connection, and acknowledges what a client has to. Returns the kinds of all
+/// frames.
 pub(crate) async fn until_closed(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> Vec<u8> {
     let mut kinds = Vec::new();
     while let Some(found) = next(stream).await {

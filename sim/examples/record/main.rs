@@ -1,13 +1,13 @@
 //! Records what a real kube-apiserver answers to the sequences that `tests/it/differential` replays.
 //!
-//! Give it the address of a `kubectl proxy` of a fresh cluster that runs nothing but etcd and kube-apiserver, and, if not
-//! all families are wanted, the letters of those that are:
-//! `cargo run -p kruise-sim --example record -- 127.0.0.1:8001 wt`. Family `g` is recorded only when named, and needs
-//! kube-controller-manager with `--controllers=garbage-collector-controller,namespace-controller`.
+//! Give it the address of a `kubectl proxy` of a fresh cluster that runs nothing but etcd and kube-apiserver, and,
+//! if not all families are wanted, the letters of those that are: `cargo run -p kruise-sim --example record --
+//! 127.0.0.1:8001 wt`. Family `g` is recorded only when named, and needs kube-controller-manager with
+//! `--controllers=garbage-collector-controller,namespace-controller`.
 //!
-//! A real server does not always agree with itself: recorded again, one sequence in 150 differs, by the order of a Go map
-//! or by whether a write that changes nothing fell into the second of the one before (then its field managers are as they
-//! were, and it takes no revision).
+//! A real server does not always agree with itself: recorded again, one sequence in 150 differs, by the order of a
+//! Go map or by whether a write that changes nothing fell into the second of the one before (then its field
+//! managers are as they were, and it takes no revision).
 
 #![allow(clippy::disallowed_methods, reason = "a server lives in real time")]
 #![allow(

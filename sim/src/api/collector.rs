@@ -1,5 +1,5 @@
-//! Garbage collection: dependents follow their owners, after a while. Owners that wait for their dependents are worked off at
-//! once.
+//! Garbage collection: dependents follow their owners, after a while. Owners that wait for their dependents are
+//! worked off at once.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -25,8 +25,8 @@ pub struct Config {
     pub seed: u64,
     /// Changes kept per resource: how far back a watch may resume.
     pub window: usize,
-    /// Whether `metadata.managedFields` says of each object who set which fields. Without that it does so of objects to which
-    /// somebody has applied something, and of what `resize` changed.
+    /// Whether `metadata.managedFields` says of each object who set which fields. Without that it does so of
+    /// objects to which somebody has applied something, and of what `resize` changed.
     pub managed_fields: bool,
 }
 

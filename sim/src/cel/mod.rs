@@ -1,10 +1,10 @@
 //! The part of the Common Expression Language that match conditions of webhooks, and rules and policies of ours are in.
 //!
-//! Literals, the empty map, `object`, `oldObject` and `request` (in rules of definitions `self` and `oldSelf`, in policies
-//! also `variables`), members, indexes, `has`, comparisons, `in`, `&&`, `||`, `!`, `?:`, the macros `exists` and `all`,
-//! and of functions `startsWith`, `endsWith`, `contains` and `size`. Anything else is refused when the expression is
-//! read, by name: nothing is ignored. As in the language, `||` and `&&` hide an error on one side if the other decides,
-//! and a member that is absent is an error.
+//! Literals, the empty map, `object`, `oldObject` and `request` (in rules of definitions `self` and `oldSelf`, in
+//! policies also `variables`), members, indexes, `has`, comparisons, `in`, `&&`, `||`, `!`, `?:`, the macros
+//! `exists` and `all`, and of functions `startsWith`, `endsWith`, `contains` and `size`. Anything else is refused
+//! when the expression is read, by name: nothing is ignored. As in the language, `||` and `&&` hide an error on one
+//! side if the other decides, and a member that is absent is an error.
 
 mod eval;
 mod lexer;

@@ -1,8 +1,8 @@
 //! Jobs: pods that run to their end, as many as specified, a few side by side.
 //!
 //! A pod that failed is followed by another one after ten seconds, then twenty, and so on; more failures than
-//! `backoffLimit` end the job, and so does its deadline. Pods that ended are counted once, also if they are deleted later. A
-//! suspended job has no pods. A job that ended is deleted when its time to live is over.
+//! `backoffLimit` end the job, and so does its deadline. Pods that ended are counted once, also if they are deleted
+//! later. A suspended job has no pods. A job that ended is deleted when its time to live is over.
 //!
 //! Not there: indexed completion, policies for success and for failures of pods, finalizers of pods, adoption.
 

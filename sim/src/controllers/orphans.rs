@@ -1,7 +1,7 @@
 //! Pods whose node is gone are removed: no node reports that they stopped.
 //!
-//! Pods that name a node which never was are left alone: it may still come. So may one that is gone only just now. A deletion
-//! that is refused is tried again.
+//! Pods that name a node which never was are left alone: it may still come. So may one that is gone only just now.
+//! A deletion that is refused is tried again.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -10,8 +10,8 @@ use crate::registry::{Registry, Resource};
 use crate::verbs::patch_media;
 use crate::wire::Response;
 
-/// Version 2, which kubectl reads to check the objects of a list: a document without definitions leaves that to the server. It
-/// is protobuf: `swagger: "2.0"`, and an empty `info`.
+/// Version 2, which kubectl reads to check the objects of a list: a document without definitions leaves that to the
+/// server. It is protobuf: `swagger: "2.0"`, and an empty `info`.
 const VERSION_2: &[u8] = b"\x0a\x032.0\x12\x00";
 
 pub(super) fn version_2(accept: &str) -> Response {

@@ -5,8 +5,8 @@
 //! moves the world to the time of the clock. Webhooks are called over TLS, for clients' requests and for what the world
 //! itself needs.
 //!
-//! Whoever embeds the server reads and changes the world between two requests with [`Live::with_world`], and calls the container
-//! runtimes of its nodes with [`Live::call_runtime`].
+//! Whoever embeds the server reads and changes the world between two requests with [`Live::with_world`], and calls
+//! the container runtimes of its nodes with [`Live::call_runtime`].
 
 mod audit;
 mod caller;

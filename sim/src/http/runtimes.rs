@@ -48,8 +48,8 @@ impl State {
 }
 
 impl Live {
-    /// Makes a call of the runtime of a node at the time of the clock, and waits for its answer. Dropping the future cancels the
-    /// call: see [`World::cancel_runtime_call`](crate::World::cancel_runtime_call).
+    /// Makes a call of the runtime of a node at the time of the clock, and waits for its answer. Dropping the
+    /// future cancels the call: see [`World::cancel_runtime_call`](crate::World::cancel_runtime_call).
     ///
     /// # Errors
     /// Those of the runtime. A node that does not exist has none: [`Error::Unavailable`].

@@ -15,8 +15,8 @@ use crate::object::{get_metadata, metadata_text, seconds, set_metadata};
 use crate::status::{Failure, Subject};
 use crate::validation::text;
 
-/// Applies the body of a request to an object as it is stored, or to none. The result has the entries that it is to be stored
-/// with, and not its shape yet.
+/// Applies the body of a request to an object as it is stored, or to none. The result has the entries that it is to
+/// be stored with, and not its shape yet.
 pub(crate) fn run(call: &Call<'_>, live: Option<&Arc<Value>>) -> Result<Value, Failure> {
     let manager = call.query.text("fieldManager");
     if manager.is_empty() {
@@ -55,8 +55,8 @@ pub(super) struct By<'a> {
     pub(super) force: bool,
 }
 
-/// The object as it is after something was applied to it, with its entries; or what is in conflict. `nothing` is an object in
-/// which nothing is set.
+/// The object as it is after something was applied to it, with its entries; or what is in conflict. `nothing` is an
+/// object in which nothing is set.
 pub(super) fn decide(
     write: &Write<'_>,
     live: Option<&Value>,

@@ -1,4 +1,5 @@
-//! From `kubectl apply` to `kubectl apply --server-side`: what an annotation says was applied is no conflict for kubectl.
+//! From `kubectl apply` to `kubectl apply --server-side`: what an annotation says was applied is no conflict for
+//! kubectl.
 
 use kube_schema::apply::{FieldSet, compare, fields};
 use serde_json::Value;

@@ -1,11 +1,12 @@
 //! `metadata.managedFields`: who set which fields, and server-side apply, which is decided by it.
 //!
-//! What a write changes belongs to its manager from then on, and to nobody else. What a manager applies belongs to it, too,
-//! until it no longer applies it; then it is removed, unless somebody else owns it. To apply another value than somebody else
-//! set is a conflict, unless it is forced. All of that is decided before admission, so that nobody owns what admission adds.
+//! What a write changes belongs to its manager from then on, and to nobody else. What a manager applies belongs to
+//! it, too, until it no longer applies it; then it is removed, unless somebody else owns it. To apply another value
+//! than somebody else set is a conflict, unless it is forced. All of that is decided before admission, so that
+//! nobody owns what admission adds.
 //!
-//! A server notes every write ([`crate::Config::managed_fields`]). Without that, only `resize` is noted, and whatever happens
-//! to an object after somebody has applied something to it.
+//! A server notes every write ([`crate::Config::managed_fields`]). Without that, only `resize` is noted, and
+//! whatever happens to an object after somebody has applied something to it.
 //!
 //! Entries of other versions of a custom resource are read as if they were of the version of the request.
 

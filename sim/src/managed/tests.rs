@@ -1,5 +1,5 @@
-//! What the field manager of kube-apiserver 1.34 made of sequences of applies and updates (`lib/kube-schema/gen/apply` prints
-//! them) is what is made of them here.
+//! What the field manager of kube-apiserver 1.34 made of sequences of applies and updates
+//! (`lib/kube-schema/gen/apply` prints them) is what is made of them here.
 
 use kube_schema::apply::{FieldSet, Shape};
 use kube_schema::table::Table;

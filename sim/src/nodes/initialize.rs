@@ -33,8 +33,8 @@ const CONDITIONS: &[[&str; 4]] = &[
 ];
 
 /// Reports a node's addresses, resources and conditions, and takes the taint of nodes that are not ready from it.
-/// Resources and the version that were given stay; otherwise it is a machine of 32 CPUs, 256 GiB and 110 pods with the version
-/// of the API.
+/// Resources and the version that were given stay; otherwise it is a machine of 32 CPUs, 256 GiB and 110 pods with
+/// the version of the API.
 pub(super) fn node(client: &mut Client<'_>, addresses: &mut Addresses, node: &Value) {
     let name = metadata_text(node, "name").to_owned();
     let path = format!("/api/v1/nodes/{name}");

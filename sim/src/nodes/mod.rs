@@ -1,12 +1,12 @@
 //! Simulated nodes: stages say what happens to nodes and pods, agents do it.
 //!
 //! Every change of a node or pod is held against the stages ([`stage`]):
-//! * stages with a continuous step (`Sync`, `Terminate`, `TearDown`) run at every change while they match, and when their timers
-//!   are due;
+//! * stages with a continuous step (`Sync`, `Terminate`, `TearDown`) run at every change while they match, and when
+//!   their timers are due;
 //! * of the others that match, one is drawn; it runs once, after its delay, if it still matches then.
 //!
-//! A node whose condition `Ready` is `Unknown` does not answer: its agent stands still, and reports what became of its pods
-//! when the condition has another status. Nobody but the one who set such a condition ends it.
+//! A node whose condition `Ready` is `Unknown` does not answer: its agent stands still, and reports what became of
+//! its pods when the condition has another status. Nobody but the one who set such a condition ends it.
 //!
 //! What a step does is the business of [`kubelet`]; what others may do with a node's containers and images, that of
 //! [`runtime`]. All draws come from the seed and the object, never from the order of events.

@@ -1,9 +1,10 @@
 //! A small scheduler: pods without a node get one.
 //!
-//! A node takes a pod if its resources suffice, its labels and name match, its taints are tolerated, the ports that the pod
-//! takes of it are free and hard spread constraints stay within their skew. Of those that do, the one is taken that the
-//! preferred terms of the pod's node affinity weigh most; of equals the one where soft spread constraints, then the number
-//! of pods, are least; ties are broken by name. (kube-scheduler adds these up; here the first that differs decides.) Pods are ordered by priority, then age, then name. A pod that fits nowhere has
+//! A node takes a pod if its resources suffice, its labels and name match, its taints are tolerated, the ports that
+//! the pod takes of it are free and hard spread constraints stay within their skew. Of those that do, the one is
+//! taken that the preferred terms of the pod's node affinity weigh most; of equals the one where soft spread
+//! constraints, then the number of pods, are least; ties are broken by name. (kube-scheduler adds these up; here
+//! the first that differs decides.) Pods are ordered by priority, then age, then name. A pod that fits nowhere has
 //! the reason in its condition, and is tried again when nodes change or pods leave.
 //!
 //! A pod whose claims wait for their first consumer is promised a node, and has it once they are bound.

@@ -13,7 +13,8 @@
 //! A component whose write needs a webhook waits: it does nothing else until all of its requests are answered, in
 //! order. A controller whose write ends with a server's error (a webhook that is not there) or is forbidden (by a
 //! webhook, by a quota) reconciles everything again, after a second first, then after ever longer; what is refused as
-//! invalid is not tried again before something changes. After each step, make the calls that [`World::calls`] has and answer them with [`World::resume`].
+//! invalid is not tried again before something changes. After each step, make the calls that [`World::calls`] has
+//! and answer them with [`World::resume`].
 
 mod actor;
 mod client;

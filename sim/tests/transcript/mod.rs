@@ -1,5 +1,5 @@
-//! Recorded sequences of requests, with the masked answers of kube-apiserver 1.34: what the test that replays them and the
-//! command that records them (`examples/record`) have in common.
+//! Recorded sequences of requests, with the masked answers of kube-apiserver 1.34: what the test that replays them
+//! and the command that records them (`examples/record`) have in common.
 //!
 //! Masked are uids, versions, times, addresses and generated names; `managedFields`, which are compared
 //! elsewhere (`src/managed/tests.rs`), are left out.

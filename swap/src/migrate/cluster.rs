@@ -1,11 +1,11 @@
 //! Lets the cluster rewrite stored objects: a StorageVersionMigration, which a controller of Kubernetes carries out.
 //!
-//! Source: `storagemigration.k8s.io`, `v1alpha1` since Kubernetes 1.30, `v1beta1` since 1.35, `v1` and on by default since 1.37.
-//! Since 1.37 the controller also trims `status.storedVersions` of the definition. Served does not mean that the controller
-//! runs: a migration that does not start in time, fails or cannot be read is given up.
+//! Source: `storagemigration.k8s.io`, `v1alpha1` since Kubernetes 1.30, `v1beta1` since 1.35, `v1` and on by
+//! default since 1.37. Since 1.37 the controller also trims `status.storedVersions` of the definition. Served does
+//! not mean that the controller runs: a migration that does not start in time, fails or cannot be read is given up.
 //!
-//! The object is named after the definition and its generation. A run that was interrupted leaves it, the controller goes on, and
-//! the next run finds it. It is deleted when it has ended.
+//! The object is named after the definition and its generation. A run that was interrupted leaves it, the
+//! controller goes on, and the next run finds it. It is deleted when it has ended.
 
 use std::{
     fmt::{self, Display},
@@ -276,8 +276,8 @@ impl Migration<'_> {
         }
     }
 
-    /// Deletes it, once the controller has cleaned up: since 1.37 it takes its condition from the definition, and only while the
-    /// migration exists. One that runs stays, and goes on.
+    /// Deletes it, once the controller has cleaned up: since 1.37 it takes its condition from the definition, and
+    /// only while the migration exists. One that runs stays, and goes on.
     async fn clean_up(&self, mut object: Value) {
         let has_ended = ["Succeeded", "Failed"]
             .iter()

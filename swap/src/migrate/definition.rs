@@ -34,8 +34,8 @@ pub(super) struct Definition {
     pub(super) kind: String,
     /// Name of the objects in paths.
     pub(super) plural: String,
-    /// Names by which clients ask for the objects, in lower case: plural, singular, kind and short names. The short names are
-    /// those of the definition and those of this build.
+    /// Names by which clients ask for the objects, in lower case: plural, singular, kind and short names. The short
+    /// names are those of the definition and those of this build.
     pub(super) names: BTreeSet<String>,
     served: Vec<String>,
 }

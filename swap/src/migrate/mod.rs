@@ -28,8 +28,8 @@ pub struct Options {
 enum What {
     /// Rewrite stored objects in the version that their definition stores now, and forget the versions before.
     Storage(storage::Options),
-    /// Let pods, revisions, claims and jobs name their owners in another version, before a definition loses the one that they
-    /// name.
+    /// Let pods, revisions, claims and jobs name their owners in another version, before a definition loses the one
+    /// that they name.
     Owners(owners::Options),
 }
 

@@ -4,8 +4,8 @@ use anyhow::bail;
 
 use super::definition::Definition;
 
-/// The definition of this name: `clonesets`, `cloneset`, `CloneSet` or a short name; alone, with its group, or with its version
-/// and its group.
+/// The definition of this name: `clonesets`, `cloneset`, `CloneSet` or a short name; alone, with its group, or with
+/// its version and its group.
 ///
 /// # Errors
 /// Fails if the cluster has no such definition, and says which it has.

@@ -1,7 +1,7 @@
 //! `kruise migrate owners`: lets pods, revisions, claims and jobs name their owners in another version.
 //!
-//! The garbage collector of Kubernetes looks an owner up in the version that its dependents name. Once a definition has lost that
-//! version, it takes the owner for deleted, and deletes the dependents.
+//! The garbage collector of Kubernetes looks an owner up in the version that its dependents name. Once a definition
+//! has lost that version, it takes the owner for deleted, and deletes the dependents.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use super::definition::{self, Definition};
 use super::paced::Paced;
 
-/// Resources of Kubernetes whose objects our kinds own: path of their version, plural name, and the only kind that owns such;
-/// empty if several do. What no named kind owns is not listed: a list of Secrets is a matter of trust.
+/// Resources of Kubernetes whose objects our kinds own: path of their version, plural name, and the only kind that
+/// owns such; empty if several do. What no named kind owns is not listed: a list of Secrets is a matter of trust.
 const DEPENDENTS: [(&str, &str, &str); 8] = [
     ("/api/v1", "pods", ""),
     ("/apis/apps/v1", "controllerrevisions", ""),

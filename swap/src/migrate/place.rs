@@ -1,8 +1,8 @@
 //! The progress of a migration, saved in a file so that an interrupted migration resumes.
 //!
-//! A place is valid for one definition with its stored version and its generation; it is ignored if they change. Objects
-//! are listed in the order of their keys, and all up to the place are rewritten. The file is replaced as a whole, so that an
-//! interrupt leaves either the old place or the new one.
+//! A place is valid for one definition with its stored version and its generation; it is ignored if they change.
+//! Objects are listed in the order of their keys, and all up to the place are rewritten. The file is replaced as a
+//! whole, so that an interrupt leaves either the old place or the new one.
 
 use std::{
     collections::BTreeMap,

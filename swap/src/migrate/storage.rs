@@ -1,7 +1,7 @@
 //! `kruise migrate storage`: rewrites every object in the storage version of its definition.
 //!
-//! The server never removes a version from a definition's `storedVersions`. This command does, and only if every object was
-//! rewritten while the definition did not change. Where the cluster can migrate by itself, it does that.
+//! The server never removes a version from a definition's `storedVersions`. This command does, and only if every
+//! object was rewritten while the definition did not change. Where the cluster can migrate by itself, it does that.
 
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
@@ -24,8 +24,8 @@ const SETTLING: Duration = Duration::from_secs(5);
 /// Attempts for a definition that changes meanwhile.
 const ROUNDS: usize = 5;
 
-/// The definition that every OpenKruise stores as `v1beta1`. It does not read the annotation in which our conversion keeps
-/// fields of that version.
+/// The definition that every OpenKruise stores as `v1beta1`. It does not read the annotation in which our
+/// conversion keeps fields of that version.
 const ALWAYS_NEWER: &str = "statefulsets.apps.kruise.io";
 
 /// Objects rewritten in a second, unless a flag says otherwise.
@@ -129,7 +129,8 @@ async fn migrate(options: &Options) -> anyhow::Result<String> {
     )
 }
 
-/// The version of StorageVersionMigrations that the cluster is to be asked with; `None` if this command rewrites the objects.
+/// The version of StorageVersionMigrations that the cluster is to be asked with; `None` if this command rewrites
+/// the objects.
 async fn served(client: &Client, by: By) -> anyhow::Result<Option<Served>> {
     if by == By::Command {
         return Ok(None);
@@ -220,7 +221,8 @@ struct Through<'c> {
 }
 
 impl Through<'_> {
-    /// Whether the cluster has rewritten the objects of a definition. If the cluster does not start, it is not tried again.
+    /// Whether the cluster has rewritten the objects of a definition. If the cluster does not start, it is not
+    /// tried again.
     async fn rewrites(&mut self, definition: &Definition) -> anyhow::Result<bool> {
         let Some(served) = self.served else {
             return Ok(false);

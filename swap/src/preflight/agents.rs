@@ -1,4 +1,5 @@
-//! The agents of nodes: whether the policy that limits each to its node works on this server, and is about those that run.
+//! The agents of nodes: whether the policy that limits each to its node works on this server, and is about those
+//! that run.
 
 use kruise_api::path::segment;
 use kruise_frame::json::text;

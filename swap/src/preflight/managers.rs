@@ -1,9 +1,10 @@
 //! Whether one manager acts on everything after the swap, and no two at a time.
 //!
-//! Two managers cannot share a cluster, whatever each of them watches. Each has its lease in its own namespace, so both lead. The
-//! webhook configurations, the roles and the conversion of definitions are in no namespace and have the same names; each manager
-//! writes its own over those of the other. Objects in no namespace, such as SidecarSets and NodeImages, belong to both. And
-//! OpenKruise has no flag that leaves out a kind or a namespace: `--namespace` names the only one that it watches.
+//! Two managers cannot share a cluster, whatever each of them watches. Each has its lease in its own namespace, so
+//! both lead. The webhook configurations, the roles and the conversion of definitions are in no namespace and have
+//! the same names; each manager writes its own over those of the other. Objects in no namespace, such as
+//! SidecarSets and NodeImages, belong to both. And OpenKruise has no flag that leaves out a kind or a namespace:
+//! `--namespace` names the only one that it watches.
 //!
 //! So an installation for some kinds or one namespace leaves all other objects to nobody.
 

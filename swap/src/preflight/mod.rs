@@ -1,13 +1,13 @@
 //! `kruise preflight`: what would happen to a cluster of OpenKruise if this program took over.
 //!
-//! It reads, and writes nothing. Each check is a module that returns a [`Check`]: a summary and its findings. A finding is a
-//! *problem* if the swap would change pods or stop something, a *note* if people should know it, and *unknown* if it could
-//! not be found out. Only without problems and unknowns is the swap advised.
+//! It reads, and writes nothing. Each check is a module that returns a [`Check`]: a summary and its findings. A
+//! finding is a *problem* if the swap would change pods or stop something, a *note* if people should know it, and
+//! *unknown* if it could not be found out. Only without problems and unknowns is the swap advised.
 //!
 //! # What it promises
 //! - The cluster and OpenKruise are not changed: no write is sent, no lease is taken, no webhook is registered.
-//! - Plans are those of the manager: the process of `kruise manager --dry-run` plans each object once, with the feature gates
-//!   and flags of the manager that runs now.
+//! - Plans are those of the manager: the process of `kruise manager --dry-run` plans each object once, with the
+//!   feature gates and flags of the manager that runs now.
 //! - What may not be read is reported, not left out.
 
 mod agents;
@@ -56,7 +56,8 @@ pub struct Options {
     /// Namespace of OpenKruise.
     #[arg(skip)]
     namespace: String,
-    /// Feature gates of the manager that takes over, such as A=true,B=false; without it those of the manager that runs now.
+    /// Feature gates of the manager that takes over, such as A=true,B=false; without it those of the manager that
+    /// runs now.
     #[arg(long)]
     feature_gates: Option<String>,
     /// The new managers watch this namespace only, as with `kruise manifests --watch-namespace`.

@@ -1,8 +1,9 @@
 //! What older managers of OpenKruise do without being told, and this build does only with a feature gate.
 //!
-//! OpenKruise 1.4 has neither of the gates `ImagePullJobGate` and `ResourceDistributionGate`: it always acts on these kinds.
-//! Version 1.5 added both, off by default. Version 1.4 turned `ResourcesDeletionProtection` on by default, and version 1.8 off
-//! again; before 1.6.1 it was off without `PodWebhook`. Other defaults of versions 1.4 to 1.7 are those of this build.
+//! OpenKruise 1.4 has neither of the gates `ImagePullJobGate` and `ResourceDistributionGate`: it always acts on
+//! these kinds. Version 1.5 added both, off by default. Version 1.4 turned `ResourcesDeletionProtection` on by
+//! default, and version 1.8 off again; before 1.6.1 it was off without `PodWebhook`. Other defaults of versions 1.4
+//! to 1.7 are those of this build.
 //!
 //! `AllAlpha` sets the gates that are alpha in its version. They are others than here: this build has newer ones, and
 //! `ResourceDistributionGate` was alpha.
@@ -52,8 +53,9 @@ pub(super) fn turns_alpha_on(version: Version, flag: &str) -> bool {
     is_older(version) && named(flag, "AllAlpha").is_some_and(is_true)
 }
 
-/// The gates whose features the manager of this version has on, although they are off in this build with the same flag. `flag` is
-/// the text of its feature gates; those that it names are as it says. `gates` are those of this build.
+/// The gates whose features the manager of this version has on, although they are off in this build with the same
+/// flag. `flag` is the text of its feature gates; those that it names are as it says. `gates` are those of this
+/// build.
 pub(super) fn implied(version: Version, flag: &str, gates: &Gates) -> Vec<&'static str> {
     if !is_older(version) {
         return Vec::new();

@@ -102,8 +102,8 @@ impl Check {
 /// The results of all checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Pods that would be created, deleted or updated although their workload is at rest; `None` if that could not be found
-    /// out.
+    /// Pods that would be created, deleted or updated although their workload is at rest; `None` if that could not
+    /// be found out.
     pub pods_that_would_change: Option<usize>,
     /// In the order in which they are printed.
     pub checks: Vec<Check>,
@@ -127,7 +127,8 @@ impl Report {
         findings.filter(|finding| finding.severity == severity).count()
     }
 
-    /// 0 if nothing is against the swap, 1 if there are problems, 2 if there are none but something could not be found out.
+    /// 0 if nothing is against the swap, 1 if there are problems, 2 if there are none but something could not be
+    /// found out.
     pub fn exit_code(&self) -> u8 {
         match (self.count(Severity::Problem), self.count(Severity::Unknown)) {
             (0, 0) => 0,

@@ -104,8 +104,8 @@ fn installed(deployment: &Value) -> Installed {
     }
 }
 
-/// What a manager of an older version does with the same flags and this build does not. The gates are added to the flags, unless
-/// the command line has its own.
+/// What a manager of an older version does with the same flags and this build does not. The gates are added to the
+/// flags, unless the command line has its own.
 fn without_being_told(
     deployment: &str,
     installed: &Installed,
@@ -155,8 +155,8 @@ fn without_being_told(
     alpha.into_iter().chain(without_gate).collect()
 }
 
-/// The flags without those that are for another machine; what the command line says of the new manager is added last, and so
-/// decides.
+/// The flags without those that are for another machine; what the command line says of the new manager is added
+/// last, and so decides.
 fn line(installed: &[String], options: &Options) -> Vec<String> {
     let is_here = |flag: &&String| {
         let name = flag.trim_start_matches('-').split('=').next().unwrap_or_default();

@@ -54,8 +54,8 @@ struct Entry {
     webhook: Value,
 }
 
-/// The webhooks that call the manager: its service, or from a configuration with our name any URL, where it runs outside of the
-/// cluster.
+/// The webhooks that call the manager: its service, or from a configuration with our name any URL, where it runs
+/// outside of the cluster.
 async fn entries(cluster: &Cluster, namespace: &str) -> Result<Vec<Entry>, ApiError> {
     let mut entries = Vec::new();
     for resource in RESOURCES {
@@ -103,7 +103,8 @@ fn not_served(entry: &Entry, served: &BTreeSet<String>) -> Option<Finding> {
     Some(finding.advising("remove this webhook"))
 }
 
-/// In how many namespaces new pods need a manager whatever they are, and how many namespaces there are; `None` if they do not.
+/// In how many namespaces new pods need a manager whatever they are, and how many namespaces there are; `None` if
+/// they do not.
 async fn reach(cluster: &Cluster, entries: &[Entry]) -> Result<Option<(usize, usize)>, ApiError> {
     let selectors: Vec<LabelSelector> = entries
         .iter()

@@ -106,7 +106,8 @@ impl AuditLog {
         })
     }
 
-    /// Only requests for objects of a namespace, and so none for what is in no namespace, nor those for all namespaces at once.
+    /// Only requests for objects of a namespace, and so none for what is in no namespace, nor those for all
+    /// namespaces at once.
     #[must_use]
     pub fn in_namespace(self, namespace: &str) -> Self {
         Self {

@@ -1,11 +1,12 @@
 //! Requests over HTTP that do what kubectl does for `get -o json`, `create` and `patch`.
 //!
-//! Tests wait by reading again and again, and build what they look at. A kubectl costs a fifth of a second of a processor, nearly all of it
-//! for its own start; a connection that stays open costs next to nothing. So one kubectl reads the kubeconfig, and from then on each of
-//! these is a request.
+//! Tests wait by reading again and again, and build what they look at. A kubectl costs a fifth of a second of a
+//! processor, nearly all of it for its own start; a connection that stays open costs next to nothing. So one
+//! kubectl reads the kubeconfig, and from then on each of these is a request.
 //!
-//! The answer is kubectl's: resources are found by the names that the server's discovery gives them, items of a list have their
-//! `apiVersion` and `kind`, nothing has `managedFields`, and an error is worded as kubectl words it.
+//! The answer is kubectl's: resources are found by the names that the server's discovery gives them, items of a
+//! list have their `apiVersion` and `kind`, nothing has `managedFields`, and an error is worded as kubectl words
+//! it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -60,8 +61,8 @@ struct Request {
     path: String,
     /// Values that are empty are left out.
     query: Vec<(&'static str, String)>,
-    /// With its type, as Go writes it. The data of a ControllerRevision is stored byte by byte, and may not change: the server, which
-    /// writes it so with each patch, would refuse every patch of one that came with other bytes.
+    /// With its type, as Go writes it. The data of a ControllerRevision is stored byte by byte, and may not change:
+    /// the server, which writes it so with each patch, would refuse every patch of one that came with other bytes.
     body: Option<(&'static str, String)>,
 }
 
@@ -335,7 +336,8 @@ impl Answer {
     }
 }
 
-/// What was read, after it is noted: of a list its items only, because the version of a list changes with any object of the cluster.
+/// What was read, after it is noted: of a list its items only, because the version of a list changes with any
+/// object of the cluster.
 fn noted(answer: Result<Value>) -> Result<Value> {
     match &answer {
         Ok(object) => reads::note(object.get("items").unwrap_or(object)),

@@ -58,7 +58,8 @@ struct Listed {
     namespaced: bool,
 }
 
-/// The paths of all versions, from what the server answers at `/apis`: the core first, and of each group the preferred one first.
+/// The paths of all versions, from what the server answers at `/apis`: the core first, and of each group the
+/// preferred one first.
 pub(crate) fn versions(groups: Value) -> Result<Vec<String>> {
     let Groups { groups } = serde_json::from_value(groups)?;
     let mut paths = vec!["/api/v1".to_owned()];
@@ -113,8 +114,8 @@ impl Resource {
     }
 }
 
-/// What `name` means: a resource's plural, singular or short name, which may be followed by a group, or by a version and a group.
-/// The first that fits; a plural or singular goes before a short name.
+/// What `name` means: a resource's plural, singular or short name, which may be followed by a group, or by a
+/// version and a group. The first that fits; a plural or singular goes before a short name.
 pub(crate) fn find<'a>(resources: &'a [Resource], name: &str) -> Option<&'a Resource> {
     let (name, of) = name.split_once('.').unwrap_or((name, ""));
     let fits = |resource: &&Resource| {

@@ -1,5 +1,5 @@
-//! A cluster as kubectl shows it. [`Kubectl::get`], [`Kubectl::list`], [`Kubectl::create`] and [`Kubectl::patch`] send what kubectl would
-//! send, over a connection that stays open; everything else runs the program.
+//! A cluster as kubectl shows it. [`Kubectl::get`], [`Kubectl::list`], [`Kubectl::create`] and [`Kubectl::patch`]
+//! send what kubectl would send, over a connection that stays open; everything else runs the program.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

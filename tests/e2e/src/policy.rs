@@ -1,7 +1,7 @@
 //! A validating webhook of somebody else, that fails to answer some reviews.
 //!
-//! It speaks as much HTTP/1.1 over TLS as an API server needs, on a port of the loopback interface. Every n-th review is
-//! answered with 500, and the server then fails the request itself with 500; all others are allowed.
+//! It speaks as much HTTP/1.1 over TLS as an API server needs, on a port of the loopback interface. Every n-th
+//! review is answered with 500, and the server then fails the request itself with 500; all others are allowed.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,5 +1,5 @@
-//! What this thread has read of a cluster, as a number that changes when any of it does. [`crate::wait`] sees by it that nothing changes
-//! any more.
+//! What this thread has read of a cluster, as a number that changes when any of it does. [`crate::wait`] sees by it
+//! that nothing changes any more.
 
 use std::cell::Cell;
 use std::hash::{DefaultHasher, Hash, Hasher};

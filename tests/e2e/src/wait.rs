@@ -1,7 +1,7 @@
 //! Waiting with a deadline: the only place where the suite sleeps.
 //!
-//! A wait that fails is what makes a red run expensive. So it ends as soon as nothing that it reads has changed for a while: what it
-//! waits for takes seconds, and each step on the way there shows in some object.
+//! A wait that fails is what makes a red run expensive. So it ends as soon as nothing that it reads has changed for
+//! a while: what it waits for takes seconds, and each step on the way there shows in some object.
 
 use std::ops::{Add, Mul};
 use std::time::{Duration, Instant};
@@ -10,7 +10,8 @@ use anyhow::{Result, bail};
 
 use crate::reads;
 
-/// Pause after the first attempt, and the longest one. Pauses grow: many tests wait at a time, and some attempts start a program.
+/// Pause after the first attempt, and the longest one. Pauses grow: many tests wait at a time, and some attempts
+/// start a program.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(400)];
 
 /// For what normally takes seconds: the machine may be busy with other tests.
@@ -19,8 +20,8 @@ pub const LIMIT: Patience = Patience {
     stall: Duration::from_mins(1),
 };
 
-/// For what may come a minute after the last change before it: garbage collection pauses so long after a definition has changed, and
-/// what a manager cannot watch it reads once a minute.
+/// For what may come a minute after the last change before it: garbage collection pauses so long after a definition
+/// has changed, and what a manager cannot watch it reads once a minute.
 pub const QUIET: Patience = LIMIT.quiet_for(Duration::from_mins(2));
 
 /// How long something is waited for.
@@ -68,10 +69,11 @@ impl Mul<u32> for Patience {
     }
 }
 
-/// Polls until `poll` yields a value. Fails with `what` and the error of the last attempt, if it had one, when the patience is over.
+/// Polls until `poll` yields a value. Fails with `what` and the error of the last attempt, if it had one, when the
+/// patience is over.
 ///
-/// What `poll` reads counts as far as this crate reads it, in the same thread: with [`crate::kubectl::Kubectl`], a watch or an audit
-/// log. A poll that reads nothing of these has a deadline only.
+/// What `poll` reads counts as far as this crate reads it, in the same thread: with [`crate::kubectl::Kubectl`], a
+/// watch or an audit log. A poll that reads nothing of these has a deadline only.
 pub fn until<T>(
     what: &str,
     patience: impl Into<Patience>,

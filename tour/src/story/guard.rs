@@ -112,8 +112,8 @@ fn others_were_not_touched(outcome: &Outcome) -> Claim {
     )
 }
 
-/// A CloneSet creates a pod as soon as one is evicted, so the times of the new ones show when the old ones went. Times are
-/// whole seconds, and whoever is refused waits for one at least.
+/// A CloneSet creates a pod as soon as one is evicted, so the times of the new ones show when the old ones went.
+/// Times are whole seconds, and whoever is refused waits for one at least.
 fn one_after_the_other(outcome: &Outcome) -> Claim {
     let is_new = |pod: &&Pod| outcome.change.new.contains(&pod.name);
     let mut times: Vec<&[String; 2]> = outcome

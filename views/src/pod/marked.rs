@@ -14,8 +14,8 @@ pub(super) fn is_mark(variable: &str) -> bool {
         || variable == SIDECAR_IGNORE_EXIT_CODE
 }
 
-/// What the variables of a container say of it; none if it is not marked. Of a variable that is there twice, the last one
-/// counts, as for the container.
+/// What the variables of a container say of it; none if it is not marked. Of a variable that is there twice, the
+/// last one counts, as for the container.
 pub(super) fn sidecar(name: &str, marks: &Marks) -> Option<MarkedSidecar> {
     let value = |variable: &str| {
         let mut found = marks.iter().rev();

@@ -4,21 +4,21 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::wire::{Condition, Container, ContainerStatus};
 
-/// From the first run of a startup probe to the report of it: a second because times are in whole seconds, and two for the
-/// report.
+/// From the first run of a startup probe to the report of it: a second because times are in whole seconds, and two
+/// for the report.
 const REPORT: i64 = 3;
 /// `periodSeconds` of a probe that does not say.
 const PERIOD: i64 = 10;
 
-/// Does the node report the generation that it has seen? A `status.observedGeneration` alone does not say so: the API server
-/// sets it when it binds a pod, whatever the node does. Only the kubelet writes this condition.
+/// Does the node report the generation that it has seen? A `status.observedGeneration` alone does not say so: the
+/// API server sets it when it binds a pod, whatever the node does. Only the kubelet writes this condition.
 pub(super) fn reports_generations(conditions: &[Condition]) -> bool {
     let mut conditions = conditions.iter();
     conditions.any(|one| &*one.kind == "ContainersReady" && one.observed_generation.is_some())
 }
 
-/// When the last of the containers that began anew, and that are said to be ready, has run its startup probe. Only kubelets
-/// that report generations are in doubt.
+/// When the last of the containers that began anew, and that are said to be ready, has run its startup probe. Only
+/// kubelets that report generations are in doubt.
 pub(super) fn trusted_at(
     conditions: &[Condition],
     containers: &[Container],

@@ -22,8 +22,8 @@ pub struct PodView {
     pub resource_version: Box<str>,
     /// Labels, all of them.
     pub labels: Labels,
-    /// Annotations that planners or environments of containers read. Pods with injected sidecars keep all of them, because a
-    /// SidecarSet may patch any.
+    /// Annotations that planners or environments of containers read. Pods with injected sidecars keep all of them,
+    /// because a SidecarSet may patch any.
     pub annotations: Labels,
     /// Which annotations it has, all of them but that of kubectl.
     pub annotation_prints: AnnotationPrints,
@@ -72,8 +72,9 @@ pub struct PodView {
     /// Is its status older than its specification? Known only of nodes that report the generation that they have seen:
     /// kubelets from 1.34.
     pub unobserved: bool,
-    /// From when on `ready` and `Ready` are believed. Kubelets 1.35 to 1.37 report of a container that began anew what they
-    /// knew of the one before, until its startup probe has run for the first time. None if that cannot be so.
+    /// From when on `ready` and `Ready` are believed. Kubelets 1.35 to 1.37 report of a container that began anew
+    /// what they knew of the one before, until its startup probe has run for the first time. None if that cannot be
+    /// so.
     pub trusted_at: Option<Timestamp>,
 }
 
@@ -89,8 +90,8 @@ pub struct ClaimVolume {
 /// What a BroadcastJob reads of its pods.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BroadcastView {
-    /// What its own specification says about nodes, in the form of a template: `spec` with `nodeSelector`, `tolerations`,
-    /// and the required node affinity unless that only pins it to its node.
+    /// What its own specification says about nodes, in the form of a template: `spec` with `nodeSelector`,
+    /// `tolerations`, and the required node affinity unless that only pins it to its node.
     pub placement: Value,
     /// Restarts of its containers, those of init containers included, where `restartPolicy` is `OnFailure`.
     pub restarts: i32,
@@ -185,8 +186,8 @@ pub struct ContainerView {
     pub variables: Box<[MetadataVariable]>,
     /// Its ports that have a name.
     pub ports: Box<[PortView]>,
-    /// What kubelets before 1.31 report as its hash. Only known while it is waited for: of a pod that is being updated in
-    /// place and that a node agent reports on.
+    /// What kubelets before 1.31 report as its hash. Only known while it is waited for: of a pod that is being
+    /// updated in place and that a node agent reports on.
     pub whole_hash: Option<u32>,
 }
 
@@ -266,8 +267,8 @@ pub struct ContainerStatusView {
     pub succeeded: bool,
     /// Is it waiting because a ConfigMap or Secret that it names is missing (`CreateContainerConfigError`)?
     pub unconfigured: bool,
-    /// Is it waiting for more than its start: an image that cannot be had, a configuration that cannot be read, or the next
-    /// attempt of a container that ends again and again?
+    /// Is it waiting for more than its start: an image that cannot be had, a configuration that cannot be read, or
+    /// the next attempt of a container that ends again and again?
     pub failing: bool,
     /// CPU and memory that its node reports; none if the node does not report them.
     pub resources: Option<Box<AmountsView>>,

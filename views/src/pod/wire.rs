@@ -70,7 +70,8 @@ impl<'de> Deserialize<'de> for Object {
                 f.write_str("a pod")
             }
 
-            // The server writes the metadata first. They say whether more of the specification is needed than is kept of it.
+            // The server writes the metadata first. They say whether more of the specification is needed than is
+            // kept of it.
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {
                 let mut object = Object::default();
                 while let Some(member) = map.next_key()? {
@@ -549,7 +550,8 @@ fn restarts(policy: Option<&str>, inits: &[ContainerStatus], regular: &[Containe
     counts.fold(0, i32::saturating_add)
 }
 
-/// The names of the init containers, of pods with injected sidecars only, and the states of those that run as long as the pod.
+/// The names of the init containers, of pods with injected sidecars only, and the states of those that run as long
+/// as the pod.
 fn initial(
     inits: Option<Vec<Init>>,
     mut statuses: Vec<ContainerStatus>,

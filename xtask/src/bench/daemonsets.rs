@@ -20,8 +20,8 @@ pub(crate) struct Options {
     /// Simulated nodes.
     #[arg(long, default_value_t = 5000)]
     nodes: u32,
-    /// On the embedded API of `kruise playground`, whose simulated nodes need less time than those of kwok. Requests are
-    /// counted as always; seconds are not those of an API server.
+    /// On the embedded API of `kruise playground`, whose simulated nodes need less time than those of kwok.
+    /// Requests are counted as always; seconds are not those of an API server.
     #[arg(long)]
     embedded: bool,
     /// Print one JSON object per phase.

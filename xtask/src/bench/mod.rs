@@ -1,5 +1,5 @@
-//! `cargo xtask bench`, `bench-daemonsets`, `bench-start` and `bench-preflight`: what the life of workloads, the start of a
-//! manager and a preflight cost on a real API server.
+//! `cargo xtask bench`, `bench-daemonsets`, `bench-start` and `bench-preflight`: what the life of workloads, the
+//! start of a manager and a preflight cost on a real API server.
 //!
 //! Seconds are wall time from the change to the status that says it is done, CPU and memory are the manager's own
 //! process, requests come from the server's audit log: every answer code counts, leases, watches and lists do not.

@@ -1,7 +1,7 @@
 //! `cargo xtask bench-preflight`: `kruise preflight` of many pods, compared with plain lists of what it reads.
 //!
-//! What it reads is in the API server's audit log: each resource that it listed or watched is listed once more, whole, by a
-//! client that does nothing with it.
+//! What it reads is in the API server's audit log: each resource that it listed or watched is listed once more,
+//! whole, by a client that does nothing with it.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! `cargo xtask bench-start`: from the start of a manager to its first write, compared with a plain list of the pods.
 //!
-//! Managers are started at the address of the one before, as behind a Service, where everything is registered already, and at
-//! a new address, which is written to all definitions and webhook configurations.
+//! Managers are started at the address of the one before, as behind a Service, where everything is registered
+//! already, and at a new address, which is written to all definitions and webhook configurations.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -81,8 +81,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Kills the manager, deletes a pod, starts another manager, and returns how long it takes until the API server receives its
-/// request for another pod. It has then taken the lease, listed everything, and reconciled the set.
+/// Kills the manager, deletes a pod, starts another manager, and returns how long it takes until the API server
+/// receives its request for another pod. It has then taken the lease, listed everything, and reconciled the set.
 fn first_write(
     kubectl: &Kubectl,
     audit: &Path,

@@ -1,8 +1,8 @@
 //! The compiler of C and the linker for a target that is another processor than this machine's.
 //!
-//! Debian has no cross compiler for musl. Its cross compiler for the GNU C library serves, with the headers of musl in the
-//! place of its own: packages `gcc-aarch64-linux-gnu` and `musl-dev:arm64`. The C library itself comes with the target of the
-//! Rust compiler.
+//! Debian has no cross compiler for musl. Its cross compiler for the GNU C library serves, with the headers of musl
+//! in the place of its own: packages `gcc-aarch64-linux-gnu` and `musl-dev:arm64`. The C library itself comes with
+//! the target of the Rust compiler.
 
 use std::path::Path;
 use std::process::Command;

@@ -3,9 +3,9 @@
 //! Those of Kubernetes are kept apart for each version, so that changing the version builds nothing twice; the default
 //! version is in the folder itself.
 //!
-//! `kube` holds kube-apiserver, kube-controller-manager, kube-scheduler, kubelet and kubectl in one program, because one
-//! link of the shared packages takes a fifth of the time and space of five. Each program takes its place in one step
-//! when it is complete: a process of the old one is not disturbed.
+//! `kube` holds kube-apiserver, kube-controller-manager, kube-scheduler, kubelet and kubectl in one program,
+//! because one link of the shared packages takes a fifth of the time and space of five. Each program takes its
+//! place in one step when it is complete: a process of the old one is not disturbed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -221,8 +221,8 @@ fn minor(version: &str) -> Result<u32> {
 /// A module without packages, in a folder of this name beside the program.
 const EMPTY: &str = "empty";
 
-/// `k8s.io/kubernetes` replaces its staging modules by local folders: point them to the published ones. No program needs
-/// its samples, and a module proxy may lack them.
+/// `k8s.io/kubernetes` replaces its staging modules by local folders: point them to the published ones. No program
+/// needs its samples, and a module proxy may lack them.
 fn replaces(go_mod: &str, version: &str) -> String {
     let staged = go_mod.lines().filter_map(|line| line.trim().split_once(" => "));
     let names = staged

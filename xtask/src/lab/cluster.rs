@@ -47,8 +47,8 @@ pub(crate) struct Settings {
     pub(crate) audit: Audit,
     /// Nodes that run containers, beside the simulated ones.
     pub(crate) real: Option<RealNodes>,
-    /// Are objects put into etcd, and read there? Then the controllers of Kubernetes are started by [`CONTROLLERS`] after that: they
-    /// must not see owners without what these own.
+    /// Are objects put into etcd, and read there? Then the controllers of Kubernetes are started by [`CONTROLLERS`]
+    /// after that: they must not see owners without what these own.
     pub(crate) loaded: bool,
 }
 

@@ -26,8 +26,8 @@ pub(crate) struct Components<'a> {
     pub(crate) serves_pods: bool,
     pub(crate) pki: &'a Pki,
     pub(crate) audit: Audit,
-    /// Are objects put into etcd, and read there? Then all are stored as JSON. Claims are not bound, because their volumes are not
-    /// there, and nodes without kubelets stay ready.
+    /// Are objects put into etcd, and read there? Then all are stored as JSON. Claims are not bound, because their
+    /// volumes are not there, and nodes without kubelets stay ready.
     pub(crate) loaded: bool,
 }
 

@@ -1,8 +1,8 @@
 //! A real Kubernetes on this machine, for the suite, the demo and the bench.
 //!
 //! etcd, kube-apiserver, kube-controller-manager and kube-scheduler run as ordinary processes on loopback; kwok plays
-//! the nodes, and real ones may be joined. Everything a cluster owns lives in one folder: certificates, data, logs, one pid file per process.
-//! Several clusters run side by side in different folders on different ports.
+//! the nodes, and real ones may be joined. Everything a cluster owns lives in one folder: certificates, data, logs,
+//! one pid file per process. Several clusters run side by side in different folders on different ports.
 //!
 //! | module | what |
 //! |---|---|

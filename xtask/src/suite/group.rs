@@ -16,7 +16,8 @@ use crate::interrupt;
 /// How long an interrupted suite may take to end by itself, and its output to arrive after it has ended.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// How a command ended and what it printed. A command that took too long was ended by a signal, and the last line says so.
+/// How a command ended and what it printed. A command that took too long was ended by a signal, and the last line
+/// says so.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,

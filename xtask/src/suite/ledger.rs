@@ -1,5 +1,5 @@
-//! Flaky tests: those that failed in a run and passed when they were repeated. `assets/flaky.txt`, which is committed, remembers them,
-//! because a test that is flaky again and again hides faults.
+//! Flaky tests: those that failed in a run and passed when they were repeated. `assets/flaky.txt`, which is
+//! committed, remembers them, because a test that is flaky again and again hides faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -54,12 +54,12 @@ pub(crate) struct Options {
     /// The tests of `nodes`, on nodes that run containers. They need root and some packages.
     #[arg(long, conflicts_with = "playground")]
     real_nodes: bool,
-    /// The tests of `from_nothing`: Helm installs our image on a cluster with a node that runs containers. They need Helm, in
-    /// PATH or named by HELM, and what real nodes need.
+    /// The tests of `from_nothing`: Helm installs our image on a cluster with a node that runs containers. They
+    /// need Helm, in PATH or named by HELM, and what real nodes need.
     #[arg(long, conflicts_with_all = ["playground", "real_nodes"])]
     chart: bool,
-    /// Clusters with more than 300 objects of OpenKruise on a real API server, each a cluster of its own: preflight, the swap, and the way
-    /// back.
+    /// Clusters with more than 300 objects of OpenKruise on a real API server, each a cluster of its own:
+    /// preflight, the swap, and the way back.
     #[arg(long, conflicts_with_all = ["playground", "real_nodes", "chart", "install", "versions", "kruise", "dev"])]
     swap: bool,
     /// A layout with the image for `--chart`; without it the image is built.

@@ -15,7 +15,8 @@ pub(super) enum Place {
 const ONE_CLUSTER: usize = 20;
 
 impl Place {
-    /// On how many clusters so many tests run. Tests that need a cluster alone mostly wait, so a second cluster costs little.
+    /// On how many clusters so many tests run. Tests that need a cluster alone mostly wait, so a second cluster
+    /// costs little.
     pub(super) fn clusters(&self, tests: usize) -> usize {
         match self {
             Self::ControlPlane | Self::Playground if tests >= ONE_CLUSTER => 2,

@@ -1,8 +1,9 @@
 //! Which test begins next, and on which cluster.
 //!
-//! Two invariants: tests of different turns are never on one cluster at a time, nor two that need it alone; and a test is handed out once.
-//! Each cluster begins with another turn, because tests that share a cluster need processors and those that are alone mostly wait. It
-//! takes another turn when none of its own is left, so clusters end at about the same time.
+//! Two invariants: tests of different turns are never on one cluster at a time, nor two that need it alone; and a
+//! test is handed out once. Each cluster begins with another turn, because tests that share a cluster need
+//! processors and those that are alone mostly wait. It takes another turn when none of its own is left, so clusters
+//! end at about the same time.
 
 use std::collections::{BTreeMap, VecDeque};
 

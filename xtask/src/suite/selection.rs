@@ -8,7 +8,8 @@ use super::Place;
 
 /// Tests that cannot run on the playground, a line each: the whole name of a test and the reason.
 const NOT_EMBEDDED: &str = include_str!("../../assets/not-in-the-playground.txt");
-/// Tests that need a version of Kubernetes, a line each: the whole name of a test, the least minor version, and the reason.
+/// Tests that need a version of Kubernetes, a line each: the whole name of a test, the least minor version, and the
+/// reason.
 const NOT_BEFORE: &str = include_str!("../../assets/not-before.txt");
 /// How the names of the tests begin that need real nodes, and run on nothing else.
 pub(super) const OF_REAL_NODES: &str = "nodes::";
@@ -46,8 +47,8 @@ impl Share {
     }
 }
 
-/// The names of the tests that contain the filter and that can run there, on this minor version of Kubernetes. Fails if there is
-/// none: a run of nothing would pass.
+/// The names of the tests that contain the filter and that can run there, on this minor version of Kubernetes.
+/// Fails if there is none: a run of nothing would pass.
 pub(super) fn tests(
     place: &Place,
     filter: Option<&str>,
@@ -66,8 +67,8 @@ pub(super) fn tests(
     choose(only, &skipped, filter.unwrap_or_default(), known)
 }
 
-/// The tests whose names contain the filter, without the skipped ones; with `only` of those whose names begin so, otherwise of those that
-/// run everywhere.
+/// The tests whose names contain the filter, without the skipped ones; with `only` of those whose names begin so,
+/// otherwise of those that run everywhere.
 fn choose(only: Option<&str>, skipped: &[&str], filter: &str, known: &[String]) -> Result<Vec<String>> {
     check(skipped, known)?;
     let runs_here = |name: &str| match only {

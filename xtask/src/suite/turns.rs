@@ -4,8 +4,8 @@ use anyhow::{Result, bail, ensure};
 
 use super::selection;
 
-/// A line each: the turn, the whole name of a test, and the reason. Tests that are in no line share the cluster. Those of one turn begin
-/// in this order.
+/// A line each: the turn, the whole name of a test, and the reason. Tests that are in no line share the cluster.
+/// Those of one turn begin in this order.
 const TURNS: &str = include_str!("../../assets/turns.txt");
 /// More would make the suite wait for them.
 const MOST_ALONE: usize = 30;

@@ -1,7 +1,7 @@
 //! The result of the suite.
 //!
-//! A test that fails is repeated once, alone. If it passes then, it is *flaky*, which goes into the [`super::ledger`]; a test that fails
-//! twice has failed. A suite of which a test did not begin has not passed.
+//! A test that fails is repeated once, alone. If it passes then, it is *flaky*, which goes into the
+//! [`super::ledger`]; a test that fails twice has failed. A suite of which a test did not begin has not passed.
 
 use std::collections::BTreeSet;
 

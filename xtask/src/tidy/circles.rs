@@ -1,9 +1,9 @@
 //! No large circle of imports across the files of a crate.
 //!
-//! A file imports another one where it names a path into it, by `use` or in place. `mod child;` is no import, so a parent
-//! may use its children as long as these do not use the parent. A path through a file that takes the name from another
-//! one by `use` (a `mod.rs` or `lib.rs` that re-exports its children) leads into that other one: the address of a name is
-//! no dependency. Up to [`LARGEST`] files may name each other in a circle.
+//! A file imports another one where it names a path into it, by `use` or in place. `mod child;` is no import, so a
+//! parent may use its children as long as these do not use the parent. A path through a file that takes the name
+//! from another one by `use` (a `mod.rs` or `lib.rs` that re-exports its children) leads into that other one: the
+//! address of a name is no dependency. Up to [`LARGEST`] files may name each other in a circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 

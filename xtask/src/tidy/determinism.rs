@@ -1,5 +1,5 @@
-//! What makes a manager repeatable: order and injected bugs come from outside. That time and randomness do, clippy holds
-//! (`clippy.toml`).
+//! What makes a manager repeatable: order and injected bugs come from outside. That time and randomness do, clippy
+//! holds (`clippy.toml`).
 
 /// Crates that a simulation runs.
 const SIMULATED: &[&str] = &[

@@ -1,5 +1,5 @@
-//! Links between documents: each leads to a tracked file and to a heading in it. The pages below `docs/` are a book, which has
-//! each of them once, and whose links do not leave it.
+//! Links between documents: each leads to a tracked file and to a heading in it. The pages below `docs/` are a
+//! book, which has each of them once, and whose links do not leave it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ const BOOK: &str = "docs/";
 /// The table of contents of the book.
 const CONTENTS: &str = "docs/SUMMARY.md";
 
-/// Links that lead nowhere, or out of the book, and pages that are not in its contents once. `documents` has the texts of
-/// the Markdown files among the `tracked` paths.
+/// Links that lead nowhere, or out of the book, and pages that are not in its contents once. `documents` has the
+/// texts of the Markdown files among the `tracked` paths.
 pub(super) fn broken(documents: &BTreeMap<&str, String>, tracked: &BTreeSet<&str>) -> Vec<String> {
     let mut found = Vec::new();
     for (path, text) in documents {
@@ -30,8 +30,8 @@ pub(super) fn broken(documents: &BTreeMap<&str, String>, tracked: &BTreeSet<&str
     found
 }
 
-/// Does a link of this page lead to the same file on the site? There a `README.md` is the index of its folder, and only the
-/// contents link it by that name.
+/// Does a link of this page lead to the same file on the site? There a `README.md` is the index of its folder, and
+/// only the contents link it by that name.
 fn is_in_book(page: &str, target: &str) -> bool {
     target.starts_with(BOOK) && (page == CONTENTS || !target.ends_with("/README.md"))
 }

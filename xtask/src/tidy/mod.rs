@@ -36,8 +36,8 @@ const CORES: &[&str] = &[
     "agent-core/",
     "sim/",
 ];
-/// Pure crates with a part that does I/O, and that part: real time and TLS of the simulator behind a feature, the client of a
-/// container runtime, and the one module that runs plugins.
+/// Pure crates with a part that does I/O, and that part: real time and TLS of the simulator behind a feature, the
+/// client of a container runtime, and the one module that runs plugins.
 const SHELLS: &[(&str, &str)] = &[
     ("sim/", "sim/src/http"),
     ("lib/cri/", "lib/cri/src/"),
@@ -245,7 +245,8 @@ fn width(path: &str, text: &str) -> Vec<String> {
     let is_wide = |line: &str| {
         let comment = line.trim_start().strip_prefix("//");
         let words = comment.map(|comment| comment.trim_start_matches(['/', '!', ' ']));
-        words.is_some_and(|words| !words.starts_with('|') && words.contains(' ')) && line.chars().count() > WIDEST
+        words.is_some_and(|words| !words.starts_with('|') && words.contains(' '))
+            && line.chars().count() > WIDEST
     };
     let wide = text.lines().enumerate().filter(|(_, line)| is_wide(line));
     wide.map(|(index, _)| format!("{path}:{}: more than {WIDEST} columns", index + 1))
@@ -300,7 +301,12 @@ mod tests {
             1
         );
         assert_eq!(check("x/src/a.rs", "fn f() {}").len(), 1);
-        for (line, found) in [("// word", 1), ("    /// word", 1), ("//! | cell", 0), ("let a", 0)] {
+        for (line, found) in [
+            ("// word", 1),
+            ("    /// word", 1),
+            ("//! | cell", 0),
+            ("let a", 0),
+        ] {
             let text = format!("//! m\n{line} {}", "x".repeat(WIDEST));
             assert_eq!(check("x/src/a.rs", &text).len(), found, "{line}");
         }

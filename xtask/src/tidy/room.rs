@@ -13,8 +13,8 @@ const OWN: &[&str] = &[
     "docs/sample.md",
     "samples/v1alpha1/sample.yaml",
 ];
-/// Lists that name each kind, with the lines that one more adds: its module and its registration; the module of its subject and
-/// the subject; how many scenarios are played and the test that plays them; its page.
+/// Lists that name each kind, with the lines that one more adds: its module and its registration; the module of its
+/// subject and the subject; how many scenarios are played and the test that plays them; its page.
 const LISTS: &[(&str, usize)] = &[
     ("kinds/src/lib.rs", 2),
     ("dst/src/subjects/mod.rs", 2),

@@ -17,7 +17,8 @@ pub(super) fn pinned(configuration: &str) -> Option<String> {
     (!configuration.lines().any(pins)).then(|| format!(".cargo/config.toml: {SEED} is not pinned"))
 }
 
-/// Manifests that leave out examples of their library, or run rustdoc for a library without any. `sources` are the files of `src`.
+/// Manifests that leave out examples of their library, or run rustdoc for a library without any. `sources` are the
+/// files of `src`.
 pub(super) fn examples<'a>(
     path: &str,
     manifest: &str,

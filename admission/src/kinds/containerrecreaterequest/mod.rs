@@ -148,8 +148,8 @@ fn keep(object: &mut Value, old: &Value) {
     }
 }
 
-/// Puts back the annotation that is a condition of the status in `v1beta1`: a client of `v1alpha1` that replaces the object as it
-/// once read or wrote it does not send it.
+/// Puts back the annotation that is a condition of the status in `v1beta1`: a client of `v1alpha1` that replaces
+/// the object as it once read or wrote it does not send it.
 fn keep_acquired(object: &mut Value, old: &Value, scope: &Scope<'_>) {
     if scope.version != "v1alpha1" {
         return;

@@ -41,8 +41,8 @@ pub static WEBHOOKS: KindWebhooks = KindWebhooks {
     ..KindWebhooks::of(&kruise_api::podunavailablebudget::KIND)
 };
 
-/// Webhooks must be called for the pods of a new budget, and for evictions in its namespace. Which pods are meant does not
-/// change.
+/// Webhooks must be called for the pods of a new budget, and for evictions in its namespace. Which pods are meant
+/// does not change.
 fn widens(budget: &Value, scope: &Scope<'_>) -> Vec<Widening> {
     if scope.old.is_some() {
         return Vec::new();

@@ -14,8 +14,8 @@ use serde_json::Value;
 use crate::kinds::{Scope, target};
 use crate::lookup::Reader;
 
-/// Refuses a new budget that is in conflict with another one of its namespace; the first conflict is enough. On UPDATE which pods
-/// are meant stays.
+/// Refuses a new budget that is in conflict with another one of its namespace; the first conflict is enough. On
+/// UPDATE which pods are meant stays.
 pub(super) fn check(errors: &mut Errors, object: &Value, scope: &Scope<'_>, reader: &mut Reader<'_>) {
     if scope.old.is_some() {
         return;

@@ -63,8 +63,8 @@ pub(super) fn advice(object: &Value, scope: &Scope<'_>) -> Vec<String> {
     texts
 }
 
-/// Warns of keys that no node can have, in the annotations that ask for a PersistentPodState. As in OpenKruise, blanks around a
-/// comma belong to the keys.
+/// Warns of keys that no node can have, in the annotations that ask for a PersistentPodState. As in OpenKruise,
+/// blanks around a comma belong to the keys.
 fn topology_keys(object: &Value) -> Vec<String> {
     let annotations = object.pointer("/metadata/annotations").unwrap_or(&Value::Null);
     let mut texts = Vec::new();

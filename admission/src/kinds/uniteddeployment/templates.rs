@@ -49,7 +49,8 @@ pub(super) fn complete(object: &mut Value, scope: &Scope<'_>) {
     claims.into_iter().flatten().for_each(defaults::claim);
 }
 
-/// The template of the pods, and as subsets patch it. A patch that does not fit is left to the controller, which reports it.
+/// The template of the pods, and as subsets patch it. A patch that does not fit is left to the controller, which
+/// reports it.
 pub(super) fn of_pods(object: &Value) -> Vec<Template> {
     let spec = object.get("spec").unwrap_or(&Value::Null);
     let table = Table::builtin();

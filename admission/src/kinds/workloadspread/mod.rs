@@ -45,8 +45,8 @@ pub static WEBHOOKS: KindWebhooks = KindWebhooks {
     ..KindWebhooks::of(&kruise_api::workloadspread::KIND)
 };
 
-/// Webhooks must be called for the pods of the target of a new object, and for evictions in its namespace. The target does not
-/// change.
+/// Webhooks must be called for the pods of the target of a new object, and for evictions in its namespace. The
+/// target does not change.
 fn widens(spread: &Value, scope: &Scope<'_>) -> Vec<Widening> {
     if scope.old.is_some() {
         return Vec::new();

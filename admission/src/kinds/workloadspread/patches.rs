@@ -1,8 +1,8 @@
-//! Patches of subsets. Their shape, and that they leave alone by what a workload knows its pods, need no workload; what comes
-//! out of the template of the workload must still be a pod that the workload selects.
+//! Patches of subsets. Their shape, and that they leave alone by what a workload knows its pods, need no workload;
+//! what comes out of the template of the workload must still be a pod that the workload selects.
 //!
-//! A workload that does not exist yet, and one of a kind that only administrators know, are not looked at: then the pods are
-//! refused, and the refusal names the subset.
+//! A workload that does not exist yet, and one of a kind that only administrators know, are not looked at: then the
+//! pods are refused, and the refusal names the subset.
 
 use kruise_api::meta::LabelSelector;
 use kruise_api::path::segment;

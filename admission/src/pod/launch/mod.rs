@@ -6,8 +6,8 @@
 //!
 //! # What it promises
 //! - All containers of the final list take part, injected ones too; init containers do not.
-//! - Asked again it answers the same. A barrier that its author wrote, or that a manifest of a running pod brought along,
-//!   is replaced: one with a key that nobody opens would hold its container for ever.
+//! - Asked again it answers the same. A barrier that its author wrote, or that a manifest of a running pod brought
+//!   along, is replaced: one with a key that nobody opens would hold its container for ever.
 //! - A number that cannot be read is refused, and so is a name that leaves no room for that of the barrier: such a pod
 //!   would never start.
 

@@ -1,14 +1,14 @@
-//! Which new pods an API server has to show us for the sake of SidecarSets, budgets, PersistentPodStates, PodProbeMarkers and
-//! WorkloadSpreads: one match condition, in CEL.
+//! Which new pods an API server has to show us for the sake of SidecarSets, budgets, PersistentPodStates,
+//! PodProbeMarkers and WorkloadSpreads: one match condition, in CEL.
 //!
-//! It holds for every pod that a set may be injected into, that a budget may cover, that may have a record, probes or a subset,
-//! and for no other that labels and the name of the namespace tell apart. Labels of namespaces cannot be said in it: pods that only
-//! those keep out come, and leave as they were.
+//! It holds for every pod that a set may be injected into, that a budget may cover, that may have a record, probes
+//! or a subset, and for no other that labels and the name of the namespace tell apart. Labels of namespaces cannot
+//! be said in it: pods that only those keep out come, and leave as they were.
 //!
-//! What gets too long is said wider, never wrong: by the keys of labels alone, and at last for all pods. Who uses up the room pays for
-//! it: the namespace whose objects take most of it is widened first, and never beyond itself. So no tenant makes the pods of
-//! others depend on a manager. All pods come only if that is not enough, which takes thousands of namespaces, or SidecarSets, which
-//! are in no namespace.
+//! What gets too long is said wider, never wrong: by the keys of labels alone, and at last for all pods. Who uses
+//! up the room pays for it: the namespace whose objects take most of it is widened first, and never beyond itself.
+//! So no tenant makes the pods of others depend on a manager. All pods come only if that is not enough, which takes
+//! thousands of namespaces, or SidecarSets, which are in no namespace.
 //!
 //! No text of a set gets into the expression but what can be a label, which needs no escaping: no stored pod has
 //! anything else, so a requirement of anything else is decided already.
@@ -103,8 +103,8 @@ impl Reach {
         })
     }
 
-    /// Of a budget: of the pods that it may cover. Which workload a pod belongs to does not say the pod alone, but one that a
-    /// workload owns says that it has an owner.
+    /// Of a budget: of the pods that it may cover. Which workload a pod belongs to does not say the pod alone, but
+    /// one that a workload owns says that it has an owner.
     pub fn of_budget(budget: &PodUnavailableBudget) -> Option<Self> {
         let namespace = &budget.metadata.namespace;
         if budget.spec.target_ref.is_some() {
@@ -114,7 +114,8 @@ impl Reach {
         Self::selected(selector, namespace)
     }
 
-    /// Of a PodProbeMarker: of the pods that its selector matches, and of those of its namespace that name their markers.
+    /// Of a PodProbeMarker: of the pods that its selector matches, and of those of its namespace that name their
+    /// markers.
     pub fn of_probe_marker(marker: &PodProbeMarker) -> Vec<Self> {
         let namespace = &marker.metadata.namespace;
         let selector = Some(&marker.spec.selector).filter(|one| !one.is_empty());
@@ -132,8 +133,8 @@ impl Reach {
         Self::in_namespace(&state.metadata.namespace, &exact, OWNED)
     }
 
-    /// Of a WorkloadSpread: of pods that its target controls. What a ReplicaSet or a workload of a kind that administrators list
-    /// belongs to does not say the pod alone. `None` if there can be none.
+    /// Of a WorkloadSpread: of pods that its target controls. What a ReplicaSet or a workload of a kind that
+    /// administrators list belongs to does not say the pod alone. `None` if there can be none.
     pub fn of_spread(spread: &WorkloadSpread) -> Option<Self> {
         let target = spread.spec.target_ref.as_ref()?;
         let (kind, name) = (quote(&target.kind)?, quote(&target.name)?);
@@ -293,7 +294,8 @@ fn texts(groups: &[Vec<&Reach>], widths: &[Width]) -> String {
     expression(&said)
 }
 
-/// Conditions of all pods that one of these is for, from the narrowest to the widest: none leaves the namespace of its object.
+/// Conditions of all pods that one of these is for, from the narrowest to the widest: none leaves the namespace of
+/// its object.
 pub(crate) fn expressions(reaches: &BTreeSet<Reach>) -> Vec<String> {
     let groups = groups(reaches);
     let widths = [Width::Exact, Width::ByKey, Width::Whole];

@@ -89,8 +89,8 @@ impl Set {
         self.object.get("spec").unwrap_or(&Value::Null)
     }
 
-    /// Why it does not match the pods of this template in a namespace, if it does not. `labels` has those of the namespace;
-    /// `None` if that does not exist.
+    /// Why it does not match the pods of this template in a namespace, if it does not. `labels` has those of the
+    /// namespace; `None` if that does not exist.
     pub(crate) fn mismatch<'l, E>(
         &self,
         pod: &Value,

@@ -1,5 +1,5 @@
-//! By what its workload knows a pod. A patch that changes it makes a pod that its workload lets go at once, and replaces by
-//! the next one, without end.
+//! By what its workload knows a pod. A patch that changes it makes a pod that its workload lets go at once, and
+//! replaces by the next one, without end.
 
 use kruise_api::meta::LabelSelector;
 use kruise_views::Labels;
@@ -28,8 +28,8 @@ impl Identity {
         }
     }
 
-    /// Why the owner of the patched pod would let it go; `None` if it keeps it. The owner is looked up only if a label has
-    /// changed that the pod had before: hardly a selector names a label that is not there.
+    /// Why the owner of the patched pod would let it go; `None` if it keeps it. The owner is looked up only if a
+    /// label has changed that the pod had before: hardly a selector names a label that is not there.
     pub(super) fn lost(&self, pod: &Value, context: &Context<'_>) -> Result<Option<String>, Lookup> {
         for (name, before) in FIXED.iter().zip(&self.fixed) {
             if metadata(pod, name) != *before {

@@ -66,8 +66,8 @@ fn require(spec: &mut Map<String, Value>, term: &Value) {
     }
 }
 
-/// Patches the pod as a server would. What the server has derived from the class of priority before is derived again if that
-/// is another one now, unless the patch has it.
+/// Patches the pod as a server would. What the server has derived from the class of priority before is derived
+/// again if that is another one now, unless the patch has it.
 fn patch(pod: &mut Value, patch: &Value) -> Result<(), String> {
     let class = |pod: &Value| pod.pointer("/spec/priorityClassName").cloned();
     let before = class(pod);

@@ -1,16 +1,17 @@
-//! The subset of a new pod: which WorkloadSpread the pod's workload has, which subset takes the pod, and what the subset adds
-//! to it.
+//! The subset of a new pod: which WorkloadSpread the pod's workload has, which subset takes the pod, and what the
+//! subset adds to it.
 //!
-//! The subset is chosen by [`kruise_plan_kit::spread`]. A pod that takes a slot is stored in the status of the WorkloadSpread
-//! once all other steps have let it pass, and before the response is sent.
+//! The subset is chosen by [`kruise_plan_kit::spread`]. A pod that takes a slot is stored in the status of the
+//! WorkloadSpread once all other steps have let it pass, and before the response is sent.
 //!
 //! # What it promises
-//! - A pod whose workload cannot be found out is refused, and its controller tries again: it would be in no subset for good.
+//! - A pod whose workload cannot be found out is refused, and its controller tries again: it would be in no subset
+//!   for good.
 //! - A pod passes without a subset only if none has room, as the API server has it now.
 //! - A pod whose patch makes something of it that no server can read, or that its own workload would let go at once, is
 //!   refused, and the refusal names the WorkloadSpread and the subset.
-//! - A dry run is not spread, and a pod that carries the annotation of its WorkloadSpread has been: an API server may call the
-//!   webhook twice for one pod.
+//! - A dry run is not spread, and a pod that carries the annotation of its WorkloadSpread has been: an API server
+//!   may call the webhook twice for one pod.
 
 mod identity;
 mod inject;
@@ -316,8 +317,8 @@ impl Owners<'_> {
         Ok(self.known.get(at).cloned())
     }
 
-    /// The owner of a workload. One that does not exist is read from the server before that is believed; its pods are to be
-    /// created again when it is known, or never.
+    /// The owner of a workload. One that does not exist is read from the server before that is believed; its pods
+    /// are to be created again when it is known, or never.
     fn owner_of(&self, workload: &Workload) -> Result<Option<Workload>, Stop> {
         let owner = self.lookups.owner(Lookup::Owner {
             namespace: self.namespace.to_owned(),
@@ -329,7 +330,8 @@ impl Owners<'_> {
         })
     }
 
-    /// Can a target of the namespace own workloads of this kind? Of the kinds that everybody knows only a Deployment does.
+    /// Can a target of the namespace own workloads of this kind? Of the kinds that everybody knows only a
+    /// Deployment does.
     fn may_be_below_a_target(&self, workload: &Workload) -> Result<bool, Stop> {
         let targets = self.spreads.iter().filter_map(|one| one.spec.target_ref.as_ref());
         let may_own = |(group, kind): (&str, &str)| match (group, kind) {

@@ -1,6 +1,6 @@
 //! Random histories against a naive model: the result of a probe is the last run of equal ends that is as long as its
-//! threshold, of the container that the agent saw last. The world checks that one write is made at a time, and that each
-//! changes something.
+//! threshold, of the container that the agent saw last. The world checks that one write is made at a time, and that
+//! each changes something.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! A node with a NodePodProbe: its containers answer probes, and an API server stores the status. What must hold at every
-//! step is checked here.
+//! A node with a NodePodProbe: its containers answer probes, and an API server stores the status. What must hold at
+//! every step is checked here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,18 +1,20 @@
 //! The agents of nodes: the process that is shipped (`kruise_agent`), on simulated container runtimes.
 //!
-//! Each node has one. Its whole process is run, and not its state machine (`kruise_agent_core`) alone: so its watches, its
-//! repeated requests, and what it makes of answers and errors are under test, too, and there is no second piece of code that
-//! could carry its effects out in another way. What it gets from here is what a manager gets:
+//! Each node has one. Its whole process is run, and not its state machine (`kruise_agent_core`) alone: so its
+//! watches, its repeated requests, and what it makes of answers and errors are under test, too, and there is no
+//! second piece of code that could carry its effects out in another way. What it gets from here is what a manager
+//! gets:
 //!
 //! * its requests go over the same faulty network ([`link`]), with the same kinds of loss;
 //! * its clock is the virtual one, its random numbers follow from the seed;
-//! * its runtime is that of the node in `kruise_sim` ([`Runtime`], by `kruise_agent_sim`): calls are data, answered at a time of
-//!   the world. A runtime may be away or slow (`kruise_sim::runtime::Fault`).
+//! * its runtime is that of the node in `kruise_sim` ([`Runtime`], by `kruise_agent_sim`): calls are data, answered
+//!   at a time of the world. A runtime may be away or slow (`kruise_sim::runtime::Fault`).
 //!
 //! An agent dies by itself at a share of the stops that it requests ([`Setup::dying`]), right before or right after the
-//! runtime has answered, and as managers do: after one of its writes, or at once. Then all that it knew is lost, the calls that it
-//! made are cancelled, and some time later another one starts, as a kubelet does it. Of a stop the runtime knows only that it
-//! began: the container ends in any case. While an agent is away, none starts ([`leave`], [`come_back`]).
+//! runtime has answered, and as managers do: after one of its writes, or at once. Then all that it knew is lost,
+//! the calls that it made are cancelled, and some time later another one starts, as a kubelet does it. Of a stop
+//! the runtime knows only that it began: the container ends in any case. While an agent is away, none starts
+//! ([`leave`], [`come_back`]).
 //!
 //! Not simulated: requests and connections to pods. Probes and hooks of that form cannot be run.
 

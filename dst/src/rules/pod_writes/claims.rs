@@ -1,5 +1,5 @@
-//! *"No claim of a live pod is deleted."* Nor is it given away. What is true decides, not what its sender knew: where it
-//! cannot know, it needs a lookup.
+//! *"No claim of a live pod is deleted."* Nor is it given away. What is true decides, not what its sender knew:
+//! where it cannot know, it needs a lookup.
 
 use crate::rules::prelude::*;
 
@@ -27,8 +27,8 @@ pub fn mounts(pod: &Object) -> impl Iterator<Item = &str> {
     names.filter_map(|volume: &Value| volume["persistentVolumeClaim"]["claimName"].as_str())
 }
 
-/// What of the claims is not as it should be once all is over: each pod has one of its own for each template that it was
-/// made with, and where claims are not reused there is none without a pod.
+/// What of the claims is not as it should be once all is over: each pod has one of its own for each template that
+/// it was made with, and where claims are not reused there is none without a pod.
 pub fn unfinished(set: &Object, pods: &[&&std::sync::Arc<Object>], mirror: &Mirror) -> Result<(), String> {
     let claims = mirror.of(CLAIMS);
     let mut mounted = std::collections::BTreeSet::new();

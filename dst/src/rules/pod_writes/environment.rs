@@ -1,5 +1,5 @@
-//! *"A container whose environment reads an annotation that changed in place is restarted, and the update is complete when
-//! it runs with the new value."*
+//! *"A container whose environment reads an annotation that changed in place is restarted, and the update is
+//! complete when it runs with the new value."*
 
 use crate::rules::prelude::*;
 

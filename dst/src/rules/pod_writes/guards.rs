@@ -105,7 +105,8 @@ pub fn differences(path: &str, before: &Value, after: &Value, found: &mut Vec<St
     }
 }
 
-/// The content of a revision never changes, and no other one has the same; with `several` owners, none of the same owner.
+/// The content of a revision never changes, and no other one has the same; with `several` owners, none of the same
+/// owner.
 pub fn rewritten(
     write: &Write<'_>,
     mirror: &Mirror,

@@ -14,8 +14,8 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror, workload: Resource) -> Option<V
     judge_pods(write, mirror, workload).or_else(|| claims::judge(write, mirror))
 }
 
-/// Judges a write to pods and revisions, and whether one to claims is guarded: for a workload whose claims are changed while
-/// their pods live.
+/// Judges a write to pods and revisions, and whether one to claims is guarded: for a workload whose claims are
+/// changed while their pods live.
 pub fn judge_pods(write: &Write<'_>, mirror: &Mirror, workload: Resource) -> Option<Violation> {
     guards::judge(write, mirror)
         .or_else(|| readiness::judge(write, mirror, workload))

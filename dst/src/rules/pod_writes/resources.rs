@@ -1,6 +1,6 @@
-//! *"A resize is sent before the pod's write: had that come first, an update that nobody went on with would seem over."*
-//! A pod that is labelled with a revision requests what that demands, unless it waits for the end of its grace period: then
-//! the label comes first, and the resources when the wait is over.
+//! *"A resize is sent before the pod's write: had that come first, an update that nobody went on with would seem
+//! over."* A pod that is labelled with a revision requests what that demands, unless it waits for the end of its
+//! grace period: then the label comes first, and the resources when the wait is over.
 
 use crate::engine::object::is_injected;
 use crate::rules::prelude::*;
@@ -82,7 +82,8 @@ pub fn given(pod: &Object) -> Result<(), String> {
     }
 }
 
-/// Has the node reported a container of the pod? Before that the pod is not available, whatever its labels and its readiness gate say.
+/// Has the node reported a container of the pod? Before that the pod is not available, whatever its labels and its
+/// readiness gate say.
 pub fn has_begun(pod: &Object) -> bool {
     let statuses = pod.status()["containerStatuses"].as_array();
     statuses.is_some_and(|statuses| !statuses.is_empty())

@@ -1,7 +1,7 @@
 //! Oracles of AdvancedCronJobs, written from their specification.
 //!
-//! They follow the API server's own record of the object and its jobs. What a manager can never know is no violation: a job
-//! that somebody else deleted before the status named its activation leaves no trace.
+//! They follow the API server's own record of the object and its jobs. What a manager can never know is no
+//! violation: a job that somebody else deleted before the status named its activation leaves no trace.
 
 use super::start::CRON_JOBS;
 use crate::rules::belief::Seen;

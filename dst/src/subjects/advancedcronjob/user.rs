@@ -41,8 +41,8 @@ impl Users for CronUser {
         user::patch(cluster, &of.one("tick"), &json!({"spec": spec})).await
     }
 
-    /// A schedule that goes on creates a job within seconds. One whose manager is on a slower machine than another one was
-    /// waits until the clock there has caught up.
+    /// A schedule that goes on creates a job within seconds. One whose manager is on a slower machine than another
+    /// one was waits until the clock there has caught up.
     async fn probe(&self, cluster: &Arc<Cluster>) -> Option<Violation> {
         let is_behind = cluster.look(|state| {
             let leader = state.leader();

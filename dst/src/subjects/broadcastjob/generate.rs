@@ -73,7 +73,8 @@ fn edit(random: &mut Random) -> Edit {
         22..34 => Edit::Paused(random.percent(50)),
         34..42 => Edit::Policy(policy(random)),
         42..54 => Edit::Succeeds(random.percent(60)),
-        // Forwards by up to five minutes, or back by up to two: a deadline that a fast clock began ends before all is calm.
+        // Forwards by up to five minutes, or back by up to two: a deadline that a fast clock began ends before all
+        // is calm.
         54..58 => Edit::Skew(random.between(1, 300) as i64),
         58..62 => Edit::Skew(-(random.between(1, 120) as i64)),
         _ => Edit::Node(random.small(1, NUMBERS), nodes::random(random)),

@@ -33,8 +33,8 @@ pub static SUBJECT: Subject = Subject {
     ..Subject::PLAIN
 };
 
-/// A BroadcastJob runs on some nodes at a time, is paused by a failure, goes on, and runs again, while nodes change and nothing
-/// fails.
+/// A BroadcastJob runs on some nodes at a time, is paused by a failure, goes on, and runs again, while nodes change
+/// and nothing fails.
 fn clean() -> Scenario {
     let start = Start {
         nodes: 10,

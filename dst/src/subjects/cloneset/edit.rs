@@ -30,8 +30,8 @@ pub enum Edit {
     PodsToDelete(Vec<u8>, bool),
     /// The label `specified-delete` on the pod at this place.
     MarkPod(u8),
-    /// So many hundredths of a processor for the container. Never an amount that was before: a manager that dies between a
-    /// resize and the write that records it leaves no trace of what the pod had.
+    /// So many hundredths of a processor for the container. Never an amount that was before: a manager that dies
+    /// between a resize and the write that records it leaves no trace of what the pod had.
     Cpu(u32),
     /// More of a processor than any node has, for the container.
     TooMuch,

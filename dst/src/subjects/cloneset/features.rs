@@ -1,5 +1,5 @@
-//! What only some scenarios have. Each is drawn from numbers of its own and changes nothing else of a scenario, so that a
-//! seed means what it meant before.
+//! What only some scenarios have. Each is drawn from numbers of its own and changes nothing else of a scenario, so
+//! that a seed means what it meant before.
 
 use super::draft::Draft;
 use super::edit::Edit;

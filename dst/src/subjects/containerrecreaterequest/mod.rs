@@ -1,5 +1,5 @@
-//! ContainerRecreateRequests for pods on nodes with the agents that are shipped. Agents are away, or die between a stop and its
-//! report; container runtimes are slow, or away.
+//! ContainerRecreateRequests for pods on nodes with the agents that are shipped. Agents are away, or die between a
+//! stop and its report; container runtimes are slow, or away.
 
 mod bugs;
 mod generate;
@@ -39,7 +39,8 @@ pub static SUBJECT: Subject = Subject {
     ..Subject::PLAIN
 };
 
-/// Requests one beside the other and one after the other, with grace periods and an agent that is away, while nothing fails.
+/// Requests one beside the other and one after the other, with grace periods and an agent that is away, while
+/// nothing fails.
 fn clean() -> Scenario {
     let start = Start {
         pods: 6,

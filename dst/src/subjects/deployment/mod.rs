@@ -1,5 +1,5 @@
-//! A Deployment in the place of a CloneSet: a workload that the manager does not control, for subjects that act on the pods
-//! of any workload.
+//! A Deployment in the place of a CloneSet: a workload that the manager does not control, for subjects that act on
+//! the pods of any workload.
 
 use crate::rules::pod_writes;
 use crate::rules::prelude::*;

@@ -26,7 +26,8 @@ pub struct Start {
 }
 
 impl Start {
-    /// The job that is the `number`-th of its name. Each has a name of its own for its container, which stays in the pods.
+    /// The job that is the `number`-th of its name. Each has a name of its own for its container, which stays in
+    /// the pods.
     pub fn job(&self, number: usize) -> Value {
         let mut spec = json!({
             "selector": {"matchLabels": {"app": "cart"}}, "parallelism": self.parallelism,

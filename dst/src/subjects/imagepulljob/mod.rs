@@ -1,5 +1,5 @@
-//! ImagePullJobs on nodes with the agents that are shipped. Agents are away, or die; images do not exist, disks are full, and
-//! registries are down or never answer.
+//! ImagePullJobs on nodes with the agents that are shipped. Agents are away, or die; images do not exist, disks are
+//! full, and registries are down or never answer.
 
 mod bugs;
 mod generate;

@@ -47,7 +47,8 @@ pub struct Job {
     pub secret: bool,
     /// `activeDeadlineSeconds`.
     pub deadline: Option<u32>,
-    /// `ttlSecondsAfterFinished` of type `Always`. Tags that outlive such a job would be removed while nothing may happen.
+    /// `ttlSecondsAfterFinished` of type `Always`. Tags that outlive such a job would be removed while nothing may
+    /// happen.
     pub ttl: u32,
 }
 

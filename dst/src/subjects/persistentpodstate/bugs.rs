@@ -1,4 +1,5 @@
-//! Bugs that scenarios of this subject show, each with the seed of its first one and the oracles that may find it first.
+//! Bugs that scenarios of this subject show, each with the seed of its first one and the oracles that may find it
+//! first.
 
 use crate::engine::bug::{Bug, bug};
 
@@ -22,7 +23,7 @@ pub const BUGS: &[Bug] = &[
         1,
         &["new pods come back to where the last one of their name was"],
     ),
-    // A PersistentPodState that a user created is overwritten as the annotations of the workload of its name say. OpenKruise
-    // does that.
+    // A PersistentPodState that a user created is overwritten as the annotations of the workload of its name say.
+    // OpenKruise does that.
     bug("ForeignStateTaken", 1, &["what somebody else made stays"]),
 ];

@@ -1,5 +1,5 @@
-//! A PersistentPodState above a StatefulSet, which users create or annotations of the StatefulSet ask for, on nodes that get
-//! their zones a while after they have registered.
+//! A PersistentPodState above a StatefulSet, which users create or annotations of the StatefulSet ask for, on nodes
+//! that get their zones a while after they have registered.
 
 mod bugs;
 mod generate;
@@ -50,7 +50,8 @@ pub static SUBJECT: Subject = Subject {
     ..Subject::PLAIN
 };
 
-/// Pods are deleted, updated and scaled away, to zero too; then annotations ask for the records, and for none. Nothing fails.
+/// Pods are deleted, updated and scaled away, to zero too; then annotations ask for the records, and for none.
+/// Nothing fails.
 fn clean() -> Scenario {
     let start = Start {
         required: Keys::Zone,

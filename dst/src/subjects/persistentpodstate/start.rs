@@ -84,7 +84,8 @@ pub fn manifest(start: &Start) -> Value {
     object(OBJECT, spec)
 }
 
-/// One of somebody else, of the name that a generated one has. It is of a StatefulSet of Kubernetes that does not exist.
+/// One of somebody else, of the name that a generated one has. It is of a StatefulSet of Kubernetes that does not
+/// exist.
 pub fn foreign() -> Value {
     let mut spec = topology(Keys::Zone, Keys::None);
     spec["targetRef"] = json!({"apiVersion": "apps/v1", "kind": STATEFULSETS.kind, "name": WORKLOAD});

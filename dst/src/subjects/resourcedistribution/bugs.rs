@@ -1,4 +1,5 @@
-//! Bugs that scenarios of this subject show, each with the seed of its first one and the oracles that may find it first.
+//! Bugs that scenarios of this subject show, each with the seed of its first one and the oracles that may find it
+//! first.
 
 use crate::engine::bug::{Bug, bug};
 

@@ -1,5 +1,5 @@
-//! A ResourceDistribution above namespaces that come, go and change, whose copies users edit and delete, and where others have
-//! objects of the same name.
+//! A ResourceDistribution above namespaces that come, go and change, whose copies users edit and delete, and where
+//! others have objects of the same name.
 
 mod bugs;
 mod generate;

@@ -1,8 +1,8 @@
-//! `kruise restart` on a CloneSet whose pods are on nodes with the agents that are shipped. Users run the command, interrupt it and
-//! run it again, scale, and delete pods. Its requests meet the same faults as those of managers.
+//! `kruise restart` on a CloneSet whose pods are on nodes with the agents that are shipped. Users run the command,
+//! interrupt it and run it again, scale, and delete pods. Its requests meet the same faults as those of managers.
 //!
-//! Its scenarios have the subjects of the CloneSet and of ContainerRecreateRequests, too, so that their oracles judge what managers
-//! and agents make of the requests.
+//! Its scenarios have the subjects of the CloneSet and of ContainerRecreateRequests, too, so that their oracles
+//! judge what managers and agents make of the requests.
 
 mod bugs;
 mod generate;

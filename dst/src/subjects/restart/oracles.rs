@@ -1,7 +1,8 @@
 //! Oracles of `kruise restart`, written from its documentation.
 //!
-//! The command decides by what it has read last: the CloneSet, then the requests that are open, then the pods. So a request that it
-//! creates is judged by all that may have been so since then, and by its own requests, of which it must know.
+//! The command decides by what it has read last: the CloneSet, then the requests that are open, then the pods. So a
+//! request that it creates is judged by all that may have been so since then, and by its own requests, of which it
+//! must know.
 
 use kruise_cli::restart::AGENT;
 
@@ -74,8 +75,8 @@ struct Open<'m> {
 }
 
 impl<'m> Open<'m> {
-    /// *"Each pod gets one request, for the named containers. It waits until open requests of others for this pod have ended.
-    /// After a failure no further pod is restarted."*
+    /// *"Each pod gets one request, for the named containers. It waits until open requests of others for this pod
+    /// have ended. After a failure no further pod is restarted."*
     fn judge(&self, write: &Write<'_>) -> Option<Violation> {
         let (name, pod) = (&self.request.name, self.pod());
         // One whose reply was lost, and that somebody deleted before it was seen, was none.
@@ -137,9 +138,9 @@ impl<'m> Open<'m> {
         seen.must_be(|one| !one.gone && has_ended(one) && !has_succeeded(one))
     }
 
-    /// *"At each moment no more pods are out of service than `maxUnavailable` of the workload allows; a pod counts until the
-    /// workload calls it available again, and as long as any request for it is open. A pod that is out of service already costs
-    /// nothing."* Whatever may have been so since the run looked last.
+    /// *"At each moment no more pods are out of service than `maxUnavailable` of the workload allows; a pod counts
+    /// until the workload calls it available again, and as long as any request for it is open. A pod that is out of
+    /// service already costs nothing."* Whatever may have been so since the run looked last.
     fn exceeded(&self, write: &Write<'_>) -> Option<String> {
         let known = Knowledge::of(write, self.mirror, CLONESETS, Limits::of)?;
         let looked = self

@@ -11,7 +11,8 @@ use crate::subjects::cloneset::draft::CLONESETS;
 pub struct Run {
     /// How it was started.
     pub order: Order,
-    /// Ids of the containers that it restarts, by uid of the pod, when it began. Only pods whose containers had all started.
+    /// Ids of the containers that it restarts, by uid of the pod, when it began. Only pods whose containers had all
+    /// started.
     first: BTreeMap<Arc<str>, Vec<String>>,
     /// Requests that it is known to have created. Counted in every play, also in one that is not judged.
     requested: usize,

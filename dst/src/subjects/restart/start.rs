@@ -9,7 +9,8 @@ use kruise_cli::{
 use crate::rules::prelude::*;
 
 pub const NAME: &str = "restart";
-/// The containers of a pod of a CloneSet; the second is there if it has [`crate::subjects::cloneset::start::Start::batches`].
+/// The containers of a pod of a CloneSet; the second is there if it has
+/// [`crate::subjects::cloneset::start::Start::batches`].
 pub const CONTAINERS: [&str; 2] = ["main", "side"];
 
 /// What a scenario has beside its CloneSet.

@@ -109,7 +109,8 @@ fn resumes(action: &Action) -> bool {
     SUBJECT.releases(action) || cloneset::generate::resumes(action)
 }
 
-/// Keeps one edit of the workload in three: where no other controller than its own creates pods, the others show little.
+/// Keeps one edit of the workload in three: where no other controller than its own creates pods, the others show
+/// little.
 fn thin_out(draft: &mut Draft) {
     let mut number = 0;
     let steps = std::mem::take(&mut draft.scenario.steps);

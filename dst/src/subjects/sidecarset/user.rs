@@ -77,8 +77,8 @@ fn set(place: u8, set: &Set) -> Value {
            "metadata": {"name": name(place)}, "spec": spec})
 }
 
-/// Creates what is there before the workload: the label of its namespace, and SidecarSets, once the webhook for new pods is
-/// registered for them.
+/// Creates what is there before the workload: the label of its namespace, and SidecarSets, once the webhook for new
+/// pods is registered for them.
 async fn prepare(cluster: &Arc<Cluster>, start: &Start) {
     label(cluster, true).await;
     let mut shown = true;
@@ -192,8 +192,8 @@ fn with(
     changed.then(|| json!({"spec": {"containers": containers}}))
 }
 
-/// When all is calm a new pod gets the sidecars of the SidecarSets that select it, and another one gets none. A new leader
-/// may have to register the webhook first.
+/// When all is calm a new pod gets the sidecars of the SidecarSets that select it, and another one gets none. A new
+/// leader may have to register the webhook first.
 async fn probe(cluster: &Arc<Cluster>) -> Option<Violation> {
     let calm = Instant::now();
     // What the last edit means for the registration has been written by then, if there is a leader.

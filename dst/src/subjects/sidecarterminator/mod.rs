@@ -1,5 +1,5 @@
-//! Jobs whose pods have sidecars, on nodes with the agents that are shipped and on a virtual node. Agents are away, or die between a
-//! stop and its report; container runtimes are slow, or away.
+//! Jobs whose pods have sidecars, on nodes with the agents that are shipped and on a virtual node. Agents are away,
+//! or die between a stop and its report; container runtimes are slow, or away.
 
 mod bugs;
 mod generate;

@@ -73,8 +73,8 @@ impl Oracles for SidecarTerminatorOracles {
     }
 }
 
-/// *"A request is for sidecars that run, once all main containers have ended. Those whose exit codes do not count come last. One
-/// request of a pod comes after the other."*
+/// *"A request is for sidecars that run, once all main containers have ended. Those whose exit codes do not count
+/// come last. One request of a pod comes after the other."*
 fn judge_request(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     if write.method != Method::Post {
         never!(write, "requests are created and ended",
@@ -127,7 +127,8 @@ fn at_work<'m>(write: &Write<'_>, mirror: &'m Mirror) -> Option<&'m Value> {
     open.filter(|_| !versions.is_empty()).map(|open| &open["name"])
 }
 
-/// *"Of a pod is written how it ended, once, as its main containers did; and on a virtual node the images of its sidecars."*
+/// *"Of a pod is written how it ended, once, as its main containers did; and on a virtual node the images of its
+/// sidecars."*
 fn judge_pod(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let [before, after] = write.pod(mirror)?;
     let statuses = &before.status()["containerStatuses"];

@@ -12,8 +12,8 @@ pub async fn create(cluster: &Arc<Cluster>, ordinal: u32, app: &str) -> bool {
     user::create(cluster, &PODS.in_default(), &pod).await
 }
 
-/// Repeatedly deletes pods whose names a StatefulSet needs and which it cannot adopt. A refused deletion is tried again in the
-/// next round.
+/// Repeatedly deletes pods whose names a StatefulSet needs and which it cannot adopt. A refused deletion is tried
+/// again in the next round.
 pub async fn clear(cluster: Arc<Cluster>, seed: u64) {
     let mut random = Random::new(seed, CLEARANCE);
     loop {

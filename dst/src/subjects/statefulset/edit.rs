@@ -34,7 +34,8 @@ pub enum Edit {
     OnDelete(bool),
     /// The label `specified-delete` on the pod at this place.
     MarkPod(u8),
-    /// `persistentVolumeClaimRetentionPolicy`: whether claims are deleted when pods are scaled away, and with the StatefulSet.
+    /// `persistentVolumeClaimRetentionPolicy`: whether claims are deleted when pods are scaled away, and with the
+    /// StatefulSet.
     Retention(bool, bool),
     /// Another size in the claim template, in Gi.
     ClaimSize(u32),

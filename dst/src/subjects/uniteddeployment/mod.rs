@@ -1,5 +1,6 @@
-//! A UnitedDeployment of CloneSets whose template, replicas, partitions and subsets change, whose workloads users edit and
-//! delete, which is itself deleted and created again, and beside which others have workloads that look like its own.
+//! A UnitedDeployment of CloneSets whose template, replicas, partitions and subsets change, whose workloads users
+//! edit and delete, which is itself deleted and created again, and beside which others have workloads that look
+//! like its own.
 
 mod bugs;
 mod generate;

@@ -59,7 +59,8 @@ pub static SUBJECT: Subject = Subject {
     ..Subject::PLAIN
 };
 
-/// Pods of a CloneSet in three subsets are scaled, updated, deleted and evicted, and limits change, while nothing fails.
+/// Pods of a CloneSet in three subsets are scaled, updated, deleted and evicted, and limits change, while nothing
+/// fails.
 fn clean() -> Scenario {
     let limits = |all: [&str; 3]| all.map(str::to_owned).to_vec();
     let start = Start {

@@ -1,7 +1,7 @@
 //! Oracles that fail where requests are altered on their way.
 
-/// Seeds of subjects, and the oracles that fail there when the requests are altered that managers, agents and commands send.
-/// `kruise-dst alter` finds them.
+/// Seeds of subjects, and the oracles that fail there when the requests are altered that managers, agents and
+/// commands send. `kruise-dst alter` finds them.
 pub const ALTERED: &[(&str, &[&str])] = &[
     (
         "advancedcronjob/3",

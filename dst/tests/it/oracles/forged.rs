@@ -178,7 +178,8 @@ fn count(mirror: &Mirror, plural: &str) -> usize {
     all.next().map_or(0, |of| mirror.of(of).objects.len())
 }
 
-/// A job of an activation in seventy years, of a schedule that is paused. Once it is recorded, no earlier activation has a job.
+/// A job of an activation in seventy years, of a schedule that is paused. Once it is recorded, no earlier
+/// activation has a job.
 fn job_of_later(mirror: &Mirror) -> Option<Request> {
     let cron = found(mirror, "advancedcronjobs", |cron| cron.spec()["paused"] == true)?;
     let second = 4_000_000_000 + count(mirror, "jobs") as i64;

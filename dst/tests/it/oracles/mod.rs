@@ -1,5 +1,5 @@
-//! Each oracle was seen to fail: by an injected bug, where requests are altered on their way, where something is forged, or where it
-//! is shown what it is to find.
+//! Each oracle was seen to fail: by an injected bug, where requests are altered on their way, where something is
+//! forged, or where it is shown what it is to find.
 
 mod altered;
 mod broken;

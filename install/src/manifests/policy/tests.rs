@@ -1,5 +1,5 @@
-//! Every write of an agent, and of somebody with its token, is held against the printed roles and the printed policy. The
-//! embedded API says what each write would store.
+//! Every write of an agent, and of somebody with its token, is held against the printed roles and the printed
+//! policy. The embedded API says what each write would store.
 
 use jiff::Timestamp;
 use kruise_frame::gates::Gates;

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use crate::h2;
 use crate::process::{Playground, Scratch};
 
-/// Fewer without optimisation, so that a slow machine sends the body within the server's time limit. Still so many that the
-/// overhead of a request is negligible.
+/// Fewer without optimisation, so that a slow machine sends the body within the server's time limit. Still so many
+/// that the overhead of a request is negligible.
 const SETS: usize = if cfg!(debug_assertions) { 3_000 } else { 10_000 };
 const BYTES: usize = 4096;
 /// Peak of the resident set, beyond what it was before.

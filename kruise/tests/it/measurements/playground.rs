@@ -45,8 +45,8 @@ fn an_interrupted_start_leaves_nothing() {
         std::thread::sleep(whole * part / 16);
         send(child.id(), "INT");
         if !ends_within(&mut child, Duration::from_secs(30)) {
-            // An interrupt is lost while its handler is being installed. If the first was handled, this second one ends the
-            // process with a failure.
+            // An interrupt is lost while its handler is being installed. If the first was handled, this second one
+            // ends the process with a failure.
             send(child.id(), "INT");
         }
         let code = wait_for_exit(&mut child);

@@ -155,8 +155,8 @@ impl Caller {
     }
 }
 
-/// Was the request sent after the last one that the manager reads on this connection, as it says in GOAWAY? A server handles
-/// those before it to their end, and clients send those after it again (RFC 9113, 6.8).
+/// Was the request sent after the last one that the manager reads on this connection, as it says in GOAWAY? A
+/// server handles those before it to their end, and clients send those after it again (RFC 9113, 6.8).
 fn is_unread(error: &hyper::Error) -> bool {
     format!("{error:?}").contains("GoAway(b\"\", NO_ERROR, Remote)")
 }

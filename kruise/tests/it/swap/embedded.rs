@@ -1,7 +1,7 @@
 //! An embedded API that begins with stored objects, and what is stored in it.
 //!
-//! Objects are put into its storage as they are, with their uids, times and generations. Nodes have no kubelets: nothing but a
-//! manager, a client or a controller of Kubernetes can touch a pod.
+//! Objects are put into its storage as they are, with their uids, times and generations. Nodes have no kubelets:
+//! nothing but a manager, a client or a controller of Kubernetes can touch a pod.
 
 use std::sync::Arc;
 

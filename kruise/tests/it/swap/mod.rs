@@ -1,5 +1,5 @@
-//! Clusters with more than 300 objects of OpenKruise 1.8.4, 1.9.0 and main, at rest and in the middle of rollouts: their preflight,
-//! the swap, and the way back.
+//! Clusters with more than 300 objects of OpenKruise 1.8.4, 1.9.0 and main, at rest and in the middle of rollouts:
+//! their preflight, the swap, and the way back.
 
 mod client;
 mod cluster;
@@ -151,7 +151,8 @@ fn assert_untouched(before: &Stored, now: &Stored) {
     assert_eq!(added.find(|key| !client::is_of_client(key)), None);
 }
 
-/// No pod that uses no feature was ever refused, and no other one while a manager was called for it, which gave it its sidecar.
+/// No pod that uses no feature was ever refused, and no other one while a manager was called for it, which gave it
+/// its sidecar.
 fn assert_served(done: &[Done]) {
     for one in done {
         let may_fail = one.is_injected && !one.is_within(Stage::Managed);

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::cluster::key;
 
-/// Plants a problem of each sort, an object that would be refused, and a rollout that goes on. Returns what preflight is to report of the problems, sorted.
+/// Plants a problem of each sort, an object that would be refused, and a rollout that goes on. Returns what
+/// preflight is to report of the problems, sorted.
 pub(super) fn plant(
     installed: &mut Vec<Value>,
     objects: &mut Vec<Value>,

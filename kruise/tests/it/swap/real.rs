@@ -1,8 +1,8 @@
 //! A real API server that begins with stored objects, and what is stored in its etcd.
 //!
-//! `cargo xtask e2e --swap` starts one for each test. Objects are put into its etcd as they are, with their uids, times and
-//! generations; then the controllers of Kubernetes are started, with the garbage collector. Nodes are objects without kubelets:
-//! nothing but a manager, a client or a controller of Kubernetes can touch a pod.
+//! `cargo xtask e2e --swap` starts one for each test. Objects are put into its etcd as they are, with their uids,
+//! times and generations; then the controllers of Kubernetes are started, with the garbage collector. Nodes are
+//! objects without kubelets: nothing but a manager, a client or a controller of Kubernetes can touch a pod.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
@@ -27,7 +27,8 @@ const ROOT: &str = "/registry/";
 const ALONE: [&str; 2] = ["ranges/", "masterleases/"];
 const JSON: &str = "application/json";
 
-/// What is installed is created by requests; then objects are put into etcd, and the controllers of Kubernetes are started.
+/// What is installed is created by requests; then objects are put into etcd, and the controllers of Kubernetes are
+/// started.
 fn start(installed: &[Value], objects: &[Value]) -> Cluster {
     let variable =
         |name: &str| std::env::var(name).expect("cargo xtask e2e --swap starts a cluster and names it");
@@ -92,7 +93,8 @@ struct Real {
 }
 
 impl Real {
-    /// Waits until an object whose owner has never existed is deleted, which comes after everything that was there before.
+    /// Waits until an object whose owner has never existed is deleted, which comes after everything that was there
+    /// before.
     fn wait_collected(&self) {
         let configs = "/api/v1/namespaces/default/configmaps";
         let owner = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "never", "uid": "00000000-0000-4000-8009-000000000000"});

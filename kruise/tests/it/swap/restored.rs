@@ -29,8 +29,8 @@ pub(super) fn edit(api: &Cluster) {
     }
 }
 
-/// What may differ, by how its path ends: the version of the last write, what this manager reports or corrects and OpenKruise does not, and the
-/// annotation that keeps what the older version of a definition has no field for.
+/// What may differ, by how its path ends: the version of the last write, what this manager reports or corrects and
+/// OpenKruise does not, and the annotation that keeps what the older version of a definition has no field for.
 const REPORTED: [&str; 6] = [
     " metadata resourceVersion",
     " metadata annotations kruise.io/conversion-data",

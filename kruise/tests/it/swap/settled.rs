@@ -28,7 +28,8 @@ pub(super) fn wait(managers: &Managers, fleet: &Fleet) {
     }
 }
 
-/// Waits until the API server sends the pods of SidecarSets to the manager. The leader registers that once it knows the sets.
+/// Waits until the API server sends the pods of SidecarSets to the manager. The leader registers that once it knows
+/// the sets.
 pub(super) fn wait_registered(api: &Cluster) {
     let path = format!("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{MUTATING}");
     let since = Instant::now();

@@ -124,8 +124,8 @@ impl<M: Message + Default, T, F: FnMut(&mut T, M)> Sink for Each<M, T, F> {
     }
 }
 
-/// Keeps the beginnings of the fields 1 and 2, which are bytes, and the number in field 3: a command's output, error output
-/// and exit code. Other fields are skipped.
+/// Keeps the beginnings of the fields 1 and 2, which are bytes, and the number in field 3: a command's output,
+/// error output and exit code. Other fields are skipped.
 #[derive(Debug, Default)]
 pub(crate) struct Beginnings {
     most: usize,

@@ -26,8 +26,8 @@ const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
 
-/// A registry in which each repository holds the same image under the tag `1`. Those below `private/` want a password. Those
-/// below `slow/` hold another image, whose layer never ends. Ends with the value.
+/// A registry in which each repository holds the same image under the tag `1`. Those below `private/` want a
+/// password. Those below `slow/` hold another image, whose layer never ends. Ends with the value.
 pub(crate) struct Registry {
     _tasks: JoinSet<()>,
     pub(crate) address: SocketAddr,

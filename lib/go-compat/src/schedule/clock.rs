@@ -1,8 +1,8 @@
 //! The next moment that fields select, on the clock of a time zone.
 //!
-//! The search goes from the largest unit to the smallest. A unit that does not match is advanced by one, and what is below
-//! it begins anew. Where clocks are changed, the result depends on how Go reads local times that do not exist or exist
-//! twice, so that reading is repeated here.
+//! The search goes from the largest unit to the smallest. A unit that does not match is advanced by one, and what
+//! is below it begins anew. Where clocks are changed, the result depends on how Go reads local times that do not
+//! exist or exist twice, so that reading is repeated here.
 
 use jiff::{Timestamp, ToSpan as _, civil::DateTime, tz::TimeZone};
 
@@ -63,8 +63,8 @@ impl Clock<'_> {
         Some(self.zone.to_datetime(moment))
     }
 
-    /// Goes to a local time. It never goes back to or before where the search stands: days that a zone leaves out would be
-    /// looked for without end.
+    /// Goes to a local time. It never goes back to or before where the search stands: days that a zone leaves out
+    /// would be looked for without end.
     fn go(&mut self, to: DateTime) -> Option<()> {
         let from = self.second;
         self.second = moment(to, self.zone)?;
@@ -166,8 +166,8 @@ impl Clock<'_> {
     }
 }
 
-/// The second of a local time. In a gap or an overlap of the zone it is one of the two that Go chooses: the offset is that at
-/// the time which results if the local time is first read as UTC.
+/// The second of a local time. In a gap or an overlap of the zone it is one of the two that Go chooses: the offset
+/// is that at the time which results if the local time is first read as UTC.
 fn moment(local: DateTime, zone: &TimeZone) -> Option<i64> {
     let as_utc = TimeZone::UTC.to_timestamp(local).ok()?.as_second();
     let offset_at = |second| {

@@ -90,7 +90,8 @@ impl Fields {
         self.month.contains(month)
     }
 
-    /// Is a day selected? Days of the week count from Sunday, 0. Where both fields of days have limits, either selects it.
+    /// Is a day selected? Days of the week count from Sunday, 0. Where both fields of days have limits, either
+    /// selects it.
     pub(super) fn has_day(&self, of_month: i8, of_week: i8) -> bool {
         let (of_month, of_week) = (
             self.day_of_month.contains(of_month),

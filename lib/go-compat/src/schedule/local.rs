@@ -7,8 +7,8 @@ use super::{Zone, time_zone};
 /// Where the zone of a machine stands.
 const MACHINE: &str = "/etc/localtime";
 
-/// The time zone of a process: that of the variable `TZ`, if it is set, else that of the machine, else UTC. A variable that
-/// is empty, or that nothing is found for, is UTC. `read` reads a file.
+/// The time zone of a process: that of the variable `TZ`, if it is set, else that of the machine, else UTC. A
+/// variable that is empty, or that nothing is found for, is UTC. `read` reads a file.
 pub fn local_zone(variable: Option<&str>, read: &dyn Fn(&str) -> Option<Vec<u8>>) -> TimeZone {
     let file = |path: &str| TimeZone::tzif("Local", &read(path)?).ok();
     let found = match variable {

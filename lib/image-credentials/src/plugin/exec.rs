@@ -26,7 +26,8 @@ const MOST_ERRORS: u64 = 1 << 10;
 
 /// The plugins of a configuration, with what they answered.
 ///
-/// Two questions for one image do not run a plugin twice at the same time: the second waits for the answer to the first.
+/// Two questions for one image do not run a plugin twice at the same time: the second waits for the answer to the
+/// first.
 #[derive(Debug)]
 pub struct Plugins {
     all: Vec<Running>,
@@ -115,8 +116,8 @@ impl Plugins {
         unused.map(|running| running.plugin.name.as_str())
     }
 
-    /// Adds the credentials for a repository to a keyring, from every plugin that is for it, and returns the failures of
-    /// the others. `repository` has its registry and no tag.
+    /// Adds the credentials for a repository to a keyring, from every plugin that is for it, and returns the
+    /// failures of the others. `repository` has its registry and no tag.
     pub async fn add_to(&self, keyring: &mut Keyring, repository: &str, now: Duration) -> Vec<PluginError> {
         let Some(target) = Location::parse(repository) else {
             return Vec::new();

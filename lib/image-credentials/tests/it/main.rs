@@ -16,8 +16,8 @@ use image_credentials::{Credential, Keyring, PluginConfig, PluginFailure, Plugin
 
 /// A folder with one plugin, `plugin`, a script of the shell. It is removed with the value.
 ///
-/// There is one at a time: a process that starts while another thread writes a script has the script open for writing, and
-/// then nobody can run it.
+/// There is one at a time: a process that starts while another thread writes a script has the script open for
+/// writing, and then nobody can run it.
 struct Folder {
     path: PathBuf,
     _one: MutexGuard<'static, ()>,

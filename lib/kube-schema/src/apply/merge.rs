@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::shape::{Atom, Items, Members, Shape};
 
-/// The object with all that is applied; nothing is removed. Items of lists keep the order of the object where what is applied
-/// has no other, and that of what is applied otherwise.
+/// The object with all that is applied; nothing is removed. Items of lists keep the order of the object where what
+/// is applied has no other, and that of what is applied otherwise.
 pub fn merge(shape: Shape<'_>, object: &Value, applied: &Value) -> Value {
     merged(shape, Some(object), Some(applied)).unwrap_or_default()
 }

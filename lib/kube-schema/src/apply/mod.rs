@@ -8,8 +8,9 @@
 //! | [`without`] | an object without some fields |
 //! | [`faults`] | what the schema does not know of an object |
 //!
-//! What the schema says counts: lists are merged by keys, as sets or not at all, and some maps are replaced as a whole. Below a
-//! part that keeps unknown members, maps are merged and lists are not. [`FieldSet`] reads and writes `fieldsV1`.
+//! What the schema says counts: lists are merged by keys, as sets or not at all, and some maps are replaced as a
+//! whole. Below a part that keeps unknown members, maps are merged and lists are not. [`FieldSet`] reads and writes
+//! `fieldsV1`.
 
 mod compare;
 mod faults;

@@ -99,7 +99,8 @@ impl<'s> Node<'s> {
     }
 }
 
-/// A key of a list of structs, and what an absent one stands for: nothing, as its type has it, unless the schema says more.
+/// A key of a list of structs, and what an absent one stands for: nothing, as its type has it, unless the schema
+/// says more.
 fn typed_key<'s>(
     table: &Table,
     one: &Kind,

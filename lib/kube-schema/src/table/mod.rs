@@ -1,8 +1,8 @@
 //! The shapes of Kubernetes' built-in API types, as Go encodes and strategic merge patches them.
 //!
 //! One text file, `builtin.txt`, holds a line per type and a line per field: JSON name, kind, number in protobuf,
-//! whether Go omits it when empty, patch strategy and merge key, and how server-side apply merges it. It is read once; everything borrows from it. `gen/`
-//! describes how it is made.
+//! whether Go omits it when empty, patch strategy and merge key, and how server-side apply merges it. It is read
+//! once; everything borrows from it. `gen/` describes how it is made.
 
 mod parse;
 

@@ -14,8 +14,8 @@ pub struct Findings {
     pub unknown: Vec<String>,
 }
 
-/// Finds all that is wrong with the types and names of a value's members. `null` fits everywhere, as Go reads it as absent.
-/// `path` is the place of the value, such as `spec.template`.
+/// Finds all that is wrong with the types and names of a value's members. `null` fits everywhere, as Go reads it as
+/// absent. `path` is the place of the value, such as `spec.template`.
 pub fn inspect(table: &Table, of: TypeId, value: &Value, path: &str) -> Findings {
     let mut inspector = Inspector {
         table,

@@ -21,8 +21,8 @@ pub(super) fn requirements(errors: &mut Errors, resources: &Value, path: &str) {
     }
 }
 
-/// What holds for containers and not for claims: their resources are known, and what cannot be shared is had whole, and as much
-/// of it as the limit says.
+/// What holds for containers and not for claims: their resources are known, and what cannot be shared is had whole,
+/// and as much of it as the limit says.
 pub(super) fn of_container(errors: &mut Errors, resources: &Value, path: &str) {
     for list in ["limits", "requests"] {
         for (name, value) in amounts(resources, list) {

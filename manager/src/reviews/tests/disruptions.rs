@@ -1,4 +1,5 @@
-//! Requests that make pods unavailable, against a played server: charges, races, and what happens when they cannot be stored.
+//! Requests that make pods unavailable, against a played server: charges, races, and what happens when they cannot
+//! be stored.
 
 use std::{
     collections::{BTreeMap, VecDeque},

@@ -1,4 +1,5 @@
-//! Pods of WorkloadSpreads that come and go, against a played server: counts, races, and what happens when they cannot be stored.
+//! Pods of WorkloadSpreads that come and go, against a played server: counts, races, and what happens when they
+//! cannot be stored.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -410,8 +411,8 @@ async fn a_spread_that_is_deleted_meanwhile_lets_its_pods_pass() {
     assert_eq!(deleted(&reviews, &in_subset("web-0", "a")).await, 200);
 }
 
-/// Two replicas with caches that lag behind, whose requests overlap, and faults of the server: after each group of requests
-/// the numbers are exactly what the pods leave.
+/// Two replicas with caches that lag behind, whose requests overlap, and faults of the server: after each group of
+/// requests the numbers are exactly what the pods leave.
 #[tokio::test(start_paused = true)]
 async fn random_interleavings_of_creations_and_deletions_are_counted_exactly() {
     for seed in 1..=25_u64 {

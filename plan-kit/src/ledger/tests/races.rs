@@ -22,8 +22,8 @@ const PODS: usize = 5;
 enum Event {
     /// Seconds pass.
     Wait(i64),
-    /// Somebody whose copy of the budget is so old asks for a pod, and makes it unavailable if allowed. Some are allowed and
-    /// then do nothing.
+    /// Somebody whose copy of the budget is so old asks for a pod, and makes it unavailable if allowed. Some are
+    /// allowed and then do nothing.
     Ask {
         pod: usize,
         operation: usize,

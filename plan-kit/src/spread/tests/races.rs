@@ -61,8 +61,8 @@ fn requests() -> impl Strategy<Value = Vec<(bool, bool, Request)>> {
 }
 
 proptest! {
-    /// Whatever the caches of two replicas have seen: no subset has more pods than it may, and the numbers are exactly what is
-    /// left. A write on an old version is refused, and the review is made again on the stored one.
+    /// Whatever the caches of two replicas have seen: no subset has more pods than it may, and the numbers are
+    /// exactly what is left. A write on an old version is refused, and the review is made again on the stored one.
     #[test]
     fn counts_are_exact_with_two_replicas(limits in (0_i32..5, 0_i32..5), requests in requests()) {
         let limits = [limits.0, limits.1];

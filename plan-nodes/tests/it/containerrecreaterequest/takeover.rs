@@ -1,4 +1,5 @@
-//! Requests as OpenKruise stores them. None is among the objects that were recorded: these are written from the protocol.
+//! Requests as OpenKruise stores them. None is among the objects that were recorded: these are written from the
+//! protocol.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Random histories: whatever happened, in the end each node has exactly the probes that the markers ask for, and pods are as
-//! the results say. The expectations are computed from the stored objects, not by the planner.
+//! Random histories: whatever happened, in the end each node has exactly the probes that the markers ask for, and
+//! pods are as the results say. The expectations are computed from the stored objects, not by the planner.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! One pod, its node, the requests for it, and a server that carries plans out. The agent and the kubelet act when a test says
-//! so.
+//! One pod, its node, the requests for it, and a server that carries plans out. The agent and the kubelet act when
+//! a test says so.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Random histories: containers end, fail and begin anew, agents act or do not, the manager starts anew, in any order with the
-//! controller.
+//! Random histories: containers end, fail and begin anew, agents act or do not, the manager starts anew, in any
+//! order with the controller.
 
 use kruise_plan_kit::Memory;
 use proptest::{collection::vec, prelude::*};

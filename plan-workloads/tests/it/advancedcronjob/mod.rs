@@ -1,10 +1,10 @@
-//! What is planned for a schedule. Each file in `tests/cases/advancedcronjob` describes a schedule, its jobs, and rounds: what
-//! happens, and which writes the plan then has. The writes are written by hand, from the requirements; the whole plan is in the
-//! `.plan` file beside it. Run with `UPDATE_EXPECT=1` to write the plans anew, and read the difference; with
-//! `CASE=part-of-a-name` to see some alone.
+//! What is planned for a schedule. Each file in `tests/cases/advancedcronjob` describes a schedule, its jobs, and
+//! rounds: what happens, and which writes the plan then has. The writes are written by hand, from the requirements;
+//! the whole plan is in the `.plan` file beside it. Run with `UPDATE_EXPECT=1` to write the plans anew, and read
+//! the difference; with `CASE=part-of-a-name` to see some alone.
 //!
-//! The schedule is `ops/tick`, created at midnight of 2026-01-01. A time is `HH:MM` or `HH:MM:SS` of that day, or whole. A
-//! job is named by its activation.
+//! The schedule is `ops/tick`, created at midnight of 2026-01-01. A time is `HH:MM` or `HH:MM:SS` of that day, or
+//! whole. A job is named by its activation.
 
 mod properties;
 mod takeover;

@@ -1,12 +1,12 @@
-//! Plans as text. Each file in `tests/cases/broadcastjob` describes a job, nodes and pods, and rounds: what happens, and
-//! which writes the plan then has. Those are worked out from the requirements and are in the file itself; the whole plan
-//! is beside it. Run with `UPDATE_EXPECT=1` to write the plans anew, and read the difference; with `CASE=part-of-a-name`
-//! to see some alone.
+//! Plans as text. Each file in `tests/cases/broadcastjob` describes a job, nodes and pods, and rounds: what
+//! happens, and which writes the plan then has. Those are worked out from the requirements and are in the file
+//! itself; the whole plan is beside it. Run with `UPDATE_EXPECT=1` to write the plans anew, and read the
+//! difference; with `CASE=part-of-a-name` to see some alone.
 //!
-//! A pod is one line: its name, which begins with that of its node, up to a dot, and words for what is special about it;
-//! without any it runs. Pods that the job creates are called by their node
-//! ([`crate::node_names`]). Besides the words of other kinds: `unbound`: only its
-//! affinity names the node; `older`: its owner reference has the older version; `tolerates`: it tolerates every taint.
+//! A pod is one line: its name, which begins with that of its node, up to a dot, and words for what is special
+//! about it; without any it runs. Pods that the job creates are called by their node ([`crate::node_names`]).
+//! Besides the words of other kinds: `unbound`: only its affinity names the node; `older`: its owner reference has
+//! the older version; `tolerates`: it tolerates every taint.
 
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 

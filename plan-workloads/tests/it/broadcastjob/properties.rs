@@ -1,5 +1,6 @@
-//! Random scenarios: nodes join, leave and are tainted, pods end, users edit the job, pause it and delete pods. Each plan is judged by
-//! what the requirements say of its writes; when everybody is quiet the job has ended, and nothing more is written.
+//! Random scenarios: nodes join, leave and are tainted, pods end, users edit the job, pause it and delete pods.
+//! Each plan is judged by what the requirements say of its writes; when everybody is quiet the job has ended, and
+//! nothing more is written.
 
 use std::collections::BTreeSet;
 

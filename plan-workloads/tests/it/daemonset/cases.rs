@@ -1,11 +1,11 @@
-//! Plans as text. Each file in `tests/cases/daemonset` describes a set, nodes and pods, and rounds: what happens, and which
-//! writes the plan then has. Those are worked out from the requirements and are in the file itself; the whole plan is
-//! beside it. Run with `UPDATE_EXPECT=1` to write the plans anew, and read the difference; with `CASE=part-of-a-name` to see
-//! some alone.
+//! Plans as text. Each file in `tests/cases/daemonset` describes a set, nodes and pods, and rounds: what happens,
+//! and which writes the plan then has. Those are worked out from the requirements and are in the file itself; the
+//! whole plan is beside it. Run with `UPDATE_EXPECT=1` to write the plans anew, and read the difference; with
+//! `CASE=part-of-a-name` to see some alone.
 //!
-//! A pod is one line, as for CloneSets. It is on the node that its name begins with, up to a dot. Pods that the set creates
-//! are called by their node ([`crate::node_names`]). Besides: `unbound`: only its affinity names the
-//! node; `plain`: it lacks the gate of updates in place; `older`: its owner reference has the older version.
+//! A pod is one line, as for CloneSets. It is on the node that its name begins with, up to a dot. Pods that the set
+//! creates are called by their node ([`crate::node_names`]). Besides: `unbound`: only its affinity names the node;
+//! `plain`: it lacks the gate of updates in place; `older`: its owner reference has the older version.
 
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
@@ -106,8 +106,8 @@ struct Round {
     /// Seconds that pass, last.
     #[serde(default)]
     pass: i64,
-    /// The writes, in any order: `verb name`, those of one object joined by `then`. Where there are several templates, a new
-    /// pod is followed by `at` and its letter.
+    /// The writes, in any order: `verb name`, those of one object joined by `then`. Where there are several
+    /// templates, a new pod is followed by `at` and its letter.
     writes: Vec<String>,
     /// `Reason: words`: each of the plan's own events, if given, has the words of one of these.
     events: Option<Vec<String>>,
@@ -305,7 +305,8 @@ fn happen(round: &Round, world: &mut World, names: &Letters) {
     world.pass(round.pass);
 }
 
-/// The writes of one object in a line. Where there are several templates, a new pod is followed by `at` and its revision.
+/// The writes of one object in a line. Where there are several templates, a new pod is followed by `at` and its
+/// revision.
 fn line_at(object: &ObjectWrites, several: bool) -> String {
     let text = line(object);
     let pod = object.steps.first().map(|step| &step.write);

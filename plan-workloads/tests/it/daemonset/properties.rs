@@ -1,5 +1,5 @@
-//! Random scenarios: edits, nodes that come and go, faults and half-executed plans, judged at every write by arithmetic that
-//! is not the planner's.
+//! Random scenarios: edits, nodes that come and go, faults and half-executed plans, judged at every write by
+//! arithmetic that is not the planner's.
 
 use jiff::{SignedDuration, Timestamp};
 use kruise_plan_kit::{Explain, Intent, ObjectWrites, Plan, Write};

@@ -1,4 +1,5 @@
-//! Sets that OpenKruise runs are taken over without a pod being touched, and a rollout found half-way goes on where it was.
+//! Sets that OpenKruise runs are taken over without a pod being touched, and a rollout found half-way goes on where
+//! it was.
 
 use std::{fs, path::PathBuf, sync::Arc};
 
@@ -10,7 +11,8 @@ use kruise_plan_workloads::daemonset::{Options, Placed, Snapshot, placement, pla
 use kruise_views::{NodeView, PodView, RevisionView};
 use serde_json::{Value, json};
 
-/// Folders of fixtures: what OpenKruise stored, and below `by-hand` what older versions would have stored, at rest only.
+/// Folders of fixtures: what OpenKruise stored, and below `by-hand` what older versions would have stored, at rest
+/// only.
 const VERSIONS: [&str; 3] = ["upstream/1.8.4", "upstream/1.9.0", "upstream/main"];
 const OLDER: [&str; 2] = ["by-hand/1.4", "by-hand/1.7"];
 const FORMS: [&str; 2] = ["apps.kruise.io", "v1alpha1.apps.kruise.io"];

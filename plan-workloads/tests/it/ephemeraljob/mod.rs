@@ -1,11 +1,11 @@
-//! What is planned for an EphemeralJob. Each file in `tests/cases/ephemeraljob` describes the job `shop/dump`, pods, and
-//! rounds: what happens, and which writes the plan then has. The writes are written by hand, from the requirements; the
-//! whole plan is in the `.plan` file beside it. Run with `UPDATE_EXPECT=1` to write the plans anew, and read the
-//! difference; with `CASE=part-of-a-name` to see some alone.
+//! What is planned for an EphemeralJob. Each file in `tests/cases/ephemeraljob` describes the job `shop/dump`,
+//! pods, and rounds: what happens, and which writes the plan then has. The writes are written by hand, from the
+//! requirements; the whole plan is in the `.plan` file beside it. Run with `UPDATE_EXPECT=1` to write the plans
+//! anew, and read the difference; with `CASE=part-of-a-name` to see some alone.
 //!
 //! A pod is one line: its name, and words. `CONTAINER=STATE` is an ephemeral container of the job: `added`, `waits`,
-//! `unrunnable`, `runs`, or an exit code; `other:CONTAINER=STATE` one of another job. `deleting`, `ended` and `unselected`
-//! are what they say. Pods are created in the order of their lines.
+//! `unrunnable`, `runs`, or an exit code; `other:CONTAINER=STATE` one of another job. `deleting`, `ended` and
+//! `unselected` are what they say. Pods are created in the order of their lines.
 
 mod properties;
 mod world;

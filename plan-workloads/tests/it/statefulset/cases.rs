@@ -1,10 +1,10 @@
-//! Plans as text. Each file in `tests/cases/statefulset` describes a set and its objects, and rounds: what happens, and which
-//! writes the plan then has. Those are worked out from the requirements and are in the file itself; the whole plan is
-//! beside it. Run with `UPDATE_EXPECT=1` to write the plans anew, and read the difference; with `CASE=part-of-a-name` to see
-//! some alone.
+//! Plans as text. Each file in `tests/cases/statefulset` describes a set and its objects, and rounds: what happens,
+//! and which writes the plan then has. Those are worked out from the requirements and are in the file itself; the
+//! whole plan is beside it. Run with `UPDATE_EXPECT=1` to write the plans anew, and read the difference; with
+//! `CASE=part-of-a-name` to see some alone.
 //!
-//! A pod is one line, as for CloneSets. Besides: `foreign`: another set controls it; `without=TEMPLATE`: it lacks the volume.
-//! Pods have the claims of the templates, all bound. A claim line adds one or changes it.
+//! A pod is one line, as for CloneSets. Besides: `foreign`: another set controls it; `without=TEMPLATE`: it lacks
+//! the volume. Pods have the claims of the templates, all bound. A claim line adds one or changes it.
 
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
@@ -101,8 +101,8 @@ struct Round {
     /// Seconds that pass, last.
     #[serde(default)]
     pass: i64,
-    /// The writes, in any order: `verb name`, those of one object joined by `then`. Where there are several templates, a new
-    /// pod is followed by `at` and its letter.
+    /// The writes, in any order: `verb name`, those of one object joined by `then`. Where there are several
+    /// templates, a new pod is followed by `at` and its letter.
     writes: Vec<String>,
     /// `Reason: words`: each of the plan's own events, if given, has the words of one of these.
     events: Option<Vec<String>>,

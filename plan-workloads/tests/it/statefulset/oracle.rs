@@ -429,8 +429,8 @@ fn assert_partition(before: &World, after: &World, step: &Step) {
     }
 }
 
-/// In an ordered set nothing new starts while a pod that is to stay is missing or not available, or any is going; but the lowest
-/// of the former is created, or goes if its label asks for it.
+/// In an ordered set nothing new starts while a pod that is to stay is missing or not available, or any is going;
+/// but the lowest of the former is created, or goes if its label asks for it.
 fn assert_order(before: &World, after: &World, step: &Step) {
     let write = &step.write;
     let name = &write.target().name;

@@ -1,7 +1,8 @@
-//! Sets that OpenKruise runs are taken over without a pod being touched, and a rollout found half-way goes on where it was.
+//! Sets that OpenKruise runs are taken over without a pod being touched, and a rollout found half-way goes on where
+//! it was.
 //!
-//! No fixture has owner references in the older version, a pod in the middle of its in-place update, or claims that the set
-//! owns. Those are made here by hand, out of what is stored.
+//! No fixture has owner references in the older version, a pod in the middle of its in-place update, or claims that
+//! the set owns. Those are made here by hand, out of what is stored.
 
 use std::{fs, path::PathBuf, sync::Arc};
 
@@ -13,7 +14,8 @@ use kruise_plan_workloads::statefulset::{Options, Snapshot, plan};
 use kruise_views::{ClaimView, PodView, RevisionView};
 use serde_json::{Value, json};
 
-/// Folders of fixtures: what OpenKruise stored, and below `by-hand` what older versions would have stored, at rest only.
+/// Folders of fixtures: what OpenKruise stored, and below `by-hand` what older versions would have stored, at rest
+/// only.
 const VERSIONS: [&str; 3] = ["upstream/1.8.4", "upstream/1.9.0", "upstream/main"];
 const OLDER: [&str; 2] = ["by-hand/1.4", "by-hand/1.7"];
 const FORMS: [&str; 2] = ["apps.kruise.io", "v1alpha1.apps.kruise.io"];
@@ -332,8 +334,8 @@ fn a_deleted_pod_of_a_stored_statefulset_comes_back_as_it_was() {
     }
 }
 
-/// A StatefulSet of Kubernetes as a real API server stored it with its pods and revisions, deleted without these, and the
-/// new set of its name, with the template of the old one.
+/// A StatefulSet of Kubernetes as a real API server stored it with its pods and revisions, deleted without these,
+/// and the new set of its name, with the template of the old one.
 fn left_by_kubernetes() -> Stored {
     let version = "upstream/main";
     let mut old = items(version, "rest-statefulsets.apps.json").remove(0);

@@ -3,8 +3,8 @@
 //! # Guarantees
 //! - A status that was computed from an object older than our last write of it is never sent: a merge patch is a
 //!   difference from the object it was computed from. The reconcile of the newer object computes a new one.
-//! - After a conflict, a status waits for one computed from newer state to replace it. If none is submitted in time, the
-//!   status is sent again.
+//! - After a conflict, a status waits for one computed from newer state to replace it. If none is submitted in
+//!   time, the status is sent again.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -63,8 +63,8 @@ pub(super) enum Written {
 }
 
 impl<K: Ord + Clone> Coalescer<K> {
-    /// Sets the pending patch. Versions of long completed writes are ignored: after a restore from a backup, the versions
-    /// of the server are lower.
+    /// Sets the pending patch. Versions of long completed writes are ignored: after a restore from a backup, the
+    /// versions of the server are lower.
     pub(super) fn submit(&mut self, key: &K, patch: StatusPatch, now: Duration) {
         let pending = self.objects.entry(key.clone()).or_default();
         if pending.is_over(now) {
@@ -160,8 +160,8 @@ impl Pending {
         Some(self.sent.map_or(Duration::ZERO, |at| at + interval))
     }
 
-    /// Whether the patch was computed from an object at least as new as our last write. True for versions that cannot be
-    /// compared: the server then decides.
+    /// Whether the patch was computed from an object at least as new as our last write. True for versions that
+    /// cannot be compared: the server then decides.
     fn is_current(&self, patch: &StatusPatch) -> bool {
         match (version_of(patch), self.at_least) {
             (Some(from), Some(at_least)) => from >= at_least,

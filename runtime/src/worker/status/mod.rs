@@ -1,7 +1,7 @@
 //! Coalesced status writes. The first is sent at once, later ones at most twice a second for each object, with the last
-//! value. A failed write is repeated with exponential backoff until a newer value replaces it, because no other event may
-//! cause a reconcile of the object. A status patch requires the version of the object that it was computed from. After a
-//! conflict, the next reconcile computes a new one from the newer object.
+//! value. A failed write is repeated with exponential backoff until a newer value replaces it, because no other
+//! event may cause a reconcile of the object. A status patch requires the version of the object that it was
+//! computed from. After a conflict, the next reconcile computes a new one from the newer object.
 
 mod coalescer;
 
@@ -135,8 +135,8 @@ impl<K: Ord + Clone + Send + 'static> StatusWriter<K> {
         }
     }
 
-    /// Sends the status, and what the served version has of it in annotations, for which the API server needs a request of
-    /// their own. A status that has nothing else is one request.
+    /// Sends the status, and what the served version has of it in annotations, for which the API server needs a
+    /// request of their own. A status that has nothing else is one request.
     async fn send(&self, patch: &StatusPatch) -> Result<Stored, ApiError> {
         let resource = patch.target.resource;
         let body = self.served.status_patch(resource, guarded(patch))?;

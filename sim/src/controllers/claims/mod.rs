@@ -104,7 +104,8 @@ impl Claims {
         }
     }
 
-    /// Lets deleted claims go that no pod uses. One without a node does not: its node would not start it with such a claim.
+    /// Lets deleted claims go that no pod uses. One without a node does not: its node would not start it with such
+    /// a claim.
     fn release(&mut self, client: &mut Client<'_>) {
         if self.leaving.is_empty() {
             return;

@@ -59,8 +59,8 @@ pub(super) fn changed(node: &Value, now: Timestamp) -> Option<Vec<Value>> {
     (after != before).then_some(after)
 }
 
-/// Keys and effects of taints that are the controller's, and whether a node should have them. A node that never reported
-/// whether it is ready keeps the taint that it was created with.
+/// Keys and effects of taints that are the controller's, and whether a node should have them. A node that never
+/// reported whether it is ready keeps the taint that it was created with.
 fn wanted(node: &Value) -> Vec<((&'static str, &'static str), bool)> {
     let mut wanted = Vec::new();
     if let Some(ready) = ready(node) {

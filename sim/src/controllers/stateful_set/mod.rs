@@ -1,8 +1,9 @@
 //! Stateful sets: pods with ordinals that keep their names and claims.
 //!
-//! Missing pods are created in order, condemned ones are deleted from the highest ordinal, and old ones are replaced from
-//! the highest ordinal down to the partition, within `maxUnavailable`. With `OrderedReady` the next step waits until all
-//! pods before are available. Old pods that are not available anyway are replaced beyond `maxUnavailable`.
+//! Missing pods are created in order, condemned ones are deleted from the highest ordinal, and old ones are
+//! replaced from the highest ordinal down to the partition, within `maxUnavailable`. With `OrderedReady` the next
+//! step waits until all pods before are available. Old pods that are not available anyway are replaced beyond
+//! `maxUnavailable`.
 //!
 //! Not there: adoption of pods, claims and revisions without an owner, repair of pods, collisions of revisions, events.
 

@@ -28,7 +28,8 @@ fn path(key: &Key) -> String {
     )
 }
 
-/// The data of a template's revision. The real controller leaves out times that are not set, unlike older ones, and OpenKruise.
+/// The data of a template's revision. The real controller leaves out times that are not set, unlike older ones, and
+/// OpenKruise.
 fn data_of(template: &Value) -> String {
     // Quotes inside of a string are escaped: this is a member wherever it is found.
     let unset = "\"creationTimestamp\":null";

@@ -1,4 +1,5 @@
-//! What a container's environment takes from ConfigMaps and Secrets: while it is not there, the container is not created.
+//! What a container's environment takes from ConfigMaps and Secrets: while it is not there, the container is not
+//! created.
 //!
 //! Not there: volumes of such, without which a pod on a real node waits, too.
 

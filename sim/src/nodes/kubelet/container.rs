@@ -386,8 +386,8 @@ impl Container {
         }
     }
 
-    /// Tells its process to end, which is killed at the deadline. A process that would have come to an end by itself is cut
-    /// short. Returns when it ends; `None` if there is none.
+    /// Tells its process to end, which is killed at the deadline. A process that would have come to an end by
+    /// itself is cut short. Returns when it ends; `None` if there is none.
     pub(super) fn signal(
         &mut self,
         stop: Duration,

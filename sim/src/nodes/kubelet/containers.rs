@@ -1,4 +1,5 @@
-//! What the runtime of a node has of its pods' containers: the run of each, and those that it remembers of the runs before.
+//! What the runtime of a node has of its pods' containers: the run of each, and those that it remembers of the runs
+//! before.
 //!
 //! A process whose end has come has ended here, whether or not its node's agent has noticed yet.
 

@@ -1,5 +1,5 @@
-//! Environment variables: a process keeps the values that were there when it began. Those that come from its pod's own labels
-//! and annotations are known by themselves ([`read`]).
+//! Environment variables: a process keeps the values that were there when it began. Those that come from its pod's
+//! own labels and annotations are known by themselves ([`read`]).
 
 use serde_json::Value;
 

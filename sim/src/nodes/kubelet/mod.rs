@@ -7,7 +7,8 @@
 //! * One patch per visible change, as the kubelet sends it: strategic, to `pods/status`, naming the pod's uid.
 //! * Another image restarts only its own container: it is stopped, the image pulled, and started with a new id and one
 //!   more restart.
-//! * The main containers of a pod that a Job owns, and ephemeral ones, run to their end, as their commands say ([`command`]).
+//! * The main containers of a pod that a Job owns, and ephemeral ones, run to their end, as their commands say
+//!   ([`command`]).
 //! * A container whose environment is made of a ConfigMap or Secret that is not there waits for it.
 //! * What kubelets of other versions do otherwise, a node does that is created with that version ([`version`]).
 //! * Other resources are given where there is room, at once, and restart a container if its policy requires that.

@@ -76,8 +76,8 @@ pub(super) struct ContainerSpec<'a> {
     pub(super) missing: Option<String>,
 }
 
-/// Init containers (sidecars among them), then the main ones, then the ephemeral ones, in the order of the spec, for a node
-/// of this version.
+/// Init containers (sidecars among them), then the main ones, then the ephemeral ones, in the order of the spec,
+/// for a node of this version.
 pub(super) fn containers(pod: &Value, version: Version) -> Vec<ContainerSpec<'_>> {
     let list = |name: &str| {
         let items = pod.get("spec").and_then(|spec| spec.get(name)?.as_array());

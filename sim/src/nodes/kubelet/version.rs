@@ -35,8 +35,8 @@ impl Version {
         self.minor >= 34
     }
 
-    /// Does it report that a container which begins anew has started and is ready because the one before it was, until its
-    /// startup probe has run?
+    /// Does it report that a container which begins anew has started and is ready because the one before it was,
+    /// until its startup probe has run?
     pub(super) fn inherits_probes(self) -> bool {
         (35..=37).contains(&self.minor)
     }

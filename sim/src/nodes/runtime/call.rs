@@ -72,8 +72,8 @@ impl fmt::Debug for Login {
 pub struct Exec {
     /// Id of the container.
     pub container: String,
-    /// Program and arguments. `env` prints the environment. Of anything else the words count that say how long it takes and how
-    /// it ends, as in the commands of a job's containers: `sleep 5`, `exit 3`, `false`.
+    /// Program and arguments. `env` prints the environment. Of anything else the words count that say how long it
+    /// takes and how it ends, as in the commands of a job's containers: `sleep 5`, `exit 3`, `false`.
     pub command: Vec<String>,
     /// When it is given up; zero for never.
     pub timeout: Duration,

@@ -49,9 +49,9 @@ pub struct Container {
     pub image_ref: String,
     /// See [`labels`].
     pub labels: BTreeMap<String, String>,
-    /// `io.kubernetes.container.{hash,restartCount,terminationMessagePath,terminationMessagePolicy}`, and where the pod has such,
-    /// `io.kubernetes.container.{preStopHandler,ports}` (JSON) and `io.kubernetes.pod.terminationGracePeriod` (seconds). The hash
-    /// is hexadecimal.
+    /// `io.kubernetes.container.{hash,restartCount,terminationMessagePath,terminationMessagePolicy}`, and where the
+    /// pod has such, `io.kubernetes.container.{preStopHandler,ports}` (JSON) and
+    /// `io.kubernetes.pod.terminationGracePeriod` (seconds). The hash is hexadecimal.
     pub annotations: BTreeMap<String, String>,
 }
 
@@ -83,8 +83,8 @@ pub(in crate::nodes) fn labels_of(pod: &Value, name: &str) -> BTreeMap<String, S
         .collect()
 }
 
-/// The annotations of a container. But for the hash and the number of restarts, they are made of what does not change in a pod.
-/// The deletion grace period is not among them: nothing is created once a pod is being deleted.
+/// The annotations of a container. But for the hash and the number of restarts, they are made of what does not
+/// change in a pod. The deletion grace period is not among them: nothing is created once a pod is being deleted.
 pub(in crate::nodes) fn annotations_of(
     pod: &Value,
     container: &Value,

@@ -3,8 +3,8 @@
 /// Where it is mounted.
 const MOUNTPOINT: &str = "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs";
 
-/// The file system that holds the images. The interface tells mount point and used bytes; the rest is what `statfs` of the mount
-/// point says.
+/// The file system that holds the images. The interface tells mount point and used bytes; the rest is what `statfs`
+/// of the mount point says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filesystem {
     /// Where it is mounted.

@@ -31,8 +31,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// The gRPC status code that containerd returns. What registries and disks refuse is "unknown" (2), with the reason in the
-    /// text.
+    /// The gRPC status code that containerd returns. What registries and disks refuse is "unknown" (2), with the
+    /// reason in the text.
     pub fn code(&self) -> u32 {
         match self {
             Self::Cancelled(_) => 1,

@@ -1,23 +1,26 @@
-//! The container runtimes of nodes, as those besides the kubelet see them: calls of the Container Runtime Interface as data,
-//! and answers at a later time of the world.
+//! The container runtimes of nodes, as those besides the kubelet see them: calls of the Container Runtime Interface
+//! as data, and answers at a later time of the world.
 //!
-//! * [`World::call_runtime`](crate::World::call_runtime) makes a [`Call`], [`World::runtime_answers`](crate::World::runtime_answers)
-//!   has what was answered so far, each call once. [`World::next_due`](crate::World::next_due) knows when the next answer is due.
-//!   [`World::cancel_runtime_call`](crate::World::cancel_runtime_call) ends a call early; it is answered with [`Error::Cancelled`].
-//! * Images that kubelets pull are there for callers, and those that callers pull are there for kubelets, which then start
-//!   containers without a pull.
-//! * Containers are those of the kubelet. One that is stopped here begins again if its pod's restart policy says so, after a
-//!   back-off if that happens often, with a new id and one more restart.
+//! * [`World::call_runtime`](crate::World::call_runtime) makes a [`Call`],
+//!   [`World::runtime_answers`](crate::World::runtime_answers) has what was answered so far, each call once.
+//!   [`World::next_due`](crate::World::next_due) knows when the next answer is due.
+//!   [`World::cancel_runtime_call`](crate::World::cancel_runtime_call) ends a call early; it is answered with
+//!   [`Error::Cancelled`].
+//! * Images that kubelets pull are there for callers, and those that callers pull are there for kubelets, which
+//!   then start containers without a pull.
+//! * Containers are those of the kubelet. One that is stopped here begins again if its pod's restart policy says
+//!   so, after a back-off if that happens often, with a new id and one more restart.
 //! * [`Registries`] say which images there are; [`Fault`]s say what goes wrong on a node.
 //!
-//! A process ends by the signal after [`Timings::container_stop`](super::Timings::container_stop): with 0 if it serves, with 143
-//! if it would have come to an end by itself, and with 137 if its grace period is shorter. Where no call is made and no fault is
-//! injected, nothing of this has an effect on the world but the images that a registry does not have.
+//! A process ends by the signal after [`Timings::container_stop`](super::Timings::container_stop): with 0 if it
+//! serves, with 143 if it would have come to an end by itself, and with 137 if its grace period is shorter. Where
+//! no call is made and no fault is injected, nothing of this has an effect on the world but the images that a
+//! registry does not have.
 //!
-//! Not modelled: sandboxes, layers that images share, what pulls take of each other's bandwidth, pull secrets of kubelets (they
-//! may pull every image, from registries in trouble, too, and onto a full disk). The `imageID` in the status of a pod is made of
-//! the image's name, whatever digest a registry gives it. What nodes have on their disks is not part of a
-//! snapshot: a world over an API that has a past begins with empty disks.
+//! Not modelled: sandboxes, layers that images share, what pulls take of each other's bandwidth, pull secrets of
+//! kubelets (they may pull every image, from registries in trouble, too, and onto a full disk). The `imageID` in
+//! the status of a pod is made of the image's name, whatever digest a registry gives it. What nodes have on their
+//! disks is not part of a snapshot: a world over an API that has a past begins with empty disks.
 
 mod call;
 mod containers;
@@ -57,8 +60,8 @@ pub struct Options {
     pub registries: Registries,
     /// What a pull transfers in a second: 40 MB. Each pull has all of it.
     pub bandwidth: u64,
-    /// From a pull's begin until the registry has answered for the first time: 100 ms. A pull of an image that is there takes
-    /// no longer.
+    /// From a pull's begin until the registry has answered for the first time: 100 ms. A pull of an image that is
+    /// there takes no longer.
     pub resolve: Duration,
     /// What an image takes that no registry says the size of: 200 MB.
     pub image_bytes: u64,

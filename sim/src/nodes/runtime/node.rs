@@ -8,8 +8,8 @@ use super::images::Images;
 /// Something that goes wrong on a node, or that is put right again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The runtime ends: its socket is gone, calls that run break, and the kubelet starts and stops nothing until it is back.
-    /// Processes of containers go on.
+    /// The runtime ends: its socket is gone, calls that run break, and the kubelet starts and stops nothing until
+    /// it is back. Processes of containers go on.
     Away,
     /// The runtime is there again.
     Back,
@@ -17,8 +17,8 @@ pub enum Fault {
     Slow(Duration),
     /// Other files than images take so many bytes of the disk.
     DiskTaken(u64),
-    /// The kubelet's garbage collection deletes the image of this reference. One that a container has, even one that ended,
-    /// stays.
+    /// The kubelet's garbage collection deletes the image of this reference. One that a container has, even one
+    /// that ended, stays.
     ImageCollected(String),
 }
 

@@ -9,7 +9,8 @@ use go_compat::image::{Reference, join};
 use super::call::Login;
 use crate::nodes::identity;
 
-/// All registries. Those that are not here have every image, of [`Options::image_bytes`](super::Options::image_bytes) each.
+/// All registries. Those that are not here have every image, of
+/// [`Options::image_bytes`](super::Options::image_bytes) each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registries {
     hosts: BTreeMap<String, Registry>,
@@ -35,7 +36,8 @@ pub struct Registry {
 pub struct RemoteImage {
     /// Digest of its manifest: `sha256:` and 64 hexadecimal digits; `None` for one that is made of its reference.
     pub digest: Option<String>,
-    /// What it takes on a disk, and has to be transferred; `None` for [`Options::image_bytes`](super::Options::image_bytes).
+    /// What it takes on a disk, and has to be transferred; `None` for
+    /// [`Options::image_bytes`](super::Options::image_bytes).
     pub bytes: Option<u64>,
     /// Who may pull it, instead of whom the registry says.
     pub login: Option<Login>,
@@ -80,7 +82,8 @@ impl Absence {
 }
 
 impl Registries {
-    /// The registry of a host, with its port if it has one: `docker.io`, `localhost:5000`. It is added if it is not there yet.
+    /// The registry of a host, with its port if it has one: `docker.io`, `localhost:5000`. It is added if it is not
+    /// there yet.
     pub fn registry(&mut self, host: &str) -> &mut Registry {
         self.hosts.entry(host.to_owned()).or_default()
     }
@@ -164,8 +167,8 @@ const ANY: RemoteImage = RemoteImage {
     trouble: None,
 };
 
-/// A reference with everything written out: registry, path, and tag or digest. Of what is no reference at least the repository
-/// is, if it is one: a digest may be a stand-in.
+/// A reference with everything written out: registry, path, and tag or digest. Of what is no reference at least the
+/// repository is, if it is one: a digest may be a stand-in.
 pub(in crate::nodes) fn canonical(text: &str) -> String {
     if let Ok(read) = text.parse::<Reference>() {
         return join(&read.repository(), read.version());
@@ -187,7 +190,8 @@ fn digest_of(text: &str) -> String {
     }
 }
 
-/// The host that an image comes from, without its port, if it is one of the domain that is kept for names which lead nowhere.
+/// The host that an image comes from, without its port, if it is one of the domain that is kept for names which
+/// lead nowhere.
 fn nowhere(text: &str) -> Option<&str> {
     let host = text.split_once('/').map_or("", |(host, _)| host);
     let host = host.split(':').next().unwrap_or_default();

@@ -1,7 +1,8 @@
 //! Templates: YAML with places.
 //!
-//! A place is `{{ Now }}`, the time of the write, or `{{ .a.b }}`, a path into the object in jq; `| Quote` makes it a quoted string. Whatever else Go's templates have (`range`, `if`, `with`,
-//! variables, functions) is refused when the stage is read: what needs it is a [`super::Step`].
+//! A place is `{{ Now }}`, the time of the write, or `{{ .a.b }}`, a path into the object in jq; `| Quote` makes it
+//! a quoted string. Whatever else Go's templates have (`range`, `if`, `with`, variables, functions) is refused when
+//! the stage is read: what needs it is a [`super::Step`].
 
 use jiff::Timestamp;
 use serde_json::Value;

@@ -37,7 +37,8 @@ fn change_image(play: &mut Play) {
     play.strategic(&format!("{PODS}/a"), &json!({"spec": {"containers": [main]}}));
 }
 
-/// Each `started` of the container with its new image, in the order of reports, and how long it lasted, in whole seconds.
+/// Each `started` of the container with its new image, in the order of reports, and how long it lasted, in whole
+/// seconds.
 fn reports(play: &mut Play) -> Vec<(bool, i64)> {
     let mut seen: Vec<(bool, i64)> = Vec::new();
     for second in 0..60 {

@@ -130,7 +130,8 @@ fn custom(version: &Value) -> Vec<Column> {
     out
 }
 
-/// A path of a definition's column as a JSON pointer: `.metadata.labels.example\.com/a` as `/metadata/labels/example.com~1a`.
+/// A path of a definition's column as a JSON pointer: `.metadata.labels.example\.com/a` as
+/// `/metadata/labels/example.com~1a`.
 fn pointer(path: &str) -> String {
     let mut out = String::new();
     let mut chars = path.chars();

@@ -1,9 +1,9 @@
 //! The same requests to this API and to a real one, answers compared.
 //!
-//! `tests/differential/transcripts` holds families of sequences of requests with the masked answers of kube-apiserver 1.34;
-//! the default run replays them. Masked are uids, versions, times, addresses and generated names; `managedFields`, which are
-//! compared elsewhere (`src/managed/tests.rs`), are left out. Sequences that are known to differ are listed, each with its reason, in
-//! `tests/differential/known.txt`.
+//! `tests/differential/transcripts` holds families of sequences of requests with the masked answers of
+//! kube-apiserver 1.34; the default run replays them. Masked are uids, versions, times, addresses and generated
+//! names; `managedFields`, which are compared elsewhere (`src/managed/tests.rs`), are left out. Sequences that are
+//! known to differ are listed, each with its reason, in `tests/differential/known.txt`.
 
 mod delta;
 mod report;

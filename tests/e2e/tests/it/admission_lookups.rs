@@ -1,5 +1,5 @@
-//! Rules that look at other objects: the pod of a request, other objects for the same pods, the workload, a resource tried
-//! on the server, the storage class.
+//! Rules that look at other objects: the pod of a request, other objects for the same pods, the workload, a
+//! resource tried on the server, the storage class.
 
 use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::wait;

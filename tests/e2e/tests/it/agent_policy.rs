@@ -1,5 +1,5 @@
-//! Tokens of agents of two nodes under the printed rights and policy: what an agent writes, what OpenKruise's daemon writes,
-//! and what somebody who has broken into a node tries.
+//! Tokens of agents of two nodes under the printed rights and policy: what an agent writes, what OpenKruise's
+//! daemon writes, and what somebody who has broken into a node tries.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,8 @@ pub(crate) fn grant(scenario: &Scenario) {
         .unwrap();
 }
 
-/// A kubeconfig with a token that is bound to a pod of the agents' account on a node, as kubelets ask for, or to no object.
+/// A kubeconfig with a token that is bound to a pod of the agents' account on a node, as kubelets ask for, or to no
+/// object.
 fn token(system: &Kubectl, node: Option<&str>, dir: &Path) -> PathBuf {
     let Some(node) = node else {
         return kubeconfig_of_account(system, ACCOUNT, &[], &dir.join("without"));

@@ -14,7 +14,8 @@ use crate::turn::Turn;
 
 pub(crate) use kruise_e2e::wait::LIMIT;
 
-/// Flags of the manager of [`scenario_gated`]: every gate that a test needs, and what shows soon what takes minutes by itself.
+/// Flags of the manager of [`scenario_gated`]: every gate that a test needs, and what shows soon what takes minutes
+/// by itself.
 pub(crate) const ALL_GATES: &[&str] = &[
     "--feature-gates=CloneSetPartitionRollback=true,CloneSetShortHash=true,DeletionProtectionForCRDCascadingGate=true,\
      EnablePodProbeMarkerOnServerless=true,ImagePullJobGate=true,InPlaceWorkloadVerticalScaling=true,\
@@ -114,8 +115,8 @@ fn flag_manager(kubeconfig: &Path, flags: &[&str]) -> anyhow::Result<()> {
     replace(Some(flags), || succeed(kubeconfig, flags))
 }
 
-/// Kills the manager of the cluster, if there is one. What `start` starts in its place outlives this process; a scenario that needs these
-/// flags, if they are known, takes it as it is.
+/// Kills the manager of the cluster, if there is one. What `start` starts in its place outlives this process; a
+/// scenario that needs these flags, if they are known, takes it as it is.
 fn replace(flags: Option<&[&str]>, start: impl FnOnce() -> anyhow::Result<Manager>) -> anyhow::Result<()> {
     let dir = dir();
     kill_leftover(&dir)?;
@@ -142,8 +143,8 @@ fn ensure_manager(kubeconfig: &Path, flags: &[&str]) -> anyhow::Result<()> {
     flag_manager(kubeconfig, flags)
 }
 
-/// Starts a manager with the lease that all scenarios share and further `flags`. It leads at once: those before it are dead,
-/// and when it is ready, and so has seen that somebody led, the lease of the last one is freed.
+/// Starts a manager with the lease that all scenarios share and further `flags`. It leads at once: those before it
+/// are dead, and when it is ready, and so has seen that somebody led, the lease of the last one is freed.
 fn succeed(kubeconfig: &Path, flags: &[&str]) -> anyhow::Result<Manager> {
     let system = Kubectl::new(kubectl(), kubeconfig).in_namespace("kruise-system");
     let dead = holder(&system)?;
@@ -210,8 +211,8 @@ pub(crate) fn until_narrow(kubectl: &Kubectl) {
     .unwrap();
 }
 
-/// Waits until the API server reaches the webhooks of the current manager: it uses another address a moment after that is
-/// written.
+/// Waits until the API server reaches the webhooks of the current manager: it uses another address a moment after
+/// that is written.
 pub(crate) fn until_webhooks_answer(kubeconfig: &Path) -> anyhow::Result<()> {
     let kubectl = Kubectl::new(kubectl(), kubeconfig).in_namespace("default");
     let set = web(1).to_string();

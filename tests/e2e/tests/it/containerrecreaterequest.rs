@@ -1,5 +1,5 @@
-//! ContainerRecreateRequests for pods whose node has no agent: the tests play the agent, and the kubelet that starts a container
-//! anew.
+//! ContainerRecreateRequests for pods whose node has no agent: the tests play the agent, and the kubelet that
+//! starts a container anew.
 
 use jiff::Timestamp;
 use kruise_e2e::wait::{self, Patience};

@@ -62,7 +62,8 @@ fn deletion_in_the_foreground_waits_for_the_pods() {
         "none comes later"
     );
     let pods = pods.stop().unwrap();
-    // A manager may see the pods deleted before it sees that their CloneSet is, and recreate them; then it sees that, too.
+    // A manager may see the pods deleted before it sees that their CloneSet is, and recreate them; then it sees
+    // that, too.
     let made = pods.iter().filter(|event| event["type"] == "ADDED").count();
     assert!(
         made <= 2 * there.len(),

@@ -198,8 +198,8 @@ fn until_the_agent_runs(lab: &Lab) {
     .unwrap_or_else(|error| panic!("{error:#}\n{}", lab.state()));
 }
 
-/// Pod Security lets nothing but "restricted" into the namespace, and all managers are replaced. The agent is in the network of its node
-/// and opens the socket of a runtime, so it cannot be restricted; it runs on.
+/// Pod Security lets nothing but "restricted" into the namespace, and all managers are replaced. The agent is in
+/// the network of its node and opens the socket of a runtime, so it cannot be restricted; it runs on.
 fn restart_restricted(lab: &Lab, before: &[Value]) {
     let label = [
         "label",

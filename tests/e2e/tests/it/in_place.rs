@@ -269,8 +269,8 @@ fn of_cpu(request: &str, limit: &str) -> Value {
     json!([{"name": "main", "image": "nginx:1", "resources": resources}])
 }
 
-/// The server records the manager as the owner of the resources in `managedFields`, which the test of an interrupted update relies
-/// on. The embedded API keeps those of the `resize` endpoint.
+/// The server records the manager as the owner of the resources in `managedFields`, which the test of an
+/// interrupted update relies on. The embedded API keeps those of the `resize` endpoint.
 fn assert_known_as_ours(scenario: &Scenario, pod: &Value) {
     let name = text(pod, "/metadata/name");
     let shown = scenario
@@ -370,8 +370,8 @@ fn resources_of_an_update_that_broke_off_are_given_back_and_those_of_others_stay
     };
     turn(true, of_cpu("150m", "1"));
     scenario.until_status(&json!({"availableReplicas": 2, "updatedReplicas": 0}));
-    // What a manager leaves behind that requests the resources of another template, dies, and the template is reverted; and
-    // what an autoscaler does.
+    // What a manager leaves behind that requests the resources of another template, dies, and the template is
+    // reverted; and what an autoscaler does.
     let resize = |pod: &Value, manager: &str| {
         let resources = json!({"requests": {"cpu": "150m"}, "limits": {"cpu": "1"}});
         let patch = json!({"spec": {"containers": [{"name": "main", "resources": resources}]}}).to_string();

@@ -1,7 +1,7 @@
 //! SidecarSets are injected into new pods, into those they are for, and no other pod depends on us.
 //!
-//! SidecarSets have no namespace: each here selects by a label and by the name of the scenario's namespace, and goes when
-//! its scenario ends.
+//! SidecarSets have no namespace: each here selects by a label and by the name of the scenario's namespace, and
+//! goes when its scenario ends.
 
 use std::process::Command;
 

@@ -1,7 +1,7 @@
 //! What this manager makes out of a manifest is what OpenKruise made out of it: so the way back is open, too.
 //!
-//! Only what differs between any two runs is masked: uids, versions, times, addresses, the random part of pod names; the
-//! one annotation that is left out on purpose, and the one that is added.
+//! Only what differs between any two runs is masked: uids, versions, times, addresses, the random part of pod
+//! names; the one annotation that is left out on purpose, and the one that is added.
 
 use std::path::PathBuf;
 

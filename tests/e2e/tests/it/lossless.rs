@@ -103,7 +103,8 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ),
 ];
 
-/// A field of the server that the templates were written for. Older servers lack it, and have gates off that are on there.
+/// A field of the server that the templates were written for. Older servers lack it, and have gates off that are on
+/// there.
 const NEWEST: &str = "PodCertificateProjection.";
 
 /// Fields of older servers that later ones renamed.

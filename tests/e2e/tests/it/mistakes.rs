@@ -1,5 +1,5 @@
-//! Templates that no pod can have are refused as the server refuses them, and pods are not deleted for others that it does not
-//! take.
+//! Templates that no pod can have are refused as the server refuses them, and pods are not deleted for others that
+//! it does not take.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Pods that were created without sidecars while no webhook answered: they are reported, and recreated where their set asks
-//! for it, a few at a time.
+//! Pods that were created without sidecars while no webhook answered: they are reported, and recreated where their
+//! set asks for it, a few at a time.
 
 use std::collections::BTreeMap;
 

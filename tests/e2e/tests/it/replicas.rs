@@ -1,5 +1,5 @@
-//! Three managers behind one address while clients create: no creation is refused when their certificates are replaced, when the
-//! manifests are applied again, and when other managers take their place.
+//! Three managers behind one address while clients create: no creation is refused when their certificates are
+//! replaced, when the manifests are applied again, and when other managers take their place.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -33,8 +33,8 @@ impl Bill {
         self.scenario.until_status_within(self.limit, "web", fields);
     }
 
-    /// Does something that takes until the status has these `fields`, and holds that what it requests for `pods` pods is
-    /// within `bar` for each.
+    /// Does something that takes until the status has these `fields`, and holds that what it requests for `pods`
+    /// pods is within `bar` for each.
     fn hold(&mut self, what: &str, pods: u64, bar: u64, act: impl FnOnce(&Scenario), fields: &Value) {
         let (start, cpu) = (Instant::now(), manager_cpu_seconds());
         act(&self.scenario);

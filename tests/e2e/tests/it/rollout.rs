@@ -141,8 +141,8 @@ fn never_are_more_pods_out_of_service_than_max_unavailable() {
     }
 }
 
-/// Of two pods with label `tier=gold` and two later ones with `tier=bronze`, how many change where this strategy chooses two
-/// of all four at once.
+/// Of two pods with label `tier=gold` and two later ones with `tier=bronze`, how many change where this strategy
+/// chooses two of all four at once.
 fn half_changed_by(scenario: &Scenario, strategy: &Value) -> [usize; 2] {
     let tier = |tier: &str, change: Value| {
         let mut patch = change;

@@ -1,4 +1,5 @@
-//! Many sets over many pods, each pod of three of them: how many pods are on their way at once, and what an upgrade costs.
+//! Many sets over many pods, each pod of three of them: how many pods are on their way at once, and what an upgrade
+//! costs.
 //!
 //! Small by default. `KRUISE_E2E_SETS` sets have `KRUISE_E2E_PODS_OF_A_SET` pods each, all of them other ones; two sets
 //! more are for all pods.

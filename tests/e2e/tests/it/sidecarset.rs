@@ -1,7 +1,7 @@
 //! Injected sidecars are upgraded in place, a few at a time, and pods report where that is not possible.
 //!
-//! SidecarSets have no namespace: each here selects by a label and by the name of the scenario's namespace, and goes when
-//! its scenario ends.
+//! SidecarSets have no namespace: each here selects by a label and by the name of the scenario's namespace, and
+//! goes when its scenario ends.
 
 use std::collections::BTreeMap;
 

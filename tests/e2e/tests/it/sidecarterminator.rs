@@ -1,5 +1,5 @@
-//! Sidecars that end with their job, on nodes without agents: the tests play the kubelet, which reports what has ended, and the
-//! agent.
+//! Sidecars that end with their job, on nodes without agents: the tests play the kubelet, which reports what has
+//! ended, and the agent.
 
 use kruise_e2e::audit::MANAGER;
 use kruise_e2e::kubectl::Kubectl;
@@ -38,8 +38,9 @@ pub(crate) fn until_condition(kubectl: &Kubectl, pod: &str) {
     .unwrap();
 }
 
-/// Pod `report` that never restarts: `main`, `log` whose exit code counts, `proxy` whose does not. All run, on a node without a
-/// kubelet, which would report them as running again. The node lasts as long as what is returned with the pod.
+/// Pod `report` that never restarts: `main`, `log` whose exit code counts, `proxy` whose does not. All run, on a
+/// node without a kubelet, which would report them as running again. The node lasts as long as what is returned
+/// with the pod.
 fn pod(scenario: &Scenario) -> (Value, Stored) {
     let set = |name: &str| json!({"name": name, "value": "true"});
     let mut pod = json!({

@@ -1,7 +1,8 @@
 //! Objects that OpenKruise stored, put on the cluster as they were; those of versions before 1.8 are made by hand.
 //!
 //! The server gives new uids and starts generations anew; owner references and `observedGeneration` follow. Their nodes
-//! are nobody's at first, so that nothing but a manager can touch the pods; [`Stored::start_nodes`] brings them to life.
+//! are nobody's at first, so that nothing but a manager can touch the pods; [`Stored::start_nodes`] brings them to
+//! life.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,8 +23,8 @@ const BY_HAND: [&str; 2] = ["1.4", "1.7"];
 /// A version of OpenKruise, and what it was at when it left: `rest`, or `mid` in a rollout.
 pub(crate) type Left = (&'static str, &'static str);
 
-/// Does something with each, all at the same time. Nodes without a kubelet are silent, and after less than a minute the cluster takes
-/// notice of that.
+/// Does something with each, all at the same time. Nodes without a kubelet are silent, and after less than a minute
+/// the cluster takes notice of that.
 pub(crate) fn side_by_side<T: Sync, R: Send>(each: &[T], act: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let act = &act;
     thread::scope(|scope| {
@@ -60,7 +61,8 @@ pub(crate) struct Stored {
     are_nodes_alive: AtomicBool,
 }
 
-/// Nodes that nobody started would never be ready, and DaemonSets of other scenarios wait for every node. Nobody needs their pods.
+/// Nodes that nobody started would never be ready, and DaemonSets of other scenarios wait for every node. Nobody
+/// needs their pods.
 impl Drop for Stored {
     fn drop(&mut self) {
         if self.are_nodes_alive.load(Ordering::Relaxed) {
@@ -181,8 +183,8 @@ impl Stored {
         }
     }
 
-    /// Puts a pod on the node that stands for its own, to stay there for as long as the test takes: a node that is nobody's
-    /// is unreachable soon, and after five minutes its pods would be evicted.
+    /// Puts a pod on the node that stands for its own, to stay there for as long as the test takes: a node that is
+    /// nobody's is unreachable soon, and after five minutes its pods would be evicted.
     pub(crate) fn place(&mut self, pod: &mut Value) {
         let node = self.node(&text(pod, "/spec/nodeName"));
         if let Some(pinned) = pod.pointer_mut(PINNED) {

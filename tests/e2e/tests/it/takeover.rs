@@ -95,7 +95,8 @@ fn until_status_with_hook(scenario: &Scenario, fields: &Value) {
     .unwrap();
 }
 
-/// Changes the StatefulSet and waits until so many of its three pods are updated, in place; returns the images by ordinal.
+/// Changes the StatefulSet and waits until so many of its three pods are updated, in place; returns the images by
+/// ordinal.
 fn statefulset_updated(scenario: &Scenario, patch: &Value, updated: u32) -> Vec<String> {
     let resource = "statefulsets.v1beta1.apps.kruise.io";
     let uids = scenario.uids_of("asts");

@@ -1,7 +1,7 @@
 //! No pod template that the server takes is refused by our webhook.
 //!
-//! The judge is the server's own check of a Deployment, whose template obeys the same rules: the same mutated template goes
-//! into a Deployment and into a CloneSet, both by a server-side dry run.
+//! The judge is the server's own check of a Deployment, whose template obeys the same rules: the same mutated
+//! template goes into a Deployment and into a CloneSet, both by a server-side dry run.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! How a scenario shares its cluster with others.
 //!
-//! `cargo xtask e2e` runs each test as a process and never runs tests of different turns on one cluster at a time. It knows the turn of a
-//! test from `xtask/assets/turns.txt`, and a test that would take another one fails.
+//! `cargo xtask e2e` runs each test as a process and never runs tests of different turns on one cluster at a time.
+//! It knows the turn of a test from `xtask/assets/turns.txt`, and a test that would take another one fails.
 
 /// What else may run on the cluster meanwhile, and with which flags the manager runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,8 @@ use crate::cluster::{Scenario, container, scenario, web};
 const PODS: u32 = 200;
 const FEW: u32 = 10;
 
-/// Longer than this a busy machine does not delay what usually takes seconds. One lost answer used to cost up to a minute.
+/// Longer than this a busy machine does not delay what usually takes seconds. One lost answer used to cost up to a
+/// minute.
 const SLACK: Duration = Duration::from_secs(10);
 
 /// What each step took: scale out, in-place update, recreation.

@@ -55,8 +55,8 @@ impl Network {
         format!("10.{}.0.{}", self.range, node + 2)
     }
 
-    /// Where the API server listens if containers use it. There is no kube-proxy, so the address of its Service is one of
-    /// the bridge.
+    /// Where the API server listens if containers use it. There is no kube-proxy, so the address of its Service is
+    /// one of the bridge.
     pub(crate) fn api(&self) -> Address {
         Address {
             host: format!("10.{}.240.1", self.range),

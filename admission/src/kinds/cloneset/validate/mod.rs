@@ -11,8 +11,8 @@
 //! | UPDATE | the selector stays; `InPlaceOnly` changes only what can change in place | here |
 //! | DELETE | deletion protection | [`crate::deletion`] |
 //!
-//! On UPDATE a rule that the stored object breaks in the same way is not held against the new one: rules get stricter over
-//! time, and a CloneSet accepted by an older version must still be scaled and its finalizers removed.
+//! On UPDATE a rule that the stored object breaks in the same way is not held against the new one: rules get
+//! stricter over time, and a CloneSet accepted by an older version must still be scaled and its finalizers removed.
 
 pub(super) mod pods_to_delete;
 mod spec;

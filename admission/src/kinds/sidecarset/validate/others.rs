@@ -23,7 +23,8 @@ use crate::pod::sidecars::{Set, Sets, noted_sets};
 /// Which annotations SidecarSets may patch, as an administrator wrote it.
 pub(super) const WHITELIST: &str = kruise_api::names::sidecarset::PATCH_WHITELIST;
 
-/// Refuses a set that others are in the way of, or that refers to what does not exist. On UPDATE it may stay in the way.
+/// Refuses a set that others are in the way of, or that refers to what does not exist. On UPDATE it may stay in the
+/// way.
 pub(in crate::kinds::sidecarset) fn check(
     errors: &mut Errors,
     set: &Value,
@@ -108,8 +109,8 @@ fn conflicts(errors: &mut Errors, this: &Set, sets: &Sets, meet: impl Fn(&Matche
     }
 }
 
-/// What an author is warned of: sets that are taken to be for other pods, though a pod may well match both, and could not
-/// have both. OpenKruise stores them.
+/// What an author is warned of: sets that are taken to be for other pods, though a pod may well match both, and
+/// could not have both. OpenKruise stores them.
 pub(in crate::kinds::sidecarset) fn warnings(set: &Value, reader: &mut Reader<'_>) -> Vec<String> {
     let Some(sets) = noted_sets(reader) else {
         return Vec::new();

@@ -1,6 +1,6 @@
-//! *"A node gets a pod if it may run one and has none of the job; no more than parallelism are active; a job that has ended, is
-//! paused or is being deleted creates none. A pod that has ended is never deleted; one that runs is deleted when the job has
-//! ended, or when it may not stay."*
+//! *"A node gets a pod if it may run one and has none of the job; no more than parallelism are active; a job that
+//! has ended, is paused or is being deleted creates none. A pod that has ended is never deleted; one that runs is
+//! deleted when the job has ended, or when it may not stay."*
 
 use super::super::start::JOBS;
 use super::facts::{failure_policy, has_ended, has_stored_end, holds, is_over_limit, known_failure, oracle};

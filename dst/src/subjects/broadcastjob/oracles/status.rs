@@ -1,5 +1,6 @@
-//! *"An end is final. A job completes when every node that is to run a pod has run one. It fails for a reason, and not before its
-//! deadline. Status reports what was. A job is deleted its time to live after its end, and not before."*
+//! *"An end is final. A job completes when every node that is to run a pod has run one. It fails for a reason, and
+//! not before its deadline. Status reports what was. A job is deleted its time to live after its end, and not
+//! before."*
 
 use super::super::start::JOBS;
 use super::facts::{

@@ -1,6 +1,6 @@
-//! *"No pod is deleted, and none becomes available, before its hook allows it."* A pod that a hook holds before its deletion
-//! is unavailable if that hook marks pods, and it returns only where none does, nobody requested the deletion of this very
-//! pod, and replicas are short.
+//! *"No pod is deleted, and none becomes available, before its hook allows it."* A pod that a hook holds before its
+//! deletion is unavailable if that hook marks pods, and it returns only where none does, nobody requested the
+//! deletion of this very pod, and replicas are short.
 
 use super::super::draft::CLONESETS;
 use super::availability::brief;

@@ -1,5 +1,5 @@
-//! *"A plan made twice from the same snapshot names the same pods."* As long as the set stays at one version, a creation
-//! that failed is tried again under the name it had, so that one that was done all the same meets itself.
+//! *"A plan made twice from the same snapshot names the same pods."* As long as the set stays at one version, a
+//! creation that failed is tried again under the name it had, so that one that was done all the same meets itself.
 //!
 //! A process repeats a name that it requested at an earlier version. Only that process knows of it: one that starts
 //! afterwards draws names from the version that it reads.
@@ -44,8 +44,8 @@ impl Names {
         None
     }
 
-    /// A name is requested at a version at which so many pods are missing. How many names are requested that no pod has, as
-    /// far as the process must know.
+    /// A name is requested at a version at which so many pods are missing. How many names are requested that no pod
+    /// has, as far as the process must know.
     fn request(&mut self, version: u64, process: ProcessId, name: &str, missing: i64) -> i64 {
         if self.version != version {
             self.begin(version);

@@ -1,5 +1,5 @@
-//! *"`partition` pods stay on old revisions."* A pod is moved to the update revision, or created on it, only while fewer
-//! than `replicas − partition` are there.
+//! *"`partition` pods stay on old revisions."* A pod is moved to the update revision, or created on it, only while
+//! fewer than `replicas − partition` are there.
 
 use super::super::draft::CLONESETS;
 use super::availability::brief;

@@ -1,5 +1,5 @@
-//! *"A rollout that makes no progress for `progressDeadlineSeconds` is late, and no other."* The clock starts anew with a
-//! new update revision, and whenever more updated pods are ready.
+//! *"A rollout that makes no progress for `progressDeadlineSeconds` is late, and no other."* The clock starts anew
+//! with a new update revision, and whenever more updated pods are ready.
 
 use super::super::draft::CLONESETS;
 use super::spec::Spec;

@@ -1,7 +1,7 @@
 //! *"Status reports what was."* No status counts more pods than there were at some moment since its sender's knowledge.
 //!
-//! A status is written up to half a second after it was computed, or much later if it has to be repeated; what was true at
-//! any time counts.
+//! A status is written up to half a second after it was computed, or much later if it has to be repeated; what was
+//! true at any time counts.
 
 use super::super::draft::CLONESETS;
 use crate::rules::prelude::*;

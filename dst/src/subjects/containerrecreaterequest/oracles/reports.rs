@@ -1,5 +1,5 @@
-//! *"What an agent reports of a container is final once it is dealt with, and a container that succeeded is a new one. A
-//! request that ended stays as it ended."*
+//! *"What an agent reports of a container is final once it is dealt with, and a container that succeeded is a new
+//! one. A request that ended stays as it ended."*
 
 use kruise_api::names::agent::CONTAINER_RECREATE;
 

@@ -1,5 +1,6 @@
-//! *"A request ends for a reason, once. A grace period begins once, with the pod out of service. Of a pod only the condition is
-//! written that takes it out of service; it stays so while its request runs, and nothing is left on it."*
+//! *"A request ends for a reason, once. A grace period begins once, with the pod out of service. Of a pod only the
+//! condition is written that takes it out of service; it stays so while its request runs, and nothing is left on
+//! it."*
 
 use super::super::start::REQUESTS;
 use super::facts::{end, grace, has_key, is_held, keys, pod_of, serving};

@@ -1,5 +1,5 @@
-//! *"A container is stopped once for a request: after that is stored, after its pod was out of service for as long as is wanted,
-//! in its order, and one request of a pod after the other."*
+//! *"A container is stopped once for a request: after that is stored, after its pod was out of service for as long
+//! as is wanted, in its order, and one request of a pod after the other."*
 
 use kruise_sim::runtime::Call;
 

@@ -1,5 +1,5 @@
-//! *"Not more pods than `burstReplicas` says are being created, deleted or updated in place at a time, of each."* A write is
-//! over once its sender was shown what became of it.
+//! *"Not more pods than `burstReplicas` says are being created, deleted or updated in place at a time, of each."* A
+//! write is over once its sender was shown what became of it.
 
 use super::known::Known;
 use crate::rules::prelude::*;

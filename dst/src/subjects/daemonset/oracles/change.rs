@@ -1,5 +1,5 @@
-//! *"A pod is deleted or updated for a reason; updates leave partition, selector and nodes that may not run a pod alone;
-//! what can be updated in place is; and no more nodes are without an available pod than may be."*
+//! *"A pod is deleted or updated for a reason; updates leave partition, selector and nodes that may not run a pod
+//! alone; what can be updated in place is; and no more nodes are without an available pod than may be."*
 
 use super::create::is_in_window;
 use super::known::{Known, Pod, continues, is_available, is_held, is_ready};
@@ -144,8 +144,8 @@ impl Case<'_> {
     fn is_affordable(&self, spec: &Spec<'_>) -> bool {
         let (known, node) = (self.known, self.pod.node);
         let most = spec.max_unavailable(known.most_desired(spec));
-        // What is not ready costs nothing. What is ready and not available yet costs as much as any other, and does not keep
-        // others of its kind from being updated.
+        // What is not ready costs nothing. What is ready and not available yet costs as much as any other, and does
+        // not keep others of its kind from being updated.
         let is_young = |pod: &Object| !is_available(pod, spec.min_ready_seconds, known.now);
         self.pod.seen.may_be(|pod| !is_ready(pod))
             || known.unavailable(spec, node) < most

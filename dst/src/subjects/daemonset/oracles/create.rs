@@ -1,5 +1,5 @@
-//! *"One pod for each node that may run it, of the current template, pinned to its node; a second one only while the node is
-//! updated with surge, within the limits of surge, partition and selector."*
+//! *"One pod for each node that may run it, of the current template, pinned to its node; a second one only while
+//! the node is updated with surge, within the limits of surge, partition and selector."*
 
 use super::known::{Known, Pod, TOLERATED, is_held, is_ready, is_selected};
 use super::spec::Spec;
@@ -96,8 +96,8 @@ pub fn is_in_window(known: &Known<'_>, spec: &Spec<'_>, node: &str) -> bool {
     known.updated(spec, node) < known.most_counted(spec) - kept
 }
 
-/// May a node without a pod have one already, though the partition limits first creations? One that lost its pod may: it had
-/// one as far as anybody can see, or has a lower name than one with a pod.
+/// May a node without a pod have one already, though the partition limits first creations? One that lost its pod
+/// may: it had one as far as anybody can see, or has a lower name than one with a pod.
 fn may_be_first(known: &Known<'_>, spec: &Spec<'_>, node: &str, mirror: &Mirror) -> bool {
     let kept = spec.partition(known.least_desired(spec));
     if spec.on_delete || kept == 0 {

@@ -222,8 +222,8 @@ impl<'a> Known<'a> {
         self.others(but).filter(is_updated).count() as i64
     }
 
-    /// Nodes, but for one, that must have an old pod and a new one that is not available. Where the old one is not ready, the
-    /// new one does not count.
+    /// Nodes, but for one, that must have an old pod and a new one that is not available. Where the old one is not
+    /// ready, the new one does not count.
     pub fn surging(&self, spec: &Spec<'_>, but: &str) -> i64 {
         let hash = spec.hash(self.mirror);
         let is_old = |pod: &Object| self.stays(pod, hash, false) && pod.is_active() && is_ready(pod);

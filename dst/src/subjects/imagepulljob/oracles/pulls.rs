@@ -1,5 +1,6 @@
-//! *"For an image and a node, until success, an agent writes at most twice: that it pulls, and that the image is there. Any further
-//! write says what holds it back. What it has reported of the end of a pull stays, and an image that does not exist is never there."*
+//! *"For an image and a node, until success, an agent writes at most twice: that it pulls, and that the image is
+//! there. Any further write says what holds it back. What it has reported of the end of a pull stays, and an image
+//! that does not exist is never there."*
 
 use kruise_api::names::agent::IMAGE_PULLER;
 

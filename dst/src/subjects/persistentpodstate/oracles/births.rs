@@ -1,5 +1,5 @@
-//! *"The next pod of a name is scheduled to a node with the same labels."* Each new pod is judged by the records that a webhook
-//! may have known, whichever replica reviewed it: it has what one of them says, and nothing else.
+//! *"The next pod of a name is scheduled to a node with the same labels."* Each new pod is judged by the records
+//! that a webhook may have known, whichever replica reviewed it: it has what one of them says, and nothing else.
 
 use super::super::start::STATES;
 use super::facts::{LAG, is_for_workload, record};

@@ -25,8 +25,8 @@ pub fn unfinished(mirror: &Mirror, gates: Gates) -> Result<(), String> {
     Ok(())
 }
 
-/// A workload that asks for a PersistentPodState has one that says what it asks for, unless another one is in the way; what was
-/// generated for one that does not ask is gone.
+/// A workload that asks for a PersistentPodState has one that says what it asks for, unless another one is in the
+/// way; what was generated for one that does not ask is gone.
 fn generated(mirror: &Mirror, set: Option<&Arc<Object>>) -> Result<(), String> {
     let wanted = set.and_then(|set| Wanted::by(set));
     let mut is_there = false;

@@ -1,7 +1,7 @@
 //! Oracles of PersistentPodStates, written from their specification.
 //!
-//! They read the API server's own record. A write of the controller is judged by what it may have believed, and a new pod by
-//! what the webhook may have known, whichever replica reviewed it.
+//! They read the API server's own record. A write of the controller is judged by what it may have believed, and a
+//! new pod by what the webhook may have known, whichever replica reviewed it.
 
 mod births;
 mod end;
@@ -49,8 +49,8 @@ impl Oracles for StateOracles {
     }
 }
 
-/// *"A workload whose annotations ask for it gets a PersistentPodState of its own name. What the workload does not control is
-/// never written."*
+/// *"A workload whose annotations ask for it gets a PersistentPodState of its own name. What the workload does not
+/// control is never written."*
 fn own(write: &Write<'_>, change: &Change<'_>, mirror: &Mirror) -> Option<Violation> {
     let state = change.before.unwrap_or(change.after);
     let owner = mirror.versions(STATEFULSETS, state.owner());

@@ -1,5 +1,5 @@
-//! Judges what the controller records, by what it may have believed. A report is for the version of the PersistentPodState that it
-//! was made from, so it knew what that said and recorded.
+//! Judges what the controller records, by what it may have believed. A report is for the version of the
+//! PersistentPodState that it was made from, so it knew what that said and recorded.
 
 use super::facts::{Change, LAG, ordinal};
 use super::wanted::Wanted;
@@ -84,8 +84,8 @@ impl Judge<'_> {
             || labels.all(|(key, _)| !record["nodeTopologyLabels"][key].is_null())
     }
 
-    /// *"A record is forgotten only if its pod is gone and its ordinal is one that the workload does not have any more, or if the
-    /// workload is deleted."*
+    /// *"A record is forgotten only if its pod is gone and its ordinal is one that the workload does not have any
+    /// more, or if the workload is deleted."*
     fn may_be_dropped(&self, name: &str) -> bool {
         let sets = self.mirror.of(STATEFULSETS).objects.values();
         let believed: Vec<&[Arc<Object>]> = sets

@@ -3,8 +3,8 @@
 use super::truth;
 use crate::rules::prelude::*;
 
-/// Pods that the newer status charges and the older one does not. An entry that is older than the pod that has the name now
-/// is none of its, and one that stays as it is charges nothing.
+/// Pods that the newer status charges and the older one does not. An entry that is older than the pod that has the
+/// name now is none of its, and one that stays as it is charges nothing.
 pub fn new<'b>(before: &Object, after: &'b Object, pods: &Log) -> Vec<&'b str> {
     let is_new = |name: &&str| {
         let created = pods.named(name).map(|pod| pod.created().as_second());

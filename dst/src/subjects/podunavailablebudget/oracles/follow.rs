@@ -129,8 +129,8 @@ impl Follow {
         verdict.or_else(|| self.keeps(&disruption, &budget, mirror))
     }
 
-    /// With what is left, are as many available as the budget may be believed to demand? What was lost and not charged is
-    /// added: whoever charged may not have known.
+    /// With what is left, are as many available as the budget may be believed to demand? What was lost and not
+    /// charged is added: whoever charged may not have known.
     fn keeps(&self, disruption: &Disruption<'_>, budget: &Object, mirror: &Mirror) -> Option<Violation> {
         let pods = mirror.of(PODS).objects.values();
         let then = pods.filter_map(|versions| moments::at(versions, disruption.version));
@@ -204,8 +204,8 @@ impl Disruption<'_> {
     }
 }
 
-/// The least number of pods that the budget may be believed to demand: by its specification and the number of replicas, or
-/// by what was counted last.
+/// The least number of pods that the budget may be believed to demand: by its specification and the number of
+/// replicas, or by what was counted last.
 fn least(budget: &Object, mirror: &Mirror, at: Timestamp) -> Option<i64> {
     let workloads = WORKLOADS
         .into_iter()

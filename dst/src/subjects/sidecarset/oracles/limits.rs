@@ -1,5 +1,5 @@
-//! *"Partition pods stay as they are, never more than maxUnavailable are unavailable because of the SidecarSet, and only
-//! those that the selector names are upgraded, of which no more than images differ."*
+//! *"Partition pods stay as they are, never more than maxUnavailable are unavailable because of the SidecarSet, and
+//! only those that the selector names are upgraded, of which no more than images differ."*
 
 use super::known::Known;
 use super::view::Spec;

@@ -1,7 +1,8 @@
 //! SidecarSets: what they may do to pods of others, and what must be at the end.
 //!
 //! Every write of a pod is for a version of it, so of that pod its sender knew what is true. Of the others, and of its
-//! SidecarSet, it knew something between what its watches had shown and the truth; what the same SidecarSet wrote it knew.
+//! SidecarSet, it knew something between what its watches had shown and the truth; what the same SidecarSet wrote
+//! it knew.
 
 mod born;
 mod end;

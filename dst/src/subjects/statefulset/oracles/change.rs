@@ -1,5 +1,5 @@
-//! *"A pod is deleted or updated for a reason; updates leave the partition alone; in an ordered set one pod goes after the
-//! other, those that are not wanted first; and no more pods are unavailable than may be."*
+//! *"A pod is deleted or updated for a reason; updates leave the partition alone; in an ordered set one pod goes
+//! after the other, those that are not wanted first; and no more pods are unavailable than may be."*
 
 use super::claims::may_be_growing;
 use super::known::{Known, Pod};
@@ -139,7 +139,8 @@ impl Case<'_> {
                 && !known.waits_for_deletion(number)
                 && !known.has_condemned_above(spec, number);
         }
-        // The lowest pod that is out of service is what all others wait for. Changing in place, it may come back sooner.
+        // The lowest pod that is out of service is what all others wait for. Changing in place, it may come back
+        // sooner.
         let may_go = self.is_due(spec) || self.act == Act::Updates;
         if may_go && self.may_be_out_of_service(spec) && known.are_available_below(spec, number) {
             return true;

@@ -1,5 +1,6 @@
-//! *"Claims are created for slots, never deleted, and owned by whose end is to be theirs: by the StatefulSet, or by a pod that
-//! is scaled away, and never by one whose ordinal is wanted. They only grow, and only with pods that are updated."*
+//! *"Claims are created for slots, never deleted, and owned by whose end is to be theirs: by the StatefulSet, or by
+//! a pod that is scaled away, and never by one whose ordinal is wanted. They only grow, and only with pods that are
+//! updated."*
 
 use super::super::start::{CLAIM, CLASSES};
 use super::known::{Known, ordinal, owner_of_kind};

@@ -1,5 +1,5 @@
-//! *"One pod for each slot, named after it, on the revision that the partition says; in an ordered set only when all before
-//! it are available, otherwise within the limit for scaling; and never before its claims."*
+//! *"One pod for each slot, named after it, on the revision that the partition says; in an ordered set only when
+//! all before it are available, otherwise within the limit for scaling; and never before its claims."*
 
 use super::known::{Known, ordinal};
 use super::spec::{Spec, revision};

@@ -46,8 +46,8 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp, gates: Gates) -> Result<(), S
     history(set, HISTORY, mirror, is_used)
 }
 
-/// A pod that stays has its claims, and they have the owners that the policy says. One that somebody else made, and that
-/// the partition keeps, has none.
+/// A pod that stays has its claims, and they have the owners that the policy says. One that somebody else made, and
+/// that the partition keeps, has none.
 fn claims(pod: &Object, rank: i64, spec: &Spec<'_>, set: &Object, mirror: &Mirror) -> Result<(), String> {
     if pod.label(REVISION).is_empty() {
         return Ok(());

@@ -1,7 +1,7 @@
 //! Writes of the controller, judged by what their sender must have known.
 //!
-//! Of the UnitedDeployment that is what watches have shown. Workloads are shown by two watches, of which one may be later than the
-//! other, so of them only what has been so for long must be known.
+//! Of the UnitedDeployment that is what watches have shown. Workloads are shown by two watches, of which one may be
+//! later than the other, so of them only what has been so for long must be known.
 
 use super::super::start::{REVISION, SUBSET, UNITED};
 use super::truth;

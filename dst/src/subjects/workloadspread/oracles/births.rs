@@ -79,8 +79,9 @@ impl Birth<'_> {
         None
     }
 
-    /// *"The number of active pods that were injected into a subset is never above its limit"*, of one version. Not counted are
-    /// pods that were put there when they ran already, and those whose deletion was granted, whatever became of it.
+    /// *"The number of active pods that were injected into a subset is never above its limit"*, of one version. Not
+    /// counted are pods that were put there when they ran already, and those whose deletion was granted, whatever
+    /// became of it.
     fn fits(&self, name: &str) -> Option<Violation> {
         let most = self.most(name)?;
         let granted = self.granted();
@@ -114,8 +115,8 @@ impl Birth<'_> {
         }
     }
 
-    /// The highest limit that the sender of the review may have counted with; nothing if there may have been none: by every
-    /// specification since that of the status.
+    /// The highest limit that the sender of the review may have counted with; nothing if there may have been none:
+    /// by every specification since that of the status.
     fn most(&self, name: &str) -> Option<i64> {
         let generation = |spread: &Object| number(spread.generation());
         let observed = |spread: &Object| number(&spread.status()["observedGeneration"]);
@@ -153,8 +154,8 @@ impl Birth<'_> {
             .collect()
     }
 
-    /// *"A pod passes without a subset only if none has room."* At some moment of its review, no subset missed a pod. Where limits
-    /// leave pods over, the reviewer may look at what it had seen before.
+    /// *"A pod passes without a subset only if none has room."* At some moment of its review, no subset missed a
+    /// pod. Where limits leave pods over, the reviewer may look at what it had seen before.
     fn finds_no_room(&self) -> Option<Violation> {
         let reviewed = self.before(REVIEWED);
         let from = self.sent.filter(|_| self.is_surprising()).unwrap_or(reviewed);

@@ -96,9 +96,9 @@ impl End<'_> {
         Ok(())
     }
 
-    /// *"The first subset is filled first."* New pods have filled the subsets in their order. Pods that the limits leave over are put
-    /// into the subset of their node later. Limits that depend on the replicas were zero for a moment, so what their pods did then
-    /// is not said.
+    /// *"The first subset is filled first."* New pods have filled the subsets in their order. Pods that the limits
+    /// leave over are put into the subset of their node later. Limits that depend on the replicas were zero for a
+    /// moment, so what their pods did then is not said.
     fn filled(&self) -> Result<(), String> {
         if truth::has_percentages(self.spread) {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Oracles of WorkloadSpreads.
 //!
-//! They read the API server's own record of pods, workloads and WorkloadSpreads. New pods are judged when they are stored, whoever
-//! created them and whichever replica reviewed them.
+//! They read the API server's own record of pods, workloads and WorkloadSpreads. New pods are judged when they are
+//! stored, whoever created them and whichever replica reviewed them.
 
 mod births;
 mod end;
@@ -63,8 +63,9 @@ impl Oracles for SpreadOracles {
     }
 }
 
-/// *"Pods that no node can take are deleted when their time is over."* Otherwise a controller of WorkloadSpreads changes nothing
-/// of a pod but its metadata. `seconds` is how long a pod may wait for a node; zero if none is moved.
+/// *"Pods that no node can take are deleted when their time is over."* Otherwise a controller of WorkloadSpreads
+/// changes nothing of a pod but its metadata. `seconds` is how long a pod may wait for a node; zero if none is
+/// moved.
 fn moves(write: &Write<'_>, mirror: &Mirror, seconds: u32) -> Option<Violation> {
     let [before, after] = write.pod(mirror)?;
     if write.method != Method::Delete {

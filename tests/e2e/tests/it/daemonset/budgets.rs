@@ -54,8 +54,8 @@ fn fewest_served(events: &[Value]) -> usize {
     fewest
 }
 
-/// Changes the template, which waits for the budget, and then lets one pod go at a time. One node at most lacks a pod in
-/// service at any time.
+/// Changes the template, which waits for the budget, and then lets one pod go at a time. One node at most lacks a
+/// pod in service at any time.
 fn roll_out(scenario: &Scenario, nodes: &Nodes, change: &Value) {
     until_counted(scenario, NODES, 0);
     let before = uids(scenario);

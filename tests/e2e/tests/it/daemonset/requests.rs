@@ -20,7 +20,8 @@ pub(crate) fn count() -> usize {
     std::env::var("KRUISE_E2E_REPLICAS").map_or(20, |text| text.parse().unwrap())
 }
 
-/// Holds that the writes to pods since the last time are within the bar; `log` is the scenario's. Returns the number of all writes.
+/// Holds that the writes to pods since the last time are within the bar; `log` is the scenario's. Returns the
+/// number of all writes.
 pub(crate) fn hold(log: &mut AuditLog, what: &str, bar: u64, pods: usize) -> usize {
     // Coalesced status comes late.
     wait::observe_for(Duration::from_secs(2));

@@ -1,5 +1,5 @@
-//! An agent on every node that listens on a port of its node: an update in place keeps the port, though no second pod of
-//! it would find room there.
+//! An agent on every node that listens on a port of its node: an update in place keeps the port, though no second
+//! pod of it would find room there.
 
 use kruise_e2e::wait;
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! What waits for what: containers by their priorities, and changes for their grace period. The times are those of the kubelets.
+//! What waits for what: containers by their priorities, and changes for their grace period. The times are those of
+//! the kubelets.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -18,8 +18,8 @@ fn evict(kubectl: &Kubectl, pod: &str, options: &Value) -> String {
     kubectl.attempt(&create, &eviction.to_string()).unwrap().1
 }
 
-/// Is this webhook called for requests in `budget-unmanaged`, and not for those of every namespace? Nobody has widened its
-/// condition for the moment.
+/// Is this webhook called for requests in `budget-unmanaged`, and not for those of every namespace? Nobody has
+/// widened its condition for the moment.
 fn is_narrow(kubectl: &Kubectl, phase: &str, webhook: &str) -> anyhow::Result<bool> {
     let name = format!("kruise-{phase}-webhook-configuration");
     let stored = kubectl.get(&format!("{phase}webhookconfigurations"), &name)?;

@@ -1,4 +1,5 @@
-//! A manager that is killed in the middle of an ordered rollout: nothing is done twice, out of order, or at the same time.
+//! A manager that is killed in the middle of an ordered rollout: nothing is done twice, out of order, or at the
+//! same time.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;

@@ -63,7 +63,8 @@ fn orphans_are_adopted_and_a_foreign_pod_with_a_name_of_the_set_is_waited_for() 
     assert_eq!(names(&pods(&scenario)), ["db-0", "db-1", "db-2", "db-3"]);
 }
 
-/// The API server writes `IfNotPresent` for the image with a tag of the one kind, and the webhook `Always` for the other.
+/// The API server writes `IfNotPresent` for the image with a tag of the one kind, and the webhook `Always` for the
+/// other.
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
 fn pods_that_a_statefulset_of_kubernetes_leaves_are_taken_over_and_not_recreated() {

@@ -38,8 +38,8 @@ struct Bill {
 }
 
 impl Bill {
-    /// Changes both sets, waits until their status is as `fields` say of so many pods, and holds that writes for each pod
-    /// and its claim were within `bar`.
+    /// Changes both sets, waits until their status is as `fields` say of so many pods, and holds that writes for
+    /// each pod and its claim were within `bar`.
     fn change(&mut self, what: &str, bar: u64, patch: &Value, fields: fn(u64) -> Value) {
         let start = Instant::now();
         let cpu = manager_cpu_seconds();

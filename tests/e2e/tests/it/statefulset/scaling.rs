@@ -26,7 +26,8 @@ fn report(scenario: &Scenario, pod: &str, status: &Value) {
     scenario.kubectl.run(&patch).unwrap();
 }
 
-/// Takes a pod out of service, or back, as somebody else would: the nodes know nothing of it, and the manager leaves it.
+/// Takes a pod out of service, or back, as somebody else would: the nodes know nothing of it, and the manager
+/// leaves it.
 fn serve(scenario: &Scenario, pod: &str, serves: bool) {
     let (status, held_by) = if serves {
         ("True", "[]")

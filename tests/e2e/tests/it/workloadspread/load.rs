@@ -1,7 +1,8 @@
 //! Many pods that a Deployment creates at once, in three subsets with a limit each.
 //!
-//! Small by default: `KRUISE_E2E_SPREAD_PODS` pods of each subset. Where it is given, the bar for the writes of the status is
-//! held, and times are printed: of the creation of a pod that is spread, of one that is not, and of a write of the status.
+//! Small by default: `KRUISE_E2E_SPREAD_PODS` pods of each subset. Where it is given, the bar for the writes of the
+//! status is held, and times are printed: of the creation of a pod that is spread, of one that is not, and of a
+//! write of the status.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Clients that evict pods under budgets, and beside them one that evicts pods without a budget and writes a bare status.
+//! Clients that evict pods under budgets, and beside them one that evicts pods without a budget and writes a bare
+//! status.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,12 +1,13 @@
 //! Evictions by many clients under many budgets, beside rollouts in place.
 //!
-//! How many pods are available is counted from outside: by a watch of all pods, change by change. Requests are counted in the
-//! API server's audit log.
+//! How many pods are available is counted from outside: by a watch of all pods, change by change. Requests are
+//! counted in the API server's audit log.
 //!
 //! Small by default. `KRUISE_E2E_BUDGETS` budgets have `KRUISE_E2E_PODS_OF_A_BUDGET` pods each;
 //! `KRUISE_E2E_EVICTIONS` pods a second are to be evicted for `KRUISE_E2E_SECONDS` seconds. Where the number of budgets
-//! is given, two bars are held that mean something for many requests only: how many status writes an eviction costs, and the
-//! time that a review adds to an eviction, compared with what the API server needs for a status write.
+//! is given, two bars are held that mean something for many requests only: how many status writes an eviction
+//! costs, and the time that a review adds to an eviction, compared with what the API server needs for a status
+//! write.
 
 mod clients;
 mod watched;
