@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kruise_agent_core::Event;
-use kruise_api::definition::Kind;
 use kruise_api::nodeimage::KIND;
 use kruise_api::path::segment;
+use kruise_api::{definition::Kind, kinds};
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::discovery::{DiscoveryError, discover};
 use kruise_runtime::follow::{End, Scope, follow, follow_while_served};
@@ -143,7 +143,7 @@ impl Watching {
         let mut looks = 0_u32;
         loop {
             looks = looks.saturating_add(1);
-            let pause = match discover(&self.client, &[collection.kind], &[]).await {
+            let pause = match discover(&self.client, &kinds::ALL, &[]).await {
                 Ok(served) if served.version(ResourceId::of(collection.kind)).is_some() => {
                     collection.is_not_served.store(false, Ordering::Relaxed);
                     return served;

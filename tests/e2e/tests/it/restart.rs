@@ -105,7 +105,7 @@ fn the_first_failure_ends_a_restart_and_mistakes_are_told_before_it() {
     );
     refused(
         &["pod/web", "-c", "main", namespace],
-        "write clone/NAME, sts/NAME or daemon/NAME",
+        "a Pod cannot be restarted; these can: clone, daemon, asts",
     );
     assert_eq!(running(&scenario), Vec::<Value>::new());
 
