@@ -116,13 +116,12 @@ fn pods_that_a_deployment_creates_at_once_fill_three_subsets_exactly_and_share_t
 
     let requests = log.read_new("").unwrap();
     let is_creation = |entry: &&Entry| entry.verb == "create" && entry.resource == "pods";
-    let created: Vec<&Entry> = requests.iter().filter(is_creation).collect();
-    let refused = created.iter().filter(|entry| entry.code != 201);
-    assert_eq!(
-        (created.len(), refused.count()),
-        (all, 0),
-        "pods created, and refused"
-    );
+    let creations = requests.iter().filter(is_creation);
+    let (created, refused): (Vec<&Entry>, Vec<&Entry>) = creations.partition(|entry| entry.code == 201);
+    assert_eq!(created.len(), all);
+    // Where the API server is too slow to say who owns a pod, its creation is tried again.
+    let is_slow = |entry: &&Entry| entry.code == 503 && !is_measured;
+    assert!(refused.iter().all(is_slow), "refused: {}", refused.len());
     let of_reviews = format!("{MANAGER}/webhook");
     let is_write = |entry: &&Entry| entry.resource == STATUS && entry.user_agent == of_reviews;
     let writes: Vec<&Entry> = requests.iter().filter(is_write).collect();
