@@ -27,6 +27,7 @@ pub fn holds(condition: &str, object: &Value) -> Result<Result<bool, String>, St
         object,
         old_object: &Value::Null,
         request: &json!({"operation": "CREATE"}),
+        of_policy: &Value::Null,
     }))
 }
 
